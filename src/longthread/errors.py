@@ -1,0 +1,202 @@
+"""Every error Longthread raises on purpose.
+
+Each class's docstring is its message: it says what happened and what to do. `{names}` in it are filled from the
+keyword arguments, which stay readable as attributes through `error.details`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar
+
+
+class LongthreadError(Exception):
+    """Longthread could not do this. {reason}"""
+
+    code: ClassVar[str] = "error"
+    """Stable, machine-readable name; the `type` of an error observation and of an HTTP problem."""
+    exit_code: ClassVar[int] = 1
+    """What the command line exits with."""
+
+    def __init__(self, **details: Any) -> None:
+        self.details = details
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        template = inspect.cleandoc(type(self).__doc__ or type(self).__name__)
+        return " ".join(template.format_map(_Blank(self.details)).split())
+
+
+class _Blank(dict[str, Any]):
+    def __missing__(self, key: str) -> str:
+        return ""
+
+
+# The store.
+
+
+class StoreError(LongthreadError):
+    """The conversation store failed: {reason}"""
+
+    code = "store_error"
+    exit_code = 5
+
+
+class StoreUnavailable(StoreError):
+    """The conversation store at {where} cannot be opened: {reason} Give another with --database or
+    LONGTHREAD_DATABASE."""
+
+    code = "store_unavailable"
+
+
+class StoreTooNew(StoreError):
+    """The conversation store at {where} has schema version {found}, and this Longthread knows {known}. Upgrade
+    Longthread, or use another file."""
+
+    code = "store_too_new"
+
+
+class ThreadNotFound(LongthreadError):
+    """There is no thread {thread}. `longthread threads list` shows those there are."""
+
+    code = "thread_not_found"
+    exit_code = 2
+
+
+class EntryNotFound(LongthreadError):
+    """Thread {thread} has no entry {entry}."""
+
+    code = "entry_not_found"
+    exit_code = 2
+
+
+class ThreadConflict(LongthreadError):
+    """Thread {thread} was extended by another writer in the meantime: nothing of yours was written. Read the thread
+    again and repeat."""
+
+    code = "thread_conflict"
+    exit_code = 4
+
+
+class RunInProgress(LongthreadError):
+    """Thread {thread} already has a run in progress ({run}). Wait for it, or stop it, and ask again."""
+
+    code = "run_in_progress"
+    exit_code = 4
+
+
+class LeaseLost(LongthreadError):
+    """Run {run} on thread {thread} was taken over by another process: this process stopped without writing."""
+
+    code = "lease_lost"
+    exit_code = 4
+
+
+class NothingToResume(LongthreadError):
+    """Thread {thread} has no paused, stopped or interrupted run to resume. Ask a question with `longthread ask --thread
+    {thread}`."""
+
+    code = "nothing_to_resume"
+    exit_code = 2
+
+
+# Input and settings.
+
+
+class InvalidInput(LongthreadError):
+    """{reason}"""
+
+    code = "invalid_input"
+    exit_code = 2
+
+
+class QuestionTooLong(InvalidInput):
+    """The question has {size} characters, and the limit is {limit}. Put the data into a file and give that as a
+    --source, or raise LONGTHREAD_MAX_QUESTION."""
+
+    code = "question_too_long"
+
+
+# Models.
+
+
+class ModelUnavailable(LongthreadError):
+    """The model {model} cannot be used: {reason}"""
+
+    code = "model_unavailable"
+    exit_code = 6
+
+
+class ModelFailed(LongthreadError):
+    """The model {model} failed: {reason} The conversation is kept; `longthread resume {thread}` tries again."""
+
+    code = "model_failed"
+    exit_code = 6
+
+
+class JsonParseFailed(LongthreadError):
+    """The model's reply was not a valid call or answer {count} times in a row. The conversation is kept with the raw
+    replies. Try another model, or --protocol {other}."""
+
+    code = "json_parse_error"
+    exit_code = 1
+
+
+# Sources and SQL.
+
+
+class SourceError(LongthreadError):
+    """The source {source} failed: {reason}"""
+
+    code = "source_error"
+    exit_code = 3
+
+
+class SourceNotFound(SourceError):
+    """There is no source at {source}. Give a database file, a CSV or Parquet file, a folder of them, a SQLAlchemy URL
+    such as postgresql://host/db, or `demo`."""
+
+    code = "source_not_found"
+
+
+class SourceUnreadable(SourceError):
+    """The source {source} cannot be read: {reason}"""
+
+    code = "source_unreadable"
+
+
+class SourceEmpty(SourceError):
+    """The source {source} has no tables. Give one that has, or try `--source demo`."""
+
+    code = "source_empty"
+
+
+class SourceLocked(SourceError):
+    """The source {source} is locked by another program. Close that program or wait, then ask again."""
+
+    code = "source_locked"
+
+
+class TableNotFound(SourceError):
+    """There is no table {table}. {nearest}"""
+
+    code = "unknown_table"
+
+
+class SqlRefused(SourceError):
+    """This SQL is not run: {reason} Send one read-only SELECT."""
+
+    code = "sql_refused"
+
+
+class SqlFailed(SourceError):
+    """The database refused the query: {reason}"""
+
+    code = "sql_failed"
+
+
+class SqlTimeout(SourceError):
+    """The query was stopped after {seconds} s. Narrow it with WHERE or LIMIT, or raise the limit with
+    LONGTHREAD_SQL_TIMEOUT."""
+
+    code = "sql_timeout"

@@ -1,0 +1,67 @@
+"""An entry: one immutable message of a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's wish to run one tool. `args` is the decoded argument object."""
+
+    id: str
+    name: str
+    args: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"id": self.id, "name": self.name, "args": dict(self.args)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ToolCall:
+        return cls(id=data["id"], name=data["name"], args=data["args"])
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An entry before the log has given it a place.
+
+    `payload` is whatever of the raw message the other fields do not hold, as its sender wrote it; with them it
+    restores the message exactly. None when the fields say it all.
+    """
+
+    id: str
+    role: Role
+    text: str
+    tool_calls: Sequence[ToolCall] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    payload: bytes | None = None
+    tokens: int | None = None
+    latency_ms: int | None = None
+    run_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Draft):
+    """An entry of the log.
+
+    `seq` counts the thread's entries in the order they were written, over all branches; `parent_id` is the entry
+    before it on its branch. `metadata["kind"]` is `"question"`, `"observation"`, `"answer"`, `"summary"` or absent.
+    """
+
+    thread_id: str = ""
+    seq: int = 0
+    parent_id: str | None = None
+    created_at: datetime = field(default_factory=lambda: datetime.min)
+
+    @property
+    def kind(self) -> str | None:
+        """What the entry is for, beyond its role."""
+        value = self.metadata.get("kind")
+        return str(value) if value is not None else None

@@ -1,0 +1,39 @@
+"""Events: what a run tells those who watch it, numbered from 1 within the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+EventType = Literal[
+    "started",  # question, source, model, protocol, max_steps, continues
+    "text",  # delta: a piece of the answer as the model writes it; message_id
+    "thought",  # text: why the model does what comes next
+    "step_started",  # step, action, args, call_id
+    "step_finished",  # step, action, call_id, ok, observation, elapsed_ms
+    "warning",  # message: something was cut, retried or not understood
+    "finished",  # answer, citations, queries, usage
+    "paused",  # summary, reason (max_steps | stopped), hint
+    "failed",  # error {type, message}
+]
+FINAL: frozenset[str] = frozenset({"finished", "paused", "failed"})
+"""The types that end a run's stream. Each run has exactly one, and it comes last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event. `seq` is its number in the run's stream, the `id:` of a server-sent event."""
+
+    thread_id: str
+    run_id: str
+    seq: int
+    type: EventType
+    data: Mapping[str, Any]
+    at: datetime
+
+    def to_json(self) -> dict[str, Any]:
+        """The event as one flat JSON object, as `ask --json` prints it."""
+        head = {"type": self.type, "seq": self.seq, "thread_id": self.thread_id, "run_id": self.run_id}
+        return head | dict(self.data)

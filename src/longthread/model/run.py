@@ -1,0 +1,67 @@
+"""Runs and steps: one execution of an agent on a thread, and what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+RunStatus = Literal["running", "finished", "paused", "failed"]
+StepKind = Literal["model", "tool"]
+StepStatus = Literal["running", "done", "failed"]
+Protocol = Literal["auto", "native", "json"]
+
+CONTINUE_WORDS = frozenset({"继续", "请继续", "继续吧", "接着", "continue", "go on", "please continue", "resume"})
+"""What a user says to give a paused run a fresh budget (document 001 §2)."""
+
+
+def asks_to_continue(message: str) -> bool:
+    """Whether `message` is only a wish to go on."""
+    return message.strip().strip("。.!！~ ").lower() in CONTINUE_WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of an agent, from a user's message to `finished`, `paused` or `failed`.
+
+    `question` is the question being worked on: for a run that continues another, the other's question.
+    """
+
+    thread_id: str
+    id: str
+    status: RunStatus
+    question: str
+    source: str | None
+    model: str
+    protocol: Protocol
+    max_steps: int
+    started_at: datetime
+    ended_at: datetime | None = None
+    continues: str | None = None
+    first_step: int = 0
+    outcome: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One model call or one tool call of a run (document 000's `conversation_steps`).
+
+    `index` counts the thread's steps. `manifest` says, for a model call, which entries it saw and how.
+    `elapsed_ms` and the token counts in `usage` are None or empty until the step is done.
+    """
+
+    thread_id: str
+    index: int
+    run_id: str
+    kind: StepKind
+    status: StepStatus
+    started_at: datetime
+    thought: str = ""
+    action: str = ""
+    args: Mapping[str, Any] = field(default_factory=dict)
+    observation: Mapping[str, Any] | None = None
+    call_id: str | None = None
+    usage: Mapping[str, int] = field(default_factory=dict)
+    manifest: Sequence[Mapping[str, Any]] = ()
+    elapsed_ms: int | None = None

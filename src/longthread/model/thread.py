@@ -1,0 +1,32 @@
+"""A thread: a conversation. The source documents call it conversation, session or SCID."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+TITLE_LENGTH = 50
+"""Characters of the first question that make a title (document 000)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread's metadata. `tip_id` is the last entry of its active branch; None while it is empty."""
+
+    id: str
+    user_id: str
+    title: str | None
+    source: str | None
+    created_at: datetime
+    updated_at: datetime
+    tip_id: str | None = None
+    entry_count: int = 0
+    tool_categories: Sequence[str] = ()
+    tags: Sequence[str] = field(default_factory=tuple)
+
+
+def title_of(question: str) -> str:
+    """The first words of a question as a thread's title."""
+    line = " ".join(question.split())
+    return line[:TITLE_LENGTH]

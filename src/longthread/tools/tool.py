@@ -1,0 +1,38 @@
+"""A tool: something a model may ask to be done, and the observation it gets back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from longthread.errors import LongthreadError
+
+Observation = dict[str, Any]
+"""What a tool returned, JSON-safe: `{"ok": true, "data": …}` or `{"ok": false, "error": {"type", "message"}}`."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool.
+
+    `parameters` is the JSON Schema of its arguments. `call` returns an observation and raises nothing but
+    cancellation and defects; a `LongthreadError` inside it becomes an observation. `retry_safe` says that a call that
+    was in flight when a process died may simply be made again.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    call: Callable[[Mapping[str, Any]], Awaitable[Observation]]
+    retry_safe: bool = False
+
+
+def succeeded(data: Mapping[str, Any]) -> Observation:
+    """The observation of a call that worked."""
+    return {"ok": True, "data": dict(data)}
+
+
+def failed(error: LongthreadError) -> Observation:
+    """The observation of a call that did not: the error's code and its message, which says what to do."""
+    return {"ok": False, "error": {"type": error.code, "message": str(error)}}
