@@ -1,0 +1,183 @@
+"""Settings: what the flags, the environment and `.env` ask for. Nothing else reads the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import platformdirs
+from dotenv import dotenv_values
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from longthread.errors import InvalidInput
+
+DOTENV = Path(".env")
+"""The file read after the environment, in the working directory."""
+
+
+def _no_url(value: Any) -> Any:
+    if "://" in str(value):
+        raise ValueError("a URL is not a path")
+    return value
+
+
+def _url(text: str) -> str:
+    if not text.startswith(("http://", "https://")):
+        raise ValueError("not an http URL")
+    return text.rstrip("/")
+
+
+FilePath = Annotated[Path, BeforeValidator(_no_url), AfterValidator(Path.expanduser)]
+HttpUrl = Annotated[str, AfterValidator(_url)]
+
+
+def _setting(default: Any, *names: str, allowed: str, **limits: Any) -> Any:
+    """A field read from the environment variables `names`, the first that is set; `allowed` goes into its error."""
+    if callable(default):
+        limits["default_factory"] = default
+    else:
+        limits["default"] = default
+    return Field(validation_alias=AliasChoices(*names), description=allowed, **limits)
+
+
+class Settings(BaseSettings):
+    """Everything that can be configured. Make one with `Settings.load`.
+
+    Times are in seconds. A `model` of None means that none is configured, and the demo model answers.
+    """
+
+    model_config = SettingsConfigDict(
+        # The prefix keeps field names from being read as variables: `user` must not be the shell's USER.
+        env_prefix="LONGTHREAD_",
+        env_ignore_empty=True,
+        env_file_encoding="utf-8",
+        extra="ignore",
+        frozen=True,
+        populate_by_name=True,
+    )
+
+    data_dir: FilePath = _setting(
+        lambda: platformdirs.user_data_path("longthread"), "LONGTHREAD_DATA_DIR", allowed="a folder"
+    )
+    database: FilePath = _setting(
+        lambda known: known["data_dir"] / "conversations.db", "LONGTHREAD_DATABASE", allowed="the path of a SQLite file"
+    )
+    user: str = _setting(
+        "default", "LONGTHREAD_USER", allowed="a name of 1 to 200 characters", min_length=1, max_length=200
+    )
+    source: str | None = _setting(
+        None, "LONGTHREAD_SOURCE", allowed="a database file, data file, folder, URL or `demo`"
+    )
+
+    model: str | None = _setting(None, "LONGTHREAD_MODEL", allowed="`provider:model`, a model's name, or `demo`")
+    fallback_model: str | None = _setting(
+        None, "LONGTHREAD_FALLBACK_MODEL", "LLM_FALLBACK_MODEL", allowed="`provider:model`, a model's name, or `demo`"
+    )
+    base_url: HttpUrl | None = _setting(
+        None, "LLM_BASE_URL", "API_BASE_URL", allowed="an http:// or https:// URL, such as http://localhost:11434/v1"
+    )
+    api_key: SecretStr | None = _setting(None, "LLM_API_KEY", "API_KEY", allowed="text")
+    openai_api_key: SecretStr | None = _setting(None, "OPENAI_API_KEY", allowed="text")
+    anthropic_api_key: SecretStr | None = _setting(None, "ANTHROPIC_API_KEY", allowed="text")
+    google_api_key: SecretStr | None = _setting(None, "GOOGLE_API_KEY", "GEMINI_API_KEY", allowed="text")
+    max_tokens: int = _setting(2000, "LLM_MAX_TOKENS", allowed="a whole number from 1 on", ge=1)
+    timeout: float = _setting(
+        60.0, "LLM_TIMEOUT", allowed="a number of seconds above 0, at most 86400", gt=0, le=86_400, allow_inf_nan=False
+    )
+    temperature: float | None = _setting(
+        None, "LLM_TEMPERATURE", allowed="a number from 0 to 2", ge=0, le=2, allow_inf_nan=False
+    )
+    retry_attempts: int = _setting(
+        3, "LLM_RETRY_ATTEMPTS", allowed="a whole number from 0 (no retry) to 20", ge=0, le=20
+    )
+    memory_context_window: int = _setting(
+        0, "MEMORY_CONTEXT_WINDOW", allowed="a whole number of tokens from 0 (the model's own window) on", ge=0
+    )
+
+    max_steps: int = _setting(12, "LONGTHREAD_MAX_STEPS", allowed="a whole number from 1 to 1000", ge=1, le=1000)
+    max_question: int = _setting(
+        2_000_000, "LONGTHREAD_MAX_QUESTION", allowed="a whole number of characters from 1 on", ge=1
+    )
+    sql_timeout: float = _setting(
+        30.0,
+        "LONGTHREAD_SQL_TIMEOUT",
+        allowed="a number of seconds above 0, at most 86400",
+        gt=0,
+        le=86_400,
+        allow_inf_nan=False,
+    )
+    sql_rows: int = _setting(
+        100, "LONGTHREAD_SQL_ROWS", allowed="a whole number of rows from 1 to 10000", ge=1, le=10_000
+    )
+
+    host: str = _setting("127.0.0.1", "LONGTHREAD_HOST", allowed="a host name or address", min_length=1)
+    port: int = _setting(
+        8765, "LONGTHREAD_PORT", allowed="a whole number from 0 (any free port) to 65535", ge=0, le=65_535
+    )
+
+    @classmethod
+    def load(cls, *, env_file: Path | None = DOTENV, **overrides: Any) -> Settings:
+        """Read the settings: `overrides` (flags; None means not given), then the environment, then `env_file`.
+
+        Raises:
+            InvalidInput: a value is not allowed; the message names where it came from, the value and what is allowed.
+        """
+        unknown = overrides.keys() - cls.model_fields.keys()
+        if unknown:
+            raise TypeError(f"Settings has no {', '.join(sorted(unknown))}")
+        given = {name: value for name, value in overrides.items() if value is not None}
+        try:
+            return cls(_env_file=env_file, **given)  # type: ignore[call-arg]  # pydantic-settings' own argument
+        except ValidationError as error:
+            raise InvalidInput(reason=_reason(error, given, env_file)) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(
+                reason=f"{env_file} cannot be read: {error}. Make it UTF-8 text, or remove it."
+            ) from None
+
+
+def variables() -> dict[str, tuple[str, ...]]:
+    """The environment variables of each setting, the one that wins first."""
+    return {name: _names(name) for name in Settings.model_fields}
+
+
+def _names(field: str) -> tuple[str, ...]:
+    alias = Settings.model_fields[field].validation_alias
+    assert isinstance(alias, AliasChoices)
+    return tuple(str(choice) for choice in alias.choices)
+
+
+def _reason(error: ValidationError, given: Mapping[str, Any], env_file: Path | None) -> str:
+    """One sentence for each wrong value. A value that follows from another wrong one is left out."""
+    fields = {name: field for field in Settings.model_fields for name in (field, *_names(field))}
+    found = _environment(env_file)
+    sentences = []
+    for problem in error.errors(include_url=False, include_context=False):
+        if problem["type"] == "default_factory_not_called":
+            continue
+        field = fields[str(problem["loc"][0])]
+        about = Settings.model_fields[field]
+        where = f"--{field.replace('_', '-')}" if field in given else _set_in(field, found)
+        value = "a secret" if "SecretStr" in str(about.annotation) else _short(problem["input"])
+        sentences.append(f"{where} is {value}; allowed is {about.description}.")
+    return " ".join(sentences)
+
+
+def _environment(env_file: Path | None) -> dict[str, str]:
+    """The variables that are set, by upper-case name."""
+    file = dotenv_values(env_file, encoding="utf-8") if env_file is not None and env_file.is_file() else {}
+    merged = {**file, **os.environ}
+    return {name.upper(): value for name, value in merged.items() if value}
+
+
+def _set_in(field: str, found: Mapping[str, str]) -> str:
+    names = (*_names(field), f"LONGTHREAD_{field.upper()}")
+    return next((name for name in names if name in found), names[0])
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"

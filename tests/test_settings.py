@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from longthread.errors import InvalidInput
+from longthread.settings import Settings, variables
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No variable of the machine that runs the tests, and a folder of our own for `.env`."""
+    names = {name for names in variables().values() for name in names}
+    for name in list(os.environ):
+        if name in names or name.startswith("LONGTHREAD_"):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_defaults() -> None:
+    settings = Settings.load()
+    assert settings.user == "default"
+    assert settings.model is None
+    assert settings.database == settings.data_dir / "conversations.db"
+    assert settings.data_dir.name == "longthread"
+    assert (settings.max_tokens, settings.timeout, settings.max_steps) == (2000, 60.0, 12)
+    assert (settings.host, settings.port) == ("127.0.0.1", 8765)
+    assert settings.max_question >= 1_048_576
+
+
+def test_flags_beat_the_environment_beats_dotenv(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (clean / ".env").write_text("LONGTHREAD_PORT=1001\nLONGTHREAD_USER=from-file\nUNRELATED=1\n")
+    assert Settings.load().port == 1001
+    monkeypatch.setenv("LONGTHREAD_PORT", "1002")
+    assert Settings.load().port == 1002
+    settings = Settings.load(port=1003)
+    assert (settings.port, settings.user) == (1003, "from-file")
+    assert Settings.load(env_file=None).user == "default"
+
+
+def test_a_flag_that_was_not_given_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGTHREAD_MODEL", "openai:gpt-5")
+    assert Settings.load(model=None).model == "openai:gpt-5"
+
+
+def test_an_unknown_override_is_a_defect() -> None:
+    with pytest.raises(TypeError, match="colour"):
+        Settings.load(colour="red")
+
+
+def test_the_environment_is_read_when_asked_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Settings.load()
+    monkeypatch.setenv("LLM_MAX_TOKENS", "77")
+    assert before.max_tokens == 2000
+    assert Settings.load().max_tokens == 77
+
+
+def test_importing_with_a_broken_environment_works() -> None:
+    environment = {**os.environ, "LONGTHREAD_PORT": "nonsense"}
+    subprocess.run([sys.executable, "-c", "import longthread.settings"], env=environment, check=True)
+
+
+def test_the_shell_user_and_other_plain_variables_are_not_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Settings.load()
+    for name, own in variables().items():
+        if name.upper() not in own:
+            monkeypatch.setenv(name.upper(), "65536000")
+    assert Settings.load() == before
+
+
+@pytest.mark.parametrize(
+    ("field", "name"), [(field, name) for field, names in variables().items() for name in names], ids=lambda v: str(v)
+)
+def test_every_variable_sets_its_field(field: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "https://example.test/v1" if field == "base_url" else "2"
+    monkeypatch.setenv(name, text)
+    value = getattr(Settings.load(), field)
+    shown = value.get_secret_value() if hasattr(value, "get_secret_value") else value
+    assert str(shown) in {text, f"{text}.0"}
+
+
+def test_the_first_name_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_BASE_URL", "http://second.test")
+    monkeypatch.setenv("LLM_BASE_URL", "http://first.test/")
+    assert Settings.load().base_url == "http://first.test"
+
+
+def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLM_MAX_TOKENS", "")
+    assert Settings.load().max_tokens == 2000
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("LLM_TIMEOUT", "soon", "seconds above 0"),
+        ("LLM_TIMEOUT", "nan", "seconds above 0"),
+        ("LLM_TIMEOUT", "0", "seconds above 0"),
+        ("LONGTHREAD_PORT", "70000", "65535"),
+        ("LONGTHREAD_MAX_STEPS", "0", "1 to 1000"),
+        ("LLM_RETRY_ATTEMPTS", "-1", "no retry"),
+        ("API_BASE_URL", "localhost:11434", "http://"),
+        ("LONGTHREAD_DATABASE", "postgresql://db/x", "SQLite file"),
+        ("MEMORY_CONTEXT_WINDOW", "big", "tokens"),
+    ],
+)
+def test_a_wrong_value_names_variable_value_and_what_is_allowed(
+    name: str, value: str, allowed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidInput) as caught:
+        Settings.load()
+    message = str(caught.value)
+    assert name in message
+    assert value in message
+    assert allowed in message
+
+
+def test_a_wrong_flag_is_named_as_a_flag() -> None:
+    with pytest.raises(InvalidInput, match=r"^--max-steps is 0; allowed is "):
+        Settings.load(max_steps=0)
+
+
+def test_a_wrong_value_in_dotenv_is_named(clean: Path) -> None:
+    (clean / ".env").write_text("LONGTHREAD_DATA_DIR=s3://bucket\n")
+    with pytest.raises(InvalidInput) as caught:
+        Settings.load()
+    assert str(caught.value) == "LONGTHREAD_DATA_DIR is 's3://bucket'; allowed is a folder."
+
+
+def test_an_unreadable_dotenv_is_said(clean: Path) -> None:
+    (clean / ".env").write_bytes(b"LONGTHREAD_USER=\xff\xfe\n")
+    with pytest.raises(InvalidInput, match=r"\.env cannot be read"):
+        Settings.load()
+
+
+def test_home_is_expanded_and_data_dir_moves_the_database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = Settings.load(data_dir="~/threads")
+    assert settings.data_dir == tmp_path / "threads"
+    assert settings.database == tmp_path / "threads" / "conversations.db"
+
+
+def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLM_API_KEY", "sk-very-secret")
+    settings = Settings.load()
+    assert "sk-very-secret" not in repr(settings) + str(settings.model_dump_json())
+    assert settings.api_key is not None
+    assert settings.api_key.get_secret_value() == "sk-very-secret"
