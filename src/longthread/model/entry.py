@@ -51,13 +51,14 @@ class Draft:
 class Entry(Draft):
     """An entry of the log.
 
-    `seq` counts the thread's entries in the order they were written, over all branches; `parent_id` is the entry
-    before it on its branch. `metadata["kind"]` is `"question"`, `"observation"`, `"answer"`, `"summary"` or absent.
+    `seq` counts the thread's entries from 1 in the order they were written, over all branches. `parent_seq` is the
+    entry before it on its branch, 0 for a branch's first. `metadata["kind"]` is `"question"`, `"observation"`,
+    `"answer"`, `"summary"` or absent.
     """
 
     thread_id: str = ""
     seq: int = 0
-    parent_id: str | None = None
+    parent_seq: int = 0
     created_at: datetime = field(default_factory=lambda: datetime.min)
 
     @property
@@ -65,3 +66,11 @@ class Entry(Draft):
         """What the entry is for, beyond its role."""
         value = self.metadata.get("kind")
         return str(value) if value is not None else None
+
+    def says_the_same_as(self, draft: Draft) -> bool:
+        """Whether storing `draft` here would store nothing new."""
+        same = all(getattr(self, name) == getattr(draft, name) for name in _CONTENT)
+        return same and tuple(self.tool_calls) == tuple(draft.tool_calls)
+
+
+_CONTENT = ("role", "text", "tool_call_id", "name", "payload")

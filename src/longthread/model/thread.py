@@ -12,7 +12,7 @@ TITLE_LENGTH = 50
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread's metadata. `tip_id` is the last entry of its active branch; None while it is empty."""
+    """A thread's metadata. `tip` is the seq of the last entry of its active branch; 0 while it is empty."""
 
     id: str
     user_id: str
@@ -20,7 +20,7 @@ class Thread:
     source: str | None
     created_at: datetime
     updated_at: datetime
-    tip_id: str | None = None
+    tip: int = 0
     entry_count: int = 0
     tool_categories: Sequence[str] = ()
     tags: Sequence[str] = field(default_factory=tuple)

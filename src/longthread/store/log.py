@@ -1,0 +1,220 @@
+"""The log: threads, and the entries that are only ever added to them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
+from longthread.model.entry import Draft, Entry, ToolCall
+from longthread.model.ids import new_id
+from longthread.model.thread import Thread
+from longthread.store import checkpoints
+from longthread.store.driver import Row, Transaction, one
+
+_LAST = "\uffff"
+"""Sorts behind every time and id: where a listing starts."""
+
+
+def now() -> str:
+    """The time, as the store writes it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+async def create_thread(
+    tx: Transaction, thread_id: str, *, user_id: str, title: str | None = None, source: str | None = None
+) -> Thread:
+    """Make a thread, or find it when the user already has it.
+
+    Raises:
+        ThreadNotFound: the id is taken by somebody else's thread; nothing tells whose.
+    """
+    await tx.run("insert_thread", id=thread_id, user_id=user_id, title=title, source=source, now=now())
+    return await find_thread(tx, thread_id, user_id=user_id)
+
+
+async def find_thread(tx: Transaction, thread_id: str, *, user_id: str) -> Thread:
+    """A user's thread.
+
+    Raises:
+        ThreadNotFound: there is none, or it is another user's.
+    """
+    row = await one(tx, "select_thread", id=thread_id, user_id=user_id)
+    if row is None:
+        raise ThreadNotFound(thread=thread_id)
+    return _thread(row)
+
+
+async def list_threads(
+    tx: Transaction, *, user_id: str, limit: int = 50, before: tuple[str, str] = (_LAST, _LAST)
+) -> list[Thread]:
+    """A user's threads, the latest active first; `before` is the (updated_at, id) of the last one already seen."""
+    rows = await tx.fetch("select_threads", user_id=user_id, before=before[0], before_id=before[1], limit=limit)
+    return [_thread(row) for row in rows]
+
+
+async def search_threads(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -> list[tuple[Thread, str]]:
+    """A user's threads that hold `text` in a title, a question or an answer, each with the newest text that does."""
+    escaped = text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    rows = await tx.fetch("search_threads", user_id=user_id, pattern=f"%{escaped}%", limit=limit)
+    return [(_thread(row), row["hit"] or row["title"] or "") for row in rows]
+
+
+async def rename_thread(tx: Transaction, thread_id: str, title: str, *, user_id: str) -> None:
+    """Give a thread another title."""
+    if not await tx.run("update_title", id=thread_id, user_id=user_id, title=title, now=now()):
+        raise ThreadNotFound(thread=thread_id)
+
+
+async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> None:
+    """Delete a thread with everything that is kept of it. It cannot be undone."""
+    if not await tx.run("delete_thread", id=thread_id, user_id=user_id):
+        raise ThreadNotFound(thread=thread_id)
+    await checkpoints.delete(tx, thread_id)
+
+
+async def extend(
+    tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, parent: int | None = None, expect: int | None = None
+) -> list[Entry]:
+    """Add entries behind `parent` (default: the tip), one behind the other, and make the last one the tip.
+
+    Idempotent: a draft whose id already stands at its place with the same content is that entry, and is not written
+    again. A draft whose id stands elsewhere or with other content becomes a new entry under a new id, as a sibling:
+    nothing is ever overwritten.
+
+    Args:
+        parent: seq of the entry to go behind; 0 starts a new branch at the root.
+        expect: the tip that the caller last saw.
+
+    Raises:
+        ThreadNotFound: there is no such thread.
+        ThreadConflict: the tip is not `expect`: another writer was faster. Nothing is written.
+    """
+    position = await one(tx, "select_position", id=thread_id)
+    if position is None:
+        raise ThreadNotFound(thread=thread_id)
+    if expect is not None and position["tip"] != expect:
+        raise ThreadConflict(thread=thread_id)
+    count, at = int(position["entry_count"]), int(position["tip"] if parent is None else parent)
+    entries: list[Entry] = []
+    for draft in drafts:
+        entry = await _place(tx, thread_id, draft, parent_seq=at, seq=count + 1)
+        count, at = max(count, entry.seq), entry.seq
+        entries.append(entry)
+    if (count, at) != (position["entry_count"], position["tip"]):
+        await tx.run("move_tip", id=thread_id, tip=at, entry_count=count, now=now())
+    return entries
+
+
+async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: int, seq: int) -> Entry:
+    row = await one(tx, "select_entry", thread_id=thread_id, id=draft.id)
+    if row is not None:
+        there = _entry(row)
+        if there.parent_seq == parent_seq and there.says_the_same_as(draft):
+            return there
+    values: dict[str, Any] = {
+        "thread_id": thread_id,
+        "seq": seq,
+        "parent_seq": parent_seq,
+        "id": draft.id if row is None else new_id(),
+        "role": draft.role,
+        "text": draft.text,
+        "tool_calls": _dump([call.to_json() for call in draft.tool_calls]) if draft.tool_calls else None,
+        "tool_call_id": draft.tool_call_id,
+        "name": draft.name,
+        "payload": draft.payload,
+        "tokens": draft.tokens,
+        "latency_ms": draft.latency_ms,
+        "run_id": draft.run_id,
+        "metadata": _dump(draft.metadata) if draft.metadata else None,
+        "created_at": now(),
+    }
+    await tx.run("insert_entry", **values)
+    return _entry(values)
+
+
+async def find_entry(tx: Transaction, thread_id: str, entry_id: str) -> Entry:
+    """One entry.
+
+    Raises:
+        EntryNotFound: the thread has no such entry.
+    """
+    row = await one(tx, "select_entry", thread_id=thread_id, id=entry_id)
+    if row is None:
+        raise EntryNotFound(thread=thread_id, entry=entry_id)
+    return _entry(row)
+
+
+async def branch(tx: Transaction, thread_id: str, tip: int, *, limit: int = 200) -> list[Entry]:
+    """The last `limit` entries of the branch that ends in `tip`, oldest first. Costs the same however long it is."""
+    found: list[Entry] = []
+    wanted = tip
+    while wanted and len(found) < limit:
+        # A branch is nearly always written in one go: one range read from its end down serves it, and only where
+        # another branch was written in between is there a gap to jump over.
+        rows = await tx.fetch("select_entries_down", thread_id=thread_id, seq=wanted, limit=limit - len(found))
+        if not rows or rows[0]["seq"] != wanted:
+            raise EntryNotFound(thread=thread_id, entry=wanted)
+        for row in rows:
+            if row["seq"] == wanted:
+                found.append(_entry(row))
+                wanted = row["parent_seq"]
+    return found[::-1]
+
+
+async def entries_between(tx: Transaction, thread_id: str, first: int, last: int) -> list[Entry]:
+    """The entries with `first` <= seq <= `last`, whatever their branch."""
+    rows = await tx.fetch("select_entries_range", thread_id=thread_id, first=first, last=last)
+    return [_entry(row) for row in rows]
+
+
+async def find_entries(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[str, Entry]:
+    """Those of the entries `ids` that the thread has, by id."""
+    found: dict[str, Entry] = {}
+    for entry_id in ids:
+        row = await one(tx, "select_entry", thread_id=thread_id, id=entry_id)
+        if row is not None:
+            found[entry_id] = _entry(row)
+    return found
+
+
+def _thread(row: Row) -> Thread:
+    return Thread(
+        id=row["id"],
+        user_id=row["user_id"],
+        title=row["title"],
+        source=row["source"],
+        created_at=datetime.fromisoformat(row["created_at"]),
+        updated_at=datetime.fromisoformat(row["updated_at"]),
+        tip=row["tip"],
+        entry_count=row["entry_count"],
+        tool_categories=tuple(json.loads(row["tool_categories"])),
+        tags=tuple(json.loads(row["tags"])),
+    )
+
+
+def _entry(row: Row) -> Entry:
+    calls = json.loads(row["tool_calls"]) if row["tool_calls"] else []
+    return Entry(
+        id=row["id"],
+        role=row["role"],
+        text=row["text"],
+        tool_calls=tuple(ToolCall.from_json(call) for call in calls),
+        tool_call_id=row["tool_call_id"],
+        name=row["name"],
+        payload=row["payload"],
+        tokens=row["tokens"],
+        latency_ms=row["latency_ms"],
+        run_id=row["run_id"],
+        metadata=json.loads(row["metadata"]) if row["metadata"] else {},
+        thread_id=row["thread_id"],
+        seq=row["seq"],
+        parent_seq=row["parent_seq"],
+        created_at=datetime.fromisoformat(row["created_at"]),
+    )
+
+
+def _dump(value: Mapping[str, Any] | Sequence[Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)

@@ -1,0 +1,40 @@
+"""Named SQL. Each `.sql` file under `sql/` holds queries headed by `-- name: …`.
+
+`sql/common` is what every backend understands; a backend's own folder overrides by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+_HEAD = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+
+
+@cache
+def queries(dialect: str) -> Mapping[str, str]:
+    """All queries of a dialect by name."""
+    found: dict[str, str] = {}
+    for folder in ("common", dialect):
+        found |= _read_folder(files("longthread.store") / "sql" / folder)
+    return found
+
+
+@cache
+def migrations(dialect: str) -> list[tuple[int, str, str]]:
+    """The dialect's migrations as (number, name, SQL), in order."""
+    folder = files("longthread.store") / "sql" / dialect / "migrations"
+    named = sorted((f.name, f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".sql"))
+    return [(int(name[:4]), name[5:-4], sql) for name, sql in named]
+
+
+def _read_folder(folder: Traversable) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for file in sorted(folder.iterdir(), key=lambda f: f.name) if folder.is_dir() else []:
+        if file.name.endswith(".sql"):
+            parts = _HEAD.split(file.read_text("utf-8"))
+            found |= {name: sql.strip() for name, sql in zip(parts[1::2], parts[2::2], strict=True)}
+    return found

@@ -1,0 +1,54 @@
+-- name: insert_thread
+INSERT INTO threads (id, user_id, title, source, created_at, updated_at)
+VALUES (:id, :user_id, :title, :source, :now, :now)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: select_thread
+SELECT * FROM threads WHERE id = :id AND user_id = :user_id;
+
+-- name: select_threads
+SELECT * FROM threads
+WHERE user_id = :user_id AND (updated_at, id) < (:before, :before_id)
+ORDER BY updated_at DESC, id DESC
+LIMIT :limit;
+
+-- name: search_threads
+SELECT t.*, e.text AS hit
+FROM threads t
+LEFT JOIN entries e ON e.thread_id = t.id AND e.seq = (
+    SELECT max(x.seq) FROM entries x
+    WHERE x.thread_id = t.id AND x.role IN ('user', 'assistant') AND lower(x.text) LIKE :pattern ESCAPE '\'
+)
+WHERE t.user_id = :user_id AND (e.seq IS NOT NULL OR lower(t.title) LIKE :pattern ESCAPE '\')
+ORDER BY t.updated_at DESC, t.id DESC
+LIMIT :limit;
+
+-- name: update_title
+UPDATE threads SET title = :title, updated_at = :now WHERE id = :id AND user_id = :user_id;
+
+-- name: update_source
+UPDATE threads SET source = :source WHERE id = :id;
+
+-- name: delete_thread
+DELETE FROM threads WHERE id = :id AND user_id = :user_id;
+
+-- name: select_position
+SELECT tip, entry_count FROM threads WHERE id = :id;
+
+-- name: move_tip
+UPDATE threads SET tip = :tip, entry_count = :entry_count, updated_at = :now WHERE id = :id;
+
+-- name: insert_entry
+INSERT INTO entries (thread_id, seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, tokens,
+                     latency_ms, run_id, metadata, created_at)
+VALUES (:thread_id, :seq, :parent_seq, :id, :role, :text, :tool_calls, :tool_call_id, :name, :payload, :tokens,
+        :latency_ms, :run_id, :metadata, :created_at);
+
+-- name: select_entry
+SELECT * FROM entries WHERE thread_id = :thread_id AND id = :id;
+
+-- name: select_entries_down
+SELECT * FROM entries WHERE thread_id = :thread_id AND seq <= :seq ORDER BY seq DESC LIMIT :limit;
+
+-- name: select_entries_range
+SELECT * FROM entries WHERE thread_id = :thread_id AND seq BETWEEN :first AND :last ORDER BY seq;

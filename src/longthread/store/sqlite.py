@@ -1,0 +1,165 @@
+"""SQLite in WAL mode: the embedded backend."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+
+from longthread.errors import StoreError, StoreUnavailable
+from longthread.store.driver import Row
+from longthread.store.migrate import latest, pending
+from longthread.store.queries import queries
+
+BUSY_SECONDS = 30.0
+"""How long a writer waits for another process's transaction before it gives up."""
+READERS = 3
+
+
+class SqliteTransaction:
+    """A transaction on one connection."""
+
+    def __init__(self, connection: aiosqlite.Connection) -> None:
+        self._connection = connection
+        self._queries = queries("sqlite")
+
+    async def fetch(self, query: str, **values: Any) -> list[Row]:
+        rows = await self._connection.execute_fetchall(self._queries[query], values)
+        return [dict(row) for row in rows]
+
+    async def run(self, query: str, **values: Any) -> int:
+        async with self._connection.execute(self._queries[query], values) as cursor:
+            return cursor.rowcount
+
+    async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        async with self._connection.executemany(self._queries[query], [dict(row) for row in rows]):
+            return
+
+
+class SqliteDriver:
+    """One writer connection and a few readers, each with a thread of its own."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection]) -> None:
+        self._path = path
+        self._writer = writer
+        self._writing = asyncio.Lock()
+        self._readers: asyncio.Queue[aiosqlite.Connection] = asyncio.Queue()
+        self._all = [writer, *readers]
+        for reader in readers:
+            self._readers.put_nowait(reader)
+
+    @property
+    def where(self) -> str:
+        return str(self._path)
+
+    @classmethod
+    async def open(cls, path: Path) -> SqliteDriver:
+        """Open or create the database file and bring its schema up to date.
+
+        Raises:
+            StoreUnavailable: the path cannot be used; the message says why.
+            StoreTooNew: a newer Longthread wrote it.
+        """
+        opened: list[aiosqlite.Connection] = []
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            writer = await _connect(path, opened)
+            await _migrate(writer, str(path))
+            readers = [await _connect(path, opened) for _ in range(READERS)]
+        except (sqlite3.Error, OSError) as error:
+            await _close(opened)
+            raise StoreUnavailable(where=path, reason=_reason(error)) from error
+        except BaseException:
+            await _close(opened)
+            raise
+        return cls(path, writer, readers)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[SqliteTransaction]:
+        connection = await self._readers.get()
+        try:
+            await connection.execute("BEGIN")
+            try:
+                yield SqliteTransaction(connection)
+            finally:
+                await connection.rollback()
+        except sqlite3.Error as error:
+            raise StoreError(reason=_reason(error)) from error
+        finally:
+            self._readers.put_nowait(connection)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[SqliteTransaction]:
+        async with self._writing:
+            try:
+                # IMMEDIATE: a transaction that reads before it writes must not find the database changed in between.
+                await self._writer.execute("BEGIN IMMEDIATE")
+                yield SqliteTransaction(self._writer)
+                await self._writer.commit()
+            except sqlite3.Error as error:
+                await self._abandon()
+                raise StoreError(reason=_reason(error)) from error
+            except BaseException:
+                await self._abandon()
+                raise
+
+    async def _abandon(self) -> None:
+        # Shielded: a cancelled task must not leave the transaction open for the next one.
+        await asyncio.shield(asyncio.ensure_future(self._writer.rollback()))
+
+    async def close(self) -> None:
+        await _close(self._all)
+        self._all = []
+
+
+async def _connect(path: Path, opened: list[aiosqlite.Connection]) -> aiosqlite.Connection:
+    connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
+    opened.append(connection)
+    connection.row_factory = sqlite3.Row
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
+        await connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+async def _migrate(connection: aiosqlite.Connection, where: str) -> None:
+    await connection.execute("BEGIN IMMEDIATE")
+    try:
+        row = list(await connection.execute_fetchall("PRAGMA user_version"))
+        for sql in pending("sqlite", int(row[0][0]), where):
+            for statement in _statements(sql):
+                await connection.execute(statement)
+        await connection.execute(f"PRAGMA user_version = {latest('sqlite')}")
+        await connection.commit()
+    except BaseException:
+        await connection.rollback()
+        raise
+
+
+def _statements(script: str) -> Iterable[str]:
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+async def _close(connections: Iterable[aiosqlite.Connection]) -> None:
+    for connection in connections:
+        await connection.close()
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return f"another process held its lock for more than {BUSY_SECONDS:.0f} seconds."
+    if "not a database" in text:
+        return "the file is not a Longthread database."
+    return text if text.endswith(".") else f"{text}."
