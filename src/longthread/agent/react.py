@@ -1,0 +1,404 @@
+"""The JSON-in-text ReAct protocol, for models without native tool calls.
+
+The model replies with one object, `{"thought", "action", "args"}` to use a tool or `{"thought", "finish"}` to answer;
+a result comes back as a user message that begins with `Observation: `. All functions here are pure.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
+
+from longthread.tools.tool import Observation, Tool
+
+OBSERVATION = "Observation: "
+"""What a user message begins with when it carries a tool's result."""
+RAW_LIMIT = 2_000
+"""Characters of a reply that are quoted back to the model that wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The model wants the tool `action` to run."""
+
+    thought: str
+    action: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The model answers."""
+
+    thought: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """The reply is neither; `reason` says to the model what is wrong with it."""
+
+    reason: str
+
+
+Reply = Call | Finish | Malformed
+
+
+# Reading a reply.
+
+_THINKING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
+_UNCLOSED_THINKING = re.compile(r"\s*<think(?:ing)?>")
+_FENCE = re.compile(r"\A```\w*|```\w*\Z")
+_SIGN = re.compile(r"[\"'“](?:action|finish)[\"'”]\s*[:：]|<tool_call>|<function=")
+_OPENS_OBJECT = re.compile(r"\{\s*(?:[\"'“]|$)")
+_KEYS = frozenset({"thought", "action", "args", "arguments", "action_input", "finish", "answer"})
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_TOKEN = re.compile(rf'{_STRING}|["{{}}]', re.DOTALL)
+_TRAILING_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
+_BRACKET = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
+_ATTEMPTS = 500  # objects read in one reply, against text that is made of nothing else
+_NESTING = 100  # levels; far above any call, far below the interpreter's recursion limit
+
+
+def parse_reply(text: str, *, strict: bool) -> Reply:
+    """What a reply says. Never raises.
+
+    `strict` is for a model that was told to speak JSON only. Without it, prose that shows no sign of a call is the
+    answer. Accepted around the object: a fence, prose, a leading `<think>` block; inside it: trailing commas and raw
+    line breaks in strings. Two different objects are malformed, for which one was meant cannot be known.
+    """
+    thinking, body = _split_thinking(text)
+    if not body.strip():
+        return Malformed("The reply is empty." if not thinking else "Thinking came, but neither a call nor an answer.")
+    found: list[tuple[str, dict[str, Any]]] = []
+    rest, broken = _scan(body, found)
+    replies = [(before, data) for before, data in found if _is_reply(data, strict)]
+    distinct = [data for place, (_, data) in enumerate(replies) if data not in [d for _, d in replies[:place]]]
+    if len(distinct) > 1:
+        return Malformed(f"There are {len(distinct)} different JSON objects in one reply. Send one, then wait.")
+    if broken and (distinct or strict or _SIGN.search(rest) or _unfenced(body).startswith("{")):
+        return Malformed(broken)
+    if distinct:
+        return _read(replies[0][1], thinking or _unfenced(replies[0][0]))
+    return _without_object(body, rest, [data for _, data in found], strict=strict, thinking=thinking)
+
+
+def _split_thinking(text: str) -> tuple[str, str]:
+    """A leading `<think>` block and what follows it."""
+    block = _THINKING.match(text)
+    if block:
+        return block[1].strip(), text[block.end() :]
+    return (text.strip(), "") if _UNCLOSED_THINKING.match(text) else ("", text)
+
+
+def _unfenced(text: str) -> str:
+    return _FENCE.sub("", text.strip()).strip()
+
+
+def _without_object(
+    body: str, rest: str, found: Sequence[Mapping[str, Any]], *, strict: bool, thinking: str
+) -> Finish | Malformed:
+    if any(set(data) == {"thought"} for data in found):
+        return Malformed('The object has a "thought", but neither an "action" nor a "finish".')
+    if any({"name", "arguments"} == set(data) for data in found) or _SIGN.search(rest):
+        return Malformed("This looks like a call, but it is not in the expected form.")
+    if strict:
+        return Malformed('There is no JSON object with an "action" or a "finish" in the reply.')
+    return Finish(thinking, body.strip())
+
+
+def _is_reply(data: Mapping[str, Any], strict: bool) -> bool:
+    """Whether an object is meant for the protocol. In prose, an object with other keys too is data of the answer."""
+    return ("action" in data or "finish" in data) and (strict or "thought" in data or data.keys() <= _KEYS)
+
+
+def _scan(body: str, found: list[tuple[str, dict[str, Any]]]) -> tuple[str, str]:
+    """Put the outermost objects of `body` into `found`, each with the text before it.
+
+    Returns the text outside them, and what is wrong with the one that cannot be read ("" when all can).
+    """
+    rest: list[str] = []
+    broken = ""
+    done = 0
+    for start in _starts(body):
+        if start < done:
+            continue
+        end = _end_of_object(body, start)
+        if end is None:
+            # What is nested in half an object must not pass for the whole.
+            broken = "The JSON object is not closed: a quote, a bracket or a brace is missing."
+            break
+        data = _decode(body[start:end])
+        if isinstance(data, str):
+            broken = f"The JSON object cannot be read: {data}."
+        else:
+            found.append((body[done:start], data))
+        rest.append(body[done : start if isinstance(data, dict) else end])
+        done = end
+    rest.append(body[done:])
+    return "".join(rest), broken
+
+
+def _starts(body: str) -> Iterator[int]:
+    return (match.start() for match in islice(_OPENS_OBJECT.finditer(body), _ATTEMPTS))
+
+
+def _end_of_object(body: str, start: int) -> int | None:
+    """The index behind the brace that closes the one at `start`; None when it is never closed."""
+    depth = 0
+    for token in _TOKEN.finditer(body, start):
+        if token[0] == '"':
+            return None
+        depth += {"{": 1, "}": -1}.get(token[0], 0)
+        if depth == 0:
+            return token.end()
+    return None
+
+
+def _decode(text: str) -> dict[str, Any] | str:
+    """The object that `text` says, or why it cannot be read."""
+    if _nesting(text) > _NESTING:
+        return "it is nested too deeply"
+    try:
+        try:
+            data = _DECODER.decode(text)
+        except json.JSONDecodeError:
+            data = _DECODER.decode(_without_trailing_commas(text))
+        json.dumps(data, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        return f"{error.msg} at line {error.lineno}, column {error.colno}"
+    except UnicodeEncodeError:
+        return "it holds half of a surrogate pair"
+    except ValueError as error:
+        return str(error).rstrip(".")
+    return data if isinstance(data, dict) else "it is not an object"
+
+
+def _nesting(text: str) -> int:
+    steps = {"{": 1, "[": 1, "}": -1, "]": -1}
+    return max(accumulate(steps.get(match[0], 0) for match in _BRACKET.finditer(text)), default=0)
+
+
+def _without_trailing_commas(text: str) -> str:
+    return _TRAILING_COMMA.sub(lambda match: match[1] or "", text)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text[:20]} is too large")
+    return number
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f'the key "{next(name for name in names if names.count(name) > 1)}" appears twice')
+    return data
+
+
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+
+
+def _read(data: Mapping[str, Any], before: str) -> Reply:
+    """The reply that an object of the protocol says; `before` stands in for a missing thought."""
+    thought = data.get("thought") or before
+    thought = thought if isinstance(thought, str) else json.dumps(thought, ensure_ascii=False)
+    action = data.get("action")
+    finish = data.get("finish")
+    if isinstance(action, str) and action.strip().lower() == "finish":
+        given = (None if finish is True else finish, data.get("answer"), _args(data))
+        return _finish(thought, next((value for value in given if not _absent(value)), None))
+    if not _absent(finish):
+        if not _absent(action):
+            return Malformed('The object has both an "action" and a "finish". Send one of them.')
+        return _finish(thought, data.get("answer") if finish is True else finish)
+    if _absent(action):
+        return Malformed('"finish" is empty: it must hold the answer.' if "finish" in data else '"action" is empty.')
+    if not isinstance(action, str):
+        return Malformed('"action" must be the name of a tool, a string.')
+    args = _args(data)
+    if isinstance(args, str):
+        args = _decode(args) if args.strip() else {}
+    if not isinstance(args, dict):
+        return Malformed('"args" must be a JSON object with the arguments of the tool.')
+    return Call(thought, action.strip(), args)
+
+
+def _args(data: Mapping[str, Any]) -> Any:
+    """The arguments under the name they have, or none."""
+    values = (data.get(name) for name in ("args", "arguments", "action_input"))
+    return next((value for value in values if value is not None), {})
+
+
+def _absent(value: Any) -> bool:
+    return value is None or value is False or (isinstance(value, str) and not value.strip())
+
+
+def _finish(thought: str, value: Any) -> Finish | Malformed:
+    """The answer, from a string or from an object with one text in it."""
+    if isinstance(value, Mapping):
+        names = [name for name in ("answer", "finish", "text", "data") if name in value] or list(value)
+        value = value[names[0]] if len(names) == 1 else dict(value) or None
+    if _absent(value):
+        return Malformed('"finish" is empty: it must hold the answer.')
+    return Finish(thought, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+# Telling the model.
+
+
+def parse_error_observation(raw: str, reason: str, tools: Sequence[Tool]) -> Observation:
+    """The observation that follows a malformed reply: what came, what is expected, and an example."""
+    raw = raw.encode("utf-8", "replace").decode()
+    if len(raw) > RAW_LIMIT:
+        raw = f"{raw[:RAW_LIMIT]}… ({len(raw):,} characters)"
+    return {
+        "ok": False,
+        "error": {
+            "type": "json_parse_error",
+            "message": f"The reply was neither a call nor an answer, so nothing was done. {reason}",
+            "raw_response": raw,
+            "expected": _expected(tools),
+            "example": _example(tools),
+        },
+    }
+
+
+def _expected(tools: Sequence[Tool]) -> str:
+    finish = '{"thought": "<why>", "finish": "<the answer>"} to answer'
+    if not tools:
+        return f"One JSON object and nothing else: {finish}."
+    call = '{"thought": "<why>", "action": "<tool>", "args": {<arguments>}} to use a tool'
+    return f"One JSON object and nothing else: {call}, or {finish}. Tools: {', '.join(tool.name for tool in tools)}."
+
+
+def _example(tools: Sequence[Tool]) -> dict[str, Any]:
+    """A valid reply, with the tool that needs the fewest arguments."""
+    if not tools:
+        return {"thought": "I know the answer.", "finish": "There are 3."}
+    tool = min(tools, key=lambda each: len(each.parameters.get("required", ())))
+    properties = tool.parameters.get("properties", {})
+    args = {name: _sample(name, properties.get(name, {})) for name in tool.parameters.get("required", ())}
+    return {"thought": f"I need {tool.name} for this.", "action": tool.name, "args": args}
+
+
+def _sample(name: str, schema: Mapping[str, Any]) -> Any:
+    for given in ("examples", "enum"):
+        if schema.get(given):
+            return schema[given][0]
+    samples: dict[str, Any] = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
+    kind = schema.get("type")
+    return samples.get(kind, f"<{name}>") if isinstance(kind, str) else f"<{name}>"
+
+
+def instructions(tools: Sequence[Tool]) -> str:
+    """The section of the system prompt that teaches the protocol and lists the tools."""
+    return "\n".join(
+        [
+            "## How to reply",
+            "",
+            "Reply with exactly one JSON object and nothing before or after it.",
+            *(_calling(tools) if tools else ()),
+            "To answer the user, put the whole answer into `finish`, in the user's language:",
+            '{"thought": "<why this answers the question>", "finish": "<the answer>"}',
+            "",
+            'Escape quotes and line breaks inside strings (`\\"`, `\\n`).',
+        ]
+    )
+
+
+def _calling(tools: Sequence[Tool]) -> Iterator[str]:
+    yield "To use a tool:"
+    yield '{"thought": "<why>", "action": "<tool>", "args": {<arguments>}}'
+    yield f"Its result comes as the next message, which begins with `{OBSERVATION.strip()}`. One tool at a time; never"
+    yield "write an observation yourself. For example:"
+    yield json.dumps(_example(tools), ensure_ascii=False)
+    yield ""
+    yield "The tools:"
+    for tool in tools:
+        yield f"- `{tool.name}`: {' '.join(tool.description.split())}"
+        required = tool.parameters.get("required", ())
+        for name, schema in tool.parameters.get("properties", {}).items():
+            about = " ".join(str(schema.get("description", "")).split())
+            need = "required" if name in required else "optional"
+            yield f"    - `{name}` ({_type_of(schema)}, {need}){': ' if about else ''}{about}"
+    yield ""
+
+
+def _type_of(schema: Mapping[str, Any]) -> str:
+    if schema.get("enum"):
+        return "one of " + ", ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    if isinstance(schema.get("anyOf"), list):
+        return " or ".join(_type_of(option) for option in schema["anyOf"])
+    kind = schema.get("type", "any")
+    return " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+
+
+# Showing a history of native calls to a model that has none.
+
+
+def render(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
+    """The same history as text: calls become JSON, results become user messages.
+
+    Calls made at once are shown one after the other, each with its result, as the protocol would have made them; so
+    roles alternate, and every call in the history is an example of the expected form. Other messages stay as they are.
+    """
+    shown: list[BaseMessage] = []
+    messages = list(messages)
+    place = 0
+    while place < len(messages):
+        message = messages[place]
+        place += 1
+        if isinstance(message, ToolMessage):
+            _observe(shown, [message])
+        elif isinstance(message, AIMessage) and message.tool_calls:
+            end = place
+            while end < len(messages) and isinstance(messages[end], ToolMessage):
+                end += 1
+            results = [result for result in messages[place:end] if isinstance(result, ToolMessage)]
+            _replay(shown, message, results)
+            place = end
+        else:
+            shown.append(message)
+    return shown
+
+
+def _replay(shown: list[BaseMessage], message: AIMessage, results: list[ToolMessage]) -> None:
+    left = list(results)
+    thought = str(message.text)
+    for call in message.tool_calls:
+        shown.append(AIMessage(content=_call_text(thought, call)))
+        thought = ""
+        _observe(shown, [result for result in left if result.tool_call_id == call["id"]])
+        left = [result for result in left if result.tool_call_id != call["id"]]
+    _observe(shown, left)
+
+
+def _call_text(thought: str, call: ToolCall) -> str:
+    return json.dumps({"thought": thought, "action": call["name"], "args": call["args"]}, ensure_ascii=False)
+
+
+def _observe(shown: list[BaseMessage], results: Sequence[ToolMessage]) -> None:
+    """Append results as a user message; to the one before, when that is an observation too."""
+    if not results:
+        return
+    text = "\n".join(f"{OBSERVATION}{result.text}" for result in results)
+    last = shown[-1] if shown else None
+    marks = {"longthread": {"kind": "observation"}}
+    if isinstance(last, HumanMessage) and last.additional_kwargs == marks and last.text.startswith(OBSERVATION):
+        text = f"{last.text}\n{text}"
+        shown.pop()
+    shown.append(HumanMessage(content=text, additional_kwargs=marks))
