@@ -1,0 +1,207 @@
+"""Ask plain questions through the product, and count the right answers. See README.md beside this file.
+
+python evals/questions.py [SET...] [--model M] [--json] [--failures]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from databases import DATABASES, build
+from rich.console import Console
+from rich.table import Table as Grid
+
+from longthread.errors import SourceNotFound
+from longthread.testing.questions import (
+    Cited,
+    Question,
+    Table,
+    Verdict,
+    judge,
+    judge_schema,
+    labels,
+    read_questions,
+    tally,
+)
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE.parents[1] / "shared" / "data"
+SQL_SECONDS = 20.0
+MOST_ROWS = 100_000
+
+
+@dataclass
+class Outcome:
+    """One question asked: what came back, and the verdict."""
+
+    set: str
+    question: Question
+    verdict: Verdict
+    answer: str
+    sql: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """One line of `--json`."""
+        asked = {"id": self.question.id, "set": self.set, "kind": self.question.kind, "lang": self.question.lang}
+        verdict = {"right": self.verdict.right, "reason": self.verdict.reason}
+        return asked | {"question": self.question.question, "answer": self.answer, "sql": self.sql} | verdict
+
+
+def ask(question: str, *, source: str, thread: str | None, model: str, data: Path) -> dict[str, Any]:
+    """Ask through the product and return the run's final event. The one place that knows how."""
+    command = [str(Path(sys.executable).with_name("longthread")), "ask", question, "--source", source, "--model", model]
+    command += ["--json", *(["--thread", thread] if thread else [])]
+    env = os.environ | {"LONGTHREAD_DATA_DIR": str(data)}
+    ended = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    lines = ended.stdout.strip().splitlines()
+    try:
+        event: dict[str, Any] = json.loads(lines[-1])
+    except (IndexError, ValueError):
+        return {"type": "failed", "error": {"message": ended.stderr.strip() or "no event"}}
+    return event
+
+
+class Bench:
+    """The databases of the questions, and a folder for what the product keeps while it is asked."""
+
+    def __init__(self, folder: Path, shared: Path) -> None:
+        self.folder = folder
+        self.shared = shared
+        self._paths: dict[str, Path] = {}
+
+    def path(self, db: str) -> Path:
+        """The SQLite file of the database `db`, built where it is ours to build. Raises SourceNotFound."""
+        if db not in self._paths:
+            self._paths[db] = build(self.folder, db) if db in DATABASES else self._given(db)
+        return self._paths[db]
+
+    def source(self, db: str) -> str:
+        """What `--source` is given for `db`."""
+        return str(self.path(db))
+
+    def _given(self, db: str) -> Path:
+        path = self.shared / db / f"{db}.sqlite"
+        if not path.is_file():
+            raise SourceNotFound(source=path)
+        return path
+
+    def rows(self, db: str, sql: str) -> Table:
+        """What `sql` returns on `db`. Raises sqlite3.Error where it fails or takes too long."""
+        connection = sqlite3.connect(f"{self.path(db).as_uri()}?mode=ro", uri=True)
+        until = time.monotonic() + SQL_SECONDS
+        connection.set_progress_handler(lambda: time.monotonic() > until, 10_000)
+        try:
+            cursor = connection.execute(sql)
+            columns = tuple(column[0] for column in cursor.description or ())
+            return Table(columns, tuple(cursor.fetchmany(MOST_ROWS)))
+        finally:
+            connection.close()
+
+    def column_names(self, db: str) -> list[str]:
+        """The names of all columns of `db`."""
+        sql = "SELECT DISTINCT c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+        return [str(row[0]) for row in self.rows(db, sql).rows]
+
+
+def examine(bench: Bench, name: str, question: Question, event: dict[str, Any], queries: dict[str, str]) -> Outcome:
+    """Judge a run's final event; `queries` are those of the thread so far, by label."""
+    answer = str(event.get("answer") or event.get("summary") or (event.get("error") or {}).get("message", ""))
+    sql = [queries[label] for label in labels(answer) if label in queries]
+    gold = [bench.rows(question.db, each) for each in question.sql]
+    if event.get("type") != "finished":
+        verdict = Verdict(False, f"the run ended {event.get('type')}")
+    elif question.kind == "schema":
+        tables = {row[0] for row in bench.rows(question.db, "SELECT name FROM sqlite_master").rows}
+        about_tables = {row[0] for row in gold[0].rows} <= tables
+        verdict = judge_schema(gold[0], [] if about_tables else bench.column_names(question.db), answer)
+    else:
+        verdict = judge(question, gold, answer, list(_cited(bench, question.db, sql)))
+    return Outcome(name, question, verdict, answer, sql)
+
+
+def _cited(bench: Bench, db: str, statements: Sequence[str]) -> Iterator[Cited]:
+    for sql in statements:
+        try:
+            yield Cited(sql, bench.rows(db, sql))
+        except sqlite3.Error:
+            continue  # a query that does not run is no evidence
+
+
+def run(bench: Bench, name: str, questions: Sequence[Question], model: str) -> Iterator[Outcome]:
+    """Ask the questions of one set in their order, follow-ups on the thread of the question that they follow."""
+    threads: dict[str, str | None] = {}
+    queries: dict[str, dict[str, str]] = {}
+    for question in questions:
+        before = question.follows or ""
+        event = ask(
+            question.question,
+            source=bench.source(question.db),
+            thread=threads.get(before),
+            model=model,
+            data=bench.folder / "longthread",
+        )
+        threads[question.id] = event.get("thread_id")
+        known = {str(query["query"]): str(query["sql"]) for query in event.get("queries") or ()}
+        queries[question.id] = queries.get(before, {}) | known
+        yield examine(bench, name, question, event, queries[question.id])
+
+
+def report(console: Console, total: dict[str, Any], failed: Sequence[Outcome]) -> None:
+    """Print the counts as tables, and each failed question."""
+    for title in ("set", "kind", "lang"):
+        grid = Grid(title, "right", "of")
+        for key, count in total[f"by_{title}"].items():
+            grid.add_row(key, str(count["right"]), str(count["questions"]))
+        console.print(grid)
+    for outcome in failed:
+        asked = f"{outcome.question.id}  {outcome.question.question}\n  {outcome.verdict.reason}"
+        console.print(asked, markup=False, highlight=False)
+        console.print(f"  sql: {outcome.sql}\n  gold: {outcome.question.sql[0]}", markup=False, highlight=False)
+        console.print(f"  answer: {outcome.answer[:600]}\n", markup=False, highlight=False)
+
+
+def main() -> None:
+    """Parse the arguments, ask, and print; the last line is JSON."""
+    parser = argparse.ArgumentParser(description="Ask plain questions and count the right answers.")
+    known = sorted(path.stem for path in (HERE / "questions").glob("*.jsonl"))
+    parser.add_argument("sets", nargs="*", metavar="SET", help=f"{', '.join(known)}, or a file (default: all)")
+    parser.add_argument("--model", default="demo", help="the model that is asked (default: demo)")
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder that holds chinook/")
+    parser.add_argument("--json", action="store_true", help="print one JSON line for each question, no tables")
+    parser.add_argument("--failures", action="store_true", help="print the questions that were not answered right")
+    args = parser.parse_args()
+    console = Console()
+    outcomes: list[Outcome] = []
+    skipped: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder), args.data.resolve())
+        for name in args.sets or known:
+            path = Path(name) if name.endswith(".jsonl") else HERE / "questions" / f"{name}.jsonl"
+            try:
+                for outcome in run(bench, path.stem, read_questions(path.read_text("utf-8")), args.model):
+                    outcomes.append(outcome)
+                    if args.json:
+                        sys.stdout.write(json.dumps(outcome.to_json(), ensure_ascii=False) + "\n")
+            except SourceNotFound as error:
+                skipped[path.stem] = str(error)
+                sys.stderr.write(f"{path.stem} is skipped: {error}\n")
+    total = tally((outcome.set, outcome.question, outcome.verdict) for outcome in outcomes)
+    failed = [outcome for outcome in outcomes if not outcome.verdict.right] if args.failures else []
+    if not args.json:
+        report(console, total, failed)
+    sys.stdout.write(json.dumps(total | ({"skipped": skipped} if skipped else {}), ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
