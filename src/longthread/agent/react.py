@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
 from longthread.tools.tool import Observation, Tool
 
@@ -255,6 +255,35 @@ def _finish(thought: str, value: Any) -> Finish | Malformed:
     if _absent(value):
         return Malformed('"finish" is empty: it must hold the answer.')
     return Finish(thought, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+# Checking native calls.
+
+_CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
+
+
+def cut_off(message: AIMessage) -> bool:
+    """Whether the provider ended the reply at its token limit, so that its end is missing."""
+    about = message.response_metadata
+    reasons = (about.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
+    return any(str(reason).lower() in _CUT_OFF for reason in reasons)
+
+
+def check_calls(message: AIMessage) -> Malformed | None:
+    """What is wrong with the native calls of a reply; None when they may run.
+
+    A streamed call whose arguments end early must not run: LangChain completes half a JSON, and half a query would
+    give a wrong answer that looks right.
+    """
+    for invalid in message.invalid_tool_calls:
+        return Malformed(f"The arguments of {invalid['name']} are not a JSON object.")
+    if message.tool_calls and cut_off(message):
+        return Malformed("The reply reached the token limit before the call was complete. Send a shorter call.")
+    for chunk in message.tool_call_chunks if isinstance(message, AIMessageChunk) else ():
+        problem = _decode(chunk["args"]) if chunk["args"] and chunk["args"].strip() else None
+        if isinstance(problem, str):
+            return Malformed(f"The arguments of {chunk['name']} cannot be read: {problem}.")
+    return None
 
 
 # Telling the model.

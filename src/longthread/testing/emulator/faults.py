@@ -1,0 +1,62 @@
+"""What can go wrong with a provider. Each fault is one reply of a `ProviderEmulator`'s script."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langchain_core.messages.tool import invalid_tool_call
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The request is answered with an HTTP status and OpenAI's error object. `retry_after` is in seconds."""
+
+    status: int = 429
+    message: str = "refused by the script"
+    code: str | None = None
+    retry_after: float | None = None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The error as OpenAI writes it."""
+        kind = _TYPES.get(self.status, "server_error" if self.status >= 500 else "invalid_request_error")
+        return {"error": {"message": self.message, "type": kind, "param": None, "code": self.code}}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """`Retry-After`, when there is one."""
+        return {} if self.retry_after is None else {"retry-after": f"{self.retry_after:g}"}
+
+
+@dataclass(frozen=True)
+class Slow:
+    """`reply` comes after `seconds`, and each streamed piece after `between` seconds more."""
+
+    reply: Any
+    seconds: float = 0.0
+    between: float = 0.0
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """The connection breaks within `reply`: after `pieces` streamed pieces, or in the middle of a body."""
+
+    reply: Any = field(default="this reply is never seen whole")
+    pieces: int = 2
+
+
+def broken_call(name: str, arguments: str, *, call_id: str = "call_broken") -> AIMessage:
+    """A native call whose arguments are the text `arguments`, which need not be JSON."""
+    return AIMessage(
+        content="", invalid_tool_calls=[invalid_tool_call(name=name, args=arguments, id=call_id, error=None)]
+    )

@@ -1,0 +1,186 @@
+"""The server: it records requests and answers them from a script."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import uvicorn
+from langchain_core.messages import BaseMessage
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from longthread.testing.emulator.completions import CREATED, chunks, completion, event, received
+from longthread.testing.emulator.faults import Dropped, Refused, Slow
+from longthread.testing.scripted import Script, ScriptExhausted, to_message
+
+_START_SECONDS = 10.0
+
+
+class _ConnectionDropped(Exception):  # noqa: N818  # what the script asked for, not an error of the emulator
+    """Ends a response in the middle: uvicorn closes the connection."""
+
+
+@dataclass(frozen=True)
+class RecordedRequest:
+    """One request as it came. `body` is the decoded JSON; header names are lower-case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the tools that were offered."""
+        return [tool["function"]["name"] for tool in self.body.get("tools") or ()]
+
+
+class ProviderEmulator:
+    """An OpenAI-compatible provider at `base_url`, on a free port of this machine, while the context lasts.
+
+    `script` holds what a `ScriptedChatModel` takes, and the faults `Refused`, `Slow` and `Dropped`; one function of the
+    messages answers every request instead. An exception in it becomes HTTP 500, a script that has run out too.
+    `refuse_tools` answers requests with tools as Ollama does for models without them. `models` is what `/v1/models`
+    lists.
+    """
+
+    def __init__(
+        self,
+        script: Sequence[Any] | Callable[[list[BaseMessage]], Any] = (),
+        *,
+        loop: bool = False,
+        refuse_tools: bool = False,
+        models: Sequence[str] = ("emulated",),
+        api_key: str | None = None,
+    ) -> None:
+        self.requests: list[RecordedRequest] = []
+        self._script = Script(script, loop=loop)
+        self._refuse_tools = refuse_tools
+        self._models = list(models)
+        self._api_key = api_key
+        self._socket: socket.socket | None = None
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def base_url(self) -> str:
+        """The address to give to a client, ending in `/v1`."""
+        if self._socket is None:
+            raise RuntimeError("The emulator is not running: use it in a `with` block.")
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
+
+    @property
+    def used(self) -> int:
+        """How many replies of the script were given."""
+        return self._script.used
+
+    def __enter__(self) -> Self:
+        app = Starlette(
+            routes=[
+                Route("/v1/chat/completions", self._chat, methods=["POST"]),
+                Route("/v1/models", self._list_models, methods=["GET"]),
+            ]
+        )
+        config = uvicorn.Config(
+            app, log_config=None, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=0
+        )
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, name="provider-emulator", daemon=True
+        )
+        self._thread.start()
+        # The socket listens already: a client that is faster than the server waits in its queue.
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._server is not None and self._thread is not None and self._socket is not None:
+            self._server.should_exit = True
+            self._thread.join(_START_SECONDS)
+            self._socket.close()
+            self._socket = self._server = self._thread = None
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.__exit__, kind, error, trace)
+
+    async def _list_models(self, request: Request) -> Response:
+        await self._record(request)
+        data = [{"id": name, "object": "model", "created": CREATED, "owned_by": "script"} for name in self._models]
+        return JSONResponse({"object": "list", "data": data})
+
+    async def _chat(self, request: Request) -> Response:
+        recorded = await self._record(request)
+        try:
+            reply = self._next(recorded)
+            between, dropped = 0.0, None
+            if isinstance(reply, Slow):
+                await asyncio.sleep(reply.seconds)
+                reply, between = reply.reply, reply.between
+            if isinstance(reply, Dropped):
+                reply, dropped = reply.reply, reply.pieces
+            if isinstance(reply, Refused):
+                return _refusal(reply)
+            body = recorded.body
+            message = to_message(reply, received(body), native=bool(body.get("tools")))
+        except (Exception, ScriptExhausted) as error:  # noqa: BLE001  # the client is told, as by a provider
+            return _refusal(Refused(500, f"{type(error).__name__}: {error}"))
+        model = str(body.get("model"))
+        if not body.get("stream"):
+            return _whole(completion(message, model, self.used), dropped)
+        include_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+        events = [event(chunk) for chunk in chunks(message, model, self.used, include_usage=include_usage)]
+        return StreamingResponse(_send([*events, event("[DONE]")], between, dropped), media_type="text/event-stream")
+
+    def _next(self, request: RecordedRequest) -> Any:
+        """What the request is answered with; a refusal leaves the script where it is."""
+        if self._api_key is not None and request.headers.get("authorization") != f"Bearer {self._api_key}":
+            return Refused(401, "Incorrect API key provided.", "invalid_api_key")
+        if self._refuse_tools and request.body.get("tools"):
+            return Refused(400, f"registry.ollama.ai/library/{request.body.get('model')} does not support tools")
+        return self._script.next(received(request.body))
+
+    async def _record(self, request: Request) -> RecordedRequest:
+        raw = await request.body()
+        recorded = RecordedRequest(
+            request.method, request.url.path, dict(request.headers), json.loads(raw) if raw else {}
+        )
+        self.requests.append(recorded)
+        return recorded
+
+
+def _refusal(refused: Refused) -> Response:
+    return JSONResponse(refused.body, status_code=refused.status, headers=refused.headers)
+
+
+def _whole(body: dict[str, Any], dropped: int | None) -> Response:
+    if dropped is None:
+        return JSONResponse(body)
+    raw = json.dumps(body).encode()
+    half = _send([raw[: len(raw) // 2]], 0.0, 1)
+    return StreamingResponse(half, media_type="application/json", headers={"content-length": str(len(raw))})
+
+
+async def _send(parts: Sequence[bytes], between: float, dropped: int | None) -> AsyncIterator[bytes]:
+    for place, part in enumerate(parts):
+        if place == dropped:
+            break
+        yield part
+        await asyncio.sleep(between)
+    if dropped is not None:
+        raise _ConnectionDropped

@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from langchain.agents import create_agent
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.tools import tool
+
+from longthread.agent.react import Malformed, check_calls
+from longthread.testing import Dropped, ProviderEmulator, Refused, Slow, broken_call
+
+QUESTION: list[Any] = [{"role": "user", "content": "q"}]
+CALL = {"thought": "sum them", "action": "add", "args": {"a": 1, "b": 2}}
+TOOL: Any = {
+    "type": "function",
+    "function": {
+        "name": "add",
+        "description": "Add.",
+        "parameters": {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}},
+    },
+}
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def _sdk(provider: ProviderEmulator, **options: Any) -> openai.OpenAI:
+    return openai.OpenAI(base_url=provider.base_url, api_key="k", max_retries=0, **options)
+
+
+def _langchain(provider: ProviderEmulator, **options: Any) -> BaseChatModel:
+    settings = {"base_url": provider.base_url, "api_key": "k", "max_retries": 0, **options}
+    return init_chat_model("openai:emulated", **settings)
+
+
+# The openai SDK.
+
+
+def test_a_plain_completion() -> None:
+    with ProviderEmulator(["There are 59. 中文"]) as provider, _sdk(provider) as client:
+        reply = client.chat.completions.create(model="m", messages=QUESTION)
+    assert reply.choices[0].message.content == "There are 59. 中文"
+    assert reply.choices[0].finish_reason == "stop"
+    assert reply.model == "m"
+    assert reply.usage is not None
+    assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens
+    [request] = provider.requests
+    assert (request.method, request.path) == ("POST", "/v1/chat/completions")
+    assert request.headers["authorization"] == "Bearer k"
+    assert request.body["messages"] == QUESTION
+
+
+@pytest.mark.parametrize("include_usage", [True, False])
+def test_a_stream(include_usage: bool) -> None:
+    options: Any = {"stream_options": {"include_usage": True}} if include_usage else {}
+    with ProviderEmulator(["a longer text in pieces"]) as provider, _sdk(provider) as client:
+        stream = client.chat.completions.create(model="m", messages=QUESTION, stream=True, **options)
+        chunks = list(stream)
+    texts = [chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices]
+    assert "".join(texts) == "a longer text in pieces"
+    assert sum(map(bool, texts)) > 1
+    assert [bool(chunk.usage) for chunk in chunks].count(True) == include_usage
+    assert {choice.finish_reason for chunk in chunks for choice in chunk.choices} == {None, "stop"}
+
+
+def test_tool_calls_streamed_and_not() -> None:
+    with ProviderEmulator([[CALL, CALL], [CALL, CALL]]) as provider, _sdk(provider) as client:
+        whole = client.chat.completions.create(model="m", messages=QUESTION, tools=[TOOL])
+        with client.chat.completions.stream(model="m", messages=QUESTION, tools=[TOOL]) as stream:
+            streamed = stream.get_final_completion()
+    assert provider.requests[0].tool_names == ["add"]
+    for choice in (whole.choices[0], streamed.choices[0]):
+        assert choice.finish_reason == "tool_calls"
+        assert choice.message.content == "sum them"
+        calls: Any = choice.message.tool_calls
+        assert [(call.function.name, call.function.arguments) for call in calls] == [("add", '{"a": 1, "b": 2}')] * 2
+        assert len({call.id for call in calls}) == 2
+
+
+def test_models_are_listed() -> None:
+    with ProviderEmulator(models=["small", "large"]) as provider, _sdk(provider) as client:
+        assert [model.id for model in client.models.list()] == ["small", "large"]
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(400, openai.BadRequestError), (429, openai.RateLimitError), (503, openai.InternalServerError)],
+)
+def test_refusals_have_the_vendors_shape(status: int, error: type[openai.APIStatusError]) -> None:
+    refused = Refused(status, "not now", code="busy", retry_after=0.5)
+    with ProviderEmulator([refused]) as provider, _sdk(provider) as client, pytest.raises(error) as caught:
+        client.chat.completions.create(model="m", messages=QUESTION)
+    assert caught.value.status_code == status
+    assert caught.value.code == "busy"
+    assert "not now" in str(caught.value)
+    assert caught.value.response.headers["retry-after"] == "0.5"
+
+
+def test_the_sdk_retries_until_the_script_gives_in() -> None:
+    script = [Refused(429, retry_after=0.01), Refused(500, retry_after=0.01), "ok"]
+    with ProviderEmulator(script) as provider, _sdk(provider).with_options(max_retries=2) as client:
+        reply = client.chat.completions.create(model="m", messages=QUESTION)
+    assert reply.choices[0].message.content == "ok"
+    assert len(provider.requests) == 3
+
+
+def test_a_wrong_key_is_refused_and_uses_nothing() -> None:
+    with ProviderEmulator(["ok"], api_key="right") as provider:
+        with _sdk(provider) as client, pytest.raises(openai.AuthenticationError):
+            client.chat.completions.create(model="m", messages=QUESTION)
+        assert provider.used == 0
+        with openai.OpenAI(base_url=provider.base_url, api_key="right") as client:
+            assert client.chat.completions.create(model="m", messages=QUESTION).choices[0].message.content == "ok"
+
+
+def test_tools_are_refused_as_ollama_does() -> None:
+    with ProviderEmulator(["ok"], refuse_tools=True) as provider, _sdk(provider) as client:
+        with pytest.raises(openai.BadRequestError, match="does not support tools"):
+            client.chat.completions.create(model="m", messages=QUESTION, tools=[TOOL])
+        assert client.chat.completions.create(model="m", messages=QUESTION).choices[0].message.content == "ok"
+
+
+def test_a_slow_reply_times_out() -> None:
+    with ProviderEmulator([Slow("late", seconds=30)]) as provider, _sdk(provider, timeout=0.2) as client:
+        begin = time.monotonic()
+        with pytest.raises(openai.APITimeoutError):
+            client.chat.completions.create(model="m", messages=QUESTION)
+    assert time.monotonic() - begin < 10
+
+
+def test_slow_pieces_arrive_one_by_one() -> None:
+    script = [Slow("12345678" * 4, between=0.05)]
+    with ProviderEmulator(script) as provider, _sdk(provider) as client:
+        begin = time.monotonic()
+        first = last = 0.0
+        for chunk in client.chat.completions.create(model="m", messages=QUESTION, stream=True):
+            first = first or time.monotonic() - begin
+            last = time.monotonic() - begin if chunk.choices else last
+    assert last - first > 0.1
+
+
+def test_a_dropped_stream_breaks_after_its_pieces() -> None:
+    texts: list[str] = []
+    with ProviderEmulator([Dropped("12345678" * 4, pieces=3)]) as provider, _sdk(provider) as client:
+        stream = client.chat.completions.create(model="m", messages=QUESTION, stream=True)
+        with pytest.raises(openai.APIConnectionError):
+            texts.extend(chunk.choices[0].delta.content or "" for chunk in stream)
+    assert texts == ["", "12345678", "12345678"]
+
+
+def test_a_dropped_body_breaks_in_the_middle() -> None:
+    script = [Dropped("x" * 1000)]
+    with ProviderEmulator(script) as provider, _sdk(provider) as client, pytest.raises(openai.APIConnectionError):
+        client.chat.completions.create(model="m", messages=QUESTION)
+
+
+def test_an_exhausted_script_and_an_exception_are_told_to_the_client() -> None:
+    with ProviderEmulator([ValueError("boom")]) as provider, _sdk(provider) as client:
+        with pytest.raises(openai.InternalServerError, match="boom"):
+            client.chat.completions.create(model="m", messages=QUESTION)
+        with pytest.raises(openai.InternalServerError, match="all used"):
+            client.chat.completions.create(model="m", messages=QUESTION)
+
+
+async def test_async_clients_and_the_async_context() -> None:
+    async with (
+        ProviderEmulator(["ok"]) as provider,
+        openai.AsyncOpenAI(base_url=provider.base_url, api_key="k") as client,
+    ):
+        reply = await client.chat.completions.create(model="m", messages=QUESTION)
+    assert reply.choices[0].message.content == "ok"
+
+
+def test_the_address_is_known_only_while_it_runs() -> None:
+    provider = ProviderEmulator(["ok"])
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = provider.base_url
+    with provider:
+        address = provider.base_url
+        assert httpx.get(f"{address}/models").status_code == 200
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{address}/models")
+
+
+# langchain-openai.
+
+
+def _gather(model: Any) -> AIMessageChunk:
+    chunks = list(model.stream("q"))
+    total = chunks[0]
+    for chunk in chunks[1:]:
+        total += chunk
+    assert isinstance(total, AIMessageChunk)
+    return total
+
+
+def test_langchain_gets_the_same_streamed_and_not() -> None:
+    with ProviderEmulator([CALL, CALL]) as provider:
+        model = _langchain(provider, stream_usage=True).bind_tools([TOOL])
+        whole, streamed = model.invoke("q"), _gather(model)
+    assert whole.tool_calls[0]["args"] == {"a": 1, "b": 2}
+    assert whole.tool_calls == streamed.tool_calls
+    assert whole.content == streamed.content == "sum them"
+    assert whole.usage_metadata is not None
+    assert streamed.usage_metadata is not None
+    assert whole.usage_metadata["total_tokens"] == streamed.usage_metadata["total_tokens"]
+    assert check_calls(streamed) is None
+
+
+async def test_langchain_drives_an_agent_over_the_socket() -> None:
+    async with ProviderEmulator([CALL, {"finish": "It is 3."}]) as provider:
+        result = await create_agent(_langchain(provider), [add]).ainvoke({"messages": [HumanMessage("1 + 2?")]})
+    assert result["messages"][-1].content == "It is 3."
+    roles = [message["role"] for message in provider.requests[1].body["messages"]]
+    assert roles == ["user", "assistant", "tool"]
+
+
+def test_a_function_sees_what_langchain_sent() -> None:
+    def echo(messages: list[BaseMessage]) -> str:
+        return f"{messages[-1].type}: {messages[-1].text}"
+
+    with ProviderEmulator(echo) as provider:
+        model = _langchain(provider)
+        assert [model.invoke(text).content for text in ("a", "b")] == ["human: a", "human: b"]
+
+
+def test_a_call_with_broken_arguments_may_come_back_into_the_history() -> None:
+    with ProviderEmulator([broken_call("add", '{"a": 1, "b": '), "ok"]) as provider:
+        model = _langchain(provider)
+        broken = model.invoke("q")
+        assert broken.tool_calls == []
+        assert broken.invalid_tool_calls[0]["args"] == '{"a": 1, "b": '
+        assert isinstance(check_calls(broken), Malformed)
+        history = [HumanMessage("q"), broken, {"role": "tool", "content": "no", "tool_call_id": "call_broken"}]
+        assert model.invoke(history).content == "ok"
+
+
+def test_streamed_half_arguments_are_completed_by_langchain_and_found_by_the_check() -> None:
+    with ProviderEmulator([broken_call("add", '{"a": 1, "b": ')]) as provider:
+        streamed = _gather(_langchain(provider))
+    assert streamed.tool_calls[0]["args"] == {"a": 1}
+    assert isinstance(check_calls(streamed), Malformed)
+
+
+def test_a_call_cut_at_the_token_limit_is_found() -> None:
+    cut = broken_call("run_sql", '{"sql": "SELECT 1')
+    cut.response_metadata = {"finish_reason": "length"}
+    with ProviderEmulator([cut]) as provider:
+        streamed = _gather(_langchain(provider))
+    message = AIMessage(content="", tool_calls=streamed.tool_calls, response_metadata=streamed.response_metadata)
+    problem = check_calls(message)
+    assert isinstance(problem, Malformed)
+    assert "token limit" in problem.reason
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_langchain_times_out(streaming: bool) -> None:
+    with ProviderEmulator([Slow("late", seconds=30)]) as provider:
+        model = _langchain(provider, timeout=0.2, streaming=streaming)
+        with pytest.raises(openai.APITimeoutError):
+            model.invoke("q")
+
+
+def test_reasoning_is_on_the_wire_as_compatible_servers_send_it() -> None:
+    message = AIMessage(content="3", additional_kwargs={"reasoning_content": "1 and 2"})
+    with ProviderEmulator([message, message]) as provider, _sdk(provider) as client:
+        whole = client.chat.completions.create(model="m", messages=QUESTION)
+        stream = list(client.chat.completions.create(model="m", messages=QUESTION, stream=True))
+    assert whole.choices[0].message.model_extra == {"reasoning_content": "1 and 2"}
+    assert any((chunk.choices[0].delta.model_extra or {}).get("reasoning_content") == "1 and 2" for chunk in stream)
