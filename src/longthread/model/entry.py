@@ -52,8 +52,8 @@ class Entry(Draft):
     """An entry of the log.
 
     `seq` counts the thread's entries from 1 in the order they were written, over all branches. `parent_seq` is the
-    entry before it on its branch, 0 for a branch's first. `metadata["kind"]` is `"question"`, `"observation"`,
-    `"answer"`, `"summary"` or absent.
+    entry before it on its branch, 0 for a branch's first. `metadata["kind"]` is `"question"`,
+    `"answer"`, `"summary"`, `"malformed"` or absent.
     """
 
     thread_id: str = ""

@@ -68,6 +68,11 @@ async def rename_thread(tx: Transaction, thread_id: str, title: str, *, user_id:
         raise ThreadNotFound(thread=thread_id)
 
 
+async def set_source(tx: Transaction, thread_id: str, source: str) -> None:
+    """Remember the source that a thread's next question is asked of."""
+    await tx.run("update_source", id=thread_id, source=source)
+
+
 async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> None:
     """Delete a thread with everything that is kept of it. It cannot be undone."""
     if not await tx.run("delete_thread", id=thread_id, user_id=user_id):
@@ -92,20 +97,30 @@ async def extend(
         ThreadNotFound: there is no such thread.
         ThreadConflict: the tip is not `expect`: another writer was faster. Nothing is written.
     """
-    position = await one(tx, "select_position", id=thread_id)
-    if position is None:
-        raise ThreadNotFound(thread=thread_id)
-    if expect is not None and position["tip"] != expect:
+    tip, size = await position(tx, thread_id)
+    if expect is not None and tip != expect:
         raise ThreadConflict(thread=thread_id)
-    count, at = int(position["entry_count"]), int(position["tip"] if parent is None else parent)
+    count, at = size, tip if parent is None else parent
     entries: list[Entry] = []
     for draft in drafts:
         entry = await _place(tx, thread_id, draft, parent_seq=at, seq=count + 1)
         count, at = max(count, entry.seq), entry.seq
         entries.append(entry)
-    if (count, at) != (position["entry_count"], position["tip"]):
+    if (count, at) != (size, tip):
         await tx.run("move_tip", id=thread_id, tip=at, entry_count=count, now=now())
     return entries
+
+
+async def position(tx: Transaction, thread_id: str) -> tuple[int, int]:
+    """The thread's tip and its number of entries.
+
+    Raises:
+        ThreadNotFound: there is no such thread.
+    """
+    row = await one(tx, "select_position", id=thread_id)
+    if row is None:
+        raise ThreadNotFound(thread=thread_id)
+    return int(row["tip"]), int(row["entry_count"])
 
 
 async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: int, seq: int) -> Entry:

@@ -167,19 +167,30 @@ async def start_step(
     return index
 
 
-async def finish_step(tx: Transaction, lease: Lease, step: Step) -> None:
-    """Note how a step ended: its status, thought, action, observation, usage and time."""
+async def finish_step(
+    tx: Transaction,
+    lease: Lease,
+    index: int,
+    status: StepStatus,
+    *,
+    elapsed_ms: int,
+    thought: str = "",
+    action: str = "",
+    observation: Mapping[str, Any] | None = None,
+    usage: Mapping[str, int] | None = None,
+) -> None:
+    """Note how a step ended."""
     await check(tx, lease)
     await tx.run(
         "finish_step",
-        thread_id=step.thread_id,
-        idx=step.index,
-        status=step.status,
-        thought=step.thought,
-        action=step.action,
-        observation=None if step.observation is None else _dump(step.observation),
-        usage=_dump(step.usage),
-        elapsed_ms=step.elapsed_ms,
+        thread_id=lease.thread_id,
+        idx=index,
+        status=status,
+        thought=thought,
+        action=action,
+        observation=None if observation is None else _dump(observation),
+        usage=_dump(usage or {}),
+        elapsed_ms=elapsed_ms,
     )
 
 
@@ -240,6 +251,8 @@ async def _clear(tx: Transaction, thread_id: str, alive: Alive) -> None:
         raise RunInProgress(thread=thread_id, run=live["id"])
     outcome = {"reason": "interrupted"}
     await tx.run("end_run", thread_id=thread_id, id=live["id"], status="paused", outcome=_dump(outcome), now=now())
+    last = await last_event(tx, thread_id, live["id"])
+    await append_events(tx, [Event(thread_id, live["id"], last + 1, "paused", outcome, datetime.now(UTC))])
 
 
 def _is_held(row: Row, alive: Alive) -> bool:

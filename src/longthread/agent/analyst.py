@@ -1,0 +1,294 @@
+"""The analyst: ask a database in natural language, in a lasting conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from longthread.agent.begin import Ask, Begun, begin, save_facts, take_over
+from longthread.agent.context import RunContext
+from longthread.agent.models import context_window, model_name, resolve_model
+from longthread.agent.progress import is_chinese
+from longthread.agent.prompt import system_prompt
+from longthread.agent.run import Models, execute
+from longthread.agent.stream import Bell, EventStream, watch
+from longthread.errors import InvalidInput, NothingToResume, QuestionTooLong, RunInProgress
+from longthread.model.event import FINAL, Event
+from longthread.model.fold import state_of
+from longthread.model.ids import new_id
+from longthread.model.run import Protocol, Run
+from longthread.model.thread import Thread
+from longthread.settings import Settings
+from longthread.store import log, runs
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.opening import open_source
+from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.toolbox import analysis_tools
+
+KNOWLEDGE_SHARE = 0.3
+"""The part of the context window that known facts may fill."""
+
+ModelFactory = Callable[[str, Settings], BaseChatModel]
+
+
+@dataclass(frozen=True, slots=True)
+class RunHandle:
+    """A run that is being executed by this process."""
+
+    thread_id: str
+    run: Run
+    task: asyncio.Task[None]
+    _events: Callable[[], AsyncIterator[Event]]
+
+    def events(self) -> AsyncIterator[Event]:
+        """The run's events from this execution's first on, up to the final one."""
+        return self._events()
+
+    async def wait(self) -> Event:
+        """The run's final event."""
+        async for event in self.events():
+            if event.type in FINAL:
+                return event
+        raise NothingToResume(thread=self.thread_id)
+
+    async def stop(self) -> None:
+        """Stop the run: it ends as paused, and what it has done is kept."""
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+class Analyst:
+    """Asks and resumes runs on one store. Safe to share between tasks; close it when done."""
+
+    def __init__(self, store: Driver, settings: Settings, *, models: ModelFactory = resolve_model) -> None:
+        self.store = store
+        self.settings = settings
+        self.bell = Bell()
+        self._models = models
+        self._running: dict[str, RunHandle] = {}
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings, *, models: ModelFactory = resolve_model) -> AsyncIterator[Analyst]:
+        """An analyst on the store that the settings name."""
+        async with open_store(settings.database) as store:
+            analyst = cls(store, settings, models=models)
+            try:
+                yield analyst
+            finally:
+                await analyst.close()
+
+    async def close(self) -> None:
+        """Stop the runs of this process; they can be resumed."""
+        for handle in list(self._running.values()):
+            await handle.stop()
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        thread_id: str | None = None,
+        source: str | None = None,
+        model: str | None = None,
+        protocol: Protocol = "auto",
+        max_steps: int | None = None,
+        user_id: str | None = None,
+    ) -> RunHandle:
+        """Put a question on a thread (a new one by default). When this returns, the question is in the log.
+
+        Args:
+            source: what to ask, as `open_source` takes it; by default the thread's source, else the settings'.
+            model: `provider:model` or `demo`; by default the settings' model.
+            max_steps: model calls before the run pauses.
+
+        Raises:
+            InvalidInput: the question is empty or too long, or there is no source.
+            SourceError: the source cannot be opened. Nothing was written.
+            RunInProgress: the thread's run is being executed.
+        """
+        user = user_id or self.settings.user
+        question = self._checked(question)
+        models = self._models_of(model)
+        opened = await self._source_of(source, thread_id, user)
+        async with _closed_on_error(opened):
+            asked = Ask(
+                thread_id=thread_id or new_id(),
+                user_id=user,
+                question=question,
+                source=opened.spec,
+                fingerprint=await opened.fingerprint(),
+                model=models.name,
+                protocol=protocol,
+                max_steps=max_steps or self.settings.max_steps,
+            )
+            return self._execute(await begin(self.store, asked), models, opened, user)
+
+    async def resume(
+        self,
+        thread_id: str,
+        *,
+        model: str | None = None,
+        max_steps: int | None = None,
+        source: str | None = None,
+        user_id: str | None = None,
+    ) -> RunHandle:
+        """Go on with a thread's unfinished run: where its process died, or, when it was paused or failed, as if the
+        user had said "continue".
+
+        Raises:
+            NothingToResume: the thread's last run is finished, or there is none.
+            RunInProgress: it is being executed.
+        """
+        user = user_id or self.settings.user
+        async with self.store.reading() as tx:
+            thread = await log.find_thread(tx, thread_id, user_id=user)
+            run = await runs.last_run(tx, thread_id)
+        if run is None or run.status == "finished":
+            raise NothingToResume(thread=thread_id)
+        if run.status != "running":
+            word = "继续" if is_chinese(run.question) else "continue"
+            return await self.ask(
+                word,
+                thread_id=thread_id,
+                model=model or run.model,
+                max_steps=max_steps,
+                source=source,
+                protocol=run.protocol,
+                user_id=user,
+            )
+        models = self._models_of(model or run.model)
+        opened = await self._source_of(source, thread_id, user)
+        async with _closed_on_error(opened):
+            return self._execute(await take_over(self.store, thread), models, opened, user)
+
+    async def stop(self, thread_id: str, *, user_id: str | None = None) -> None:
+        """Stop the thread's run if this process executes it.
+
+        Raises:
+            NothingToResume: this process executes none on the thread.
+        """
+        await self.thread(thread_id, user_id=user_id)
+        handle = self._running.get(thread_id)
+        if handle is None:
+            raise NothingToResume(thread=thread_id)
+        await handle.stop()
+
+    async def thread(self, thread_id: str, *, user_id: str | None = None) -> Thread:
+        """A thread's metadata."""
+        async with self.store.reading() as tx:
+            return await log.find_thread(tx, thread_id, user_id=user_id or self.settings.user)
+
+    async def state(self, thread_id: str, *, user_id: str | None = None) -> dict[str, Any]:
+        """The thread's state with document 000's fields, computed from all entries of its active branch."""
+        async with self.store.reading() as tx:
+            thread = await log.find_thread(tx, thread_id, user_id=user_id or self.settings.user)
+            entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
+        return state_of(entries)
+
+    def _checked(self, question: str) -> str:
+        if not question.strip():
+            raise InvalidInput(reason="The question is empty. Type one.")
+        if len(question) > self.settings.max_question:
+            raise QuestionTooLong(size=f"{len(question):,}", limit=f"{self.settings.max_question:,}")
+        return question.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
+
+    def _models_of(self, name: str | None) -> Models:
+        chosen = model_name(name, self.settings)
+        fallback = self.settings.fallback_model
+        return Models(
+            name=chosen,
+            model=self._models(chosen, self.settings),
+            fallback=self._models(fallback, self.settings) if fallback and fallback != chosen else None,
+            retries=self.settings.retry_attempts,
+        )
+
+    async def _source_of(self, spec: str | None, thread_id: str | None, user_id: str) -> Source:
+        if spec is None and thread_id is not None:
+            async with self.store.reading() as tx:
+                spec = (await log.find_thread(tx, thread_id, user_id=user_id)).source
+        spec = spec or self.settings.source
+        if not spec:
+            raise InvalidInput(reason="There is no source to ask. Give one with --source, or try --source demo.")
+        limits = Limits(seconds=self.settings.sql_timeout, rows=self.settings.sql_rows)
+        return await open_source(spec, limits=limits)
+
+    def _execute(self, begun: Begun, models: Models, source: Source, user_id: str) -> RunHandle:
+        run = begun.run
+        stream = EventStream(self.store, begun.lease, self.bell, last=begun.last_event)
+        window = min(context_window(m, self.settings) for m in (models.model, models.fallback) if m is not None)
+        context = RunContext(
+            store=self.store,
+            lease=begun.lease,
+            stream=stream,
+            run=run,
+            tools={tool.name: tool for tool in analysis_tools(source)},
+            system_prompt=system_prompt(
+                begun.facts,
+                continues=run.question if run.continues else None,
+                budget=int(window * KNOWLEDGE_SHARE),
+            ),
+            window=window,
+            output=self.settings.max_tokens,
+            question_id=begun.question_id,
+            protocol=run.protocol,
+            queries=max([begun.facts.queries, *(_label(step.observation) for step in begun.earlier)]),
+            earlier={step.call_id: step for step in begun.earlier if step.call_id},
+        )
+
+        async def work() -> None:
+            try:
+                if begun.last_event == 0:
+                    await stream.tell("started", **_started(run))
+                await execute(context, models, begun.entries, user_id=user_id)
+            finally:
+                self._running.pop(run.thread_id, None)
+                await source.close()
+                await save_facts(self.store, run.thread_id, user_id=user_id)
+
+        task = asyncio.get_running_loop().create_task(work(), name=f"run {run.id}")
+
+        def events() -> AsyncIterator[Event]:
+            return _own_events(self.store, self.bell, run, task, after=begun.last_event)
+
+        handle = RunHandle(run.thread_id, run, task, events)
+        self._running[run.thread_id] = handle
+        return handle
+
+
+@asynccontextmanager
+async def _closed_on_error(source: Source) -> AsyncIterator[None]:
+    try:
+        yield
+    except BaseException:
+        await source.close()
+        raise
+
+
+async def _own_events(
+    store: Driver, bell: Bell, run: Run, task: asyncio.Task[None], *, after: int
+) -> AsyncIterator[Event]:
+    """The events of a run that `task` executes; raises what the task raised when it told no end."""
+    async for event in watch(store, bell, run.thread_id, run.id, after=after, lives=lambda: not task.done()):
+        yield event
+        if event.type in FINAL:
+            await asyncio.wait({task})
+            return
+    await task
+    raise RunInProgress(thread=run.thread_id, run=run.id)
+
+
+def _started(run: Run) -> dict[str, Any]:
+    names = ("question", "source", "model", "protocol", "max_steps", "continues")
+    return {name: getattr(run, name) for name in names}
+
+
+def _label(observation: Any) -> int:
+    data = observation.get("data") if observation else None
+    return int(str(data.get("query", "q0"))[1:]) if isinstance(data, dict) else 0

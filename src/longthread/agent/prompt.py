@@ -1,0 +1,81 @@
+"""The analyst's system prompt. It stays the same for a whole run, so that a provider may cache it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from longthread.model.facts import Facts
+from longthread.view.tokens import estimate
+
+KNOWLEDGE = "longthread-knowledge"
+"""Info string of the fenced block that holds the known facts as JSON."""
+
+_RULES = """\
+You are Longthread's analyst. You answer questions about a database with its tools, in a lasting conversation.
+
+- Look before you query: `list_tables`, then `describe_table` for the tables you need. What is listed under \
+"Known facts" is already known: use it directly, and do not list or describe it again.
+- Ask the database with `run_sql`: one read-only SELECT in the {dialect} dialect. Each result has a label, such as q3.
+- When a tool returns an error, read it, mend the call and try again.
+- Answer in the user's language, from rows you have seen, never from memory. Behind each number name the query it came \
+from, like this: 59 [q3]. If rows were cut ("100 of 275"), say so.
+- A short follow-up ("and by country?", "只看2020年以后的") goes on from the question before it.
+- Parts of a long conversation may not be shown to you; the database can be asked again."""
+
+_CONTINUED = """\
+The user wants you to go on with an unfinished question. Work on it, not on the word "continue":
+{question}"""
+
+
+def system_prompt(facts: Facts, *, continues: str | None, budget: int) -> str:
+    """The instructions, the known facts in at most `budget` tokens, and what is being continued."""
+    parts = [_RULES.format(dialect=facts.dialect or "source's")]
+    if facts.tables:
+        parts.append(f"# Known facts\n\n```json {KNOWLEDGE}\n{_knowledge(facts, budget)}\n```")
+    if continues is not None:
+        parts.append(_CONTINUED.format(question=continues[:2000]))
+    return "\n\n".join(parts)
+
+
+def _knowledge(facts: Facts, budget: int) -> str:
+    text = ""
+    for data in _ever_less(facts):
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
+        if estimate(text) <= budget:
+            return text
+    return text
+
+
+def _ever_less(facts: Facts) -> Iterator[dict[str, Any]]:
+    """The facts, then the facts with ever more left out: samples first, names of tables last."""
+    data: dict[str, Any] = {
+        "dialect": facts.dialect,
+        "tables": facts.tables,
+        "about": facts.about,
+        "columns": facts.columns,
+        "schemas": facts.schemas,
+        "samples": facts.samples,
+    }
+    yield data
+    yield data | {"samples": {}}
+    lean = {name: _lean(schema) for name, schema in facts.schemas.items()}
+    yield data | {"samples": {}, "schemas": lean}
+    while lean:
+        lean = dict(list(lean.items())[len(lean) // 2 + 1 :])  # the newest half
+        yield data | {"samples": {}, "schemas": lean}
+    names = {"dialect": facts.dialect}
+    shown = len(facts.tables)
+    while shown:
+        yield names | {"tables": facts.tables[:shown], "shown": f"{shown} of {len(facts.tables)}"}
+        shown //= 2
+    yield names | {"tables": [], "shown": f"0 of {len(facts.tables)}"}
+
+
+def _lean(schema: dict[str, Any]) -> dict[str, Any]:
+    columns = [
+        {key: column[key] for key in ("name", "type", "comment", "primary_key") if column.get(key)}
+        for column in schema.get("columns", [])
+    ]
+    return {key: value for key, value in schema.items() if key != "referenced_by"} | {"columns": columns}

@@ -1,0 +1,154 @@
+"""How calls and answers are exchanged with a model: by its own tool calls, or as JSON in text."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.tool import tool_call
+
+from longthread.agent.context import RunContext, is_malformed, noted
+from longthread.agent.models import refuses_tools, supports_tools
+from longthread.agent.react import (
+    OBSERVATION,
+    Call,
+    Finish,
+    Malformed,
+    instructions,
+    parse_error_observation,
+    parse_reply,
+    render,
+)
+from longthread.model.fold import PARSE_ERROR
+from longthread.model.ids import new_id
+from longthread.tools.tool import Observation
+
+Handler = Callable[[ModelRequest[None]], Awaitable[ModelResponse[Any]]]
+
+
+class ProtocolMiddleware(AgentMiddleware[Any, None, Any]):
+    """Innermost around the model: one attempt in, one well-formed message out.
+
+    The message has tool calls or is the answer. A reply that is neither becomes a call of `json_parse_error`, whose
+    result tells the model what was wrong.
+    """
+
+    def __init__(self, context: RunContext) -> None:
+        super().__init__()
+        self._context = context
+
+    async def awrap_model_call(self, request: ModelRequest[None], handler: Handler) -> ModelResponse[Any]:
+        """Speak the run's protocol; `auto` takes native calls where the model has them."""
+        self._context.message_id = new_id()
+        request = request.override(messages=_without_malformed(request.messages))
+        try:
+            if self._speaks_json(request):
+                return await self._in_json(request, handler)
+            return await self._natively(request, handler)
+        except Exception as error:
+            # Told and raised on: whether it is tried again, or by another model, is decided further out.
+            await self._context.stream.tell("warning", message=f"The model call failed: {error_text(error)}")
+            raise
+
+    def _speaks_json(self, request: ModelRequest[None]) -> bool:
+        protocol = self._context.protocol
+        return protocol == "json" or (protocol == "auto" and not supports_tools(request.model))
+
+    async def _natively(self, request: ModelRequest[None], handler: Handler) -> ModelResponse[Any]:
+        try:
+            response = await handler(request)
+        except Exception as error:
+            if self._context.protocol != "auto" or not refuses_tools(error):
+                raise
+            self._context.protocol = "json"
+            await self._context.stream.tell("warning", message="The model has no tool calls: asking it for JSON text.")
+            return await self._in_json(request, handler)
+        message = _message(response)
+        if message.invalid_tool_calls:
+            return replace(response, result=[self._with_invalid_calls(message)])
+        if message.tool_calls:
+            return response
+        text = str(message.text)
+        reply = (
+            parse_reply(text, strict=False)
+            if self._context.protocol == "auto" or not text.strip()
+            else Finish(thought="", text=text)
+        )
+        return replace(response, result=[self._read(message, reply)])
+
+    async def _in_json(self, request: ModelRequest[None], handler: Handler) -> ModelResponse[Any]:
+        tools = list(self._context.tools.values())
+        system = f"{request.system_message.text if request.system_message else ''}\n\n{instructions(tools)}"
+        messages: list[Any] = render(request.messages)
+        response = await handler(
+            request.override(messages=messages, tools=[], system_message=SystemMessage(system.strip()))
+        )
+        message = _message(response)
+        return replace(response, result=[self._read(message, parse_reply(str(message.text), strict=True))])
+
+    def _read(self, message: AIMessage, reply: Call | Finish | Malformed) -> AIMessage:
+        raw = str(message.text)
+        match reply:
+            case Call(thought, action, args):
+                call = tool_call(id=new_id(), name=action, args=dict(args))
+                return noted(message.model_copy(update={"content": thought, "tool_calls": [call]}), raw=raw)
+            case Finish(thought, text):
+                if text == raw:
+                    return message
+                return noted(message.model_copy(update={"content": text}), raw=raw, thought=thought)
+            case Malformed(reason):
+                observation = parse_error_observation(raw, reason, list(self._context.tools.values()))
+                return _malformed(message, [observation])
+
+    def _with_invalid_calls(self, message: AIMessage) -> AIMessage:
+        tools = list(self._context.tools.values())
+        return _malformed(
+            message,
+            [
+                parse_error_observation(
+                    f"{bad.get('name')}({bad.get('args')})", "The arguments of the call are not valid JSON.", tools
+                )
+                for bad in message.invalid_tool_calls
+            ],
+        )
+
+
+def _malformed(message: AIMessage, observations: Sequence[Observation]) -> AIMessage:
+    calls = [tool_call(id=new_id(), name=PARSE_ERROR, args={}) for _ in observations]
+    by_id = {call["id"]: observation for call, observation in zip(calls, observations, strict=True)}
+    # What came with a broken call is not run either: the model is asked to say the whole again.
+    changed = message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
+    raw = [dict(bad) for bad in message.invalid_tool_calls]
+    return noted(changed, kind="malformed", observations=by_id, **({"invalid_calls": raw} if raw else {}))
+
+
+def _without_malformed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The messages with each malformed reply shown as the plain text it was, and its observation as text too."""
+    shown: list[AnyMessage] = []
+    errors: set[str | None] = set()
+    for message in messages:
+        if is_malformed(message) and isinstance(message, AIMessage):
+            errors |= {call["id"] for call in message.tool_calls}
+            raw = str(message.text).strip() or "(a reply that could not be read)"
+            shown.append(AIMessage(content=raw, id=message.id))
+        elif isinstance(message, ToolMessage) and message.tool_call_id in errors:
+            marks = {"longthread": {"kind": "observation"}}
+            shown.append(HumanMessage(content=f"{OBSERVATION}{message.text}", id=message.id, additional_kwargs=marks))
+        else:
+            shown.append(message)
+    return shown
+
+
+def _message(response: ModelResponse[Any]) -> AIMessage:
+    message = response.result[0]
+    assert isinstance(message, AIMessage)
+    return message
+
+
+def error_text(error: BaseException) -> str:
+    """An exception for people: its message, or its name where it has none."""
+    text = " ".join(str(error).split())
+    return (text if len(text) <= 500 else f"{text[:500]}…") or type(error).__name__

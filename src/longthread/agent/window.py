@@ -1,0 +1,45 @@
+"""The view of a run's messages, in LangChain's terms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+
+from longthread.agent.messages import draft_of
+from longthread.view.compose import Item, compose
+from longthread.view.tokens import estimate
+
+
+def fit(messages: Sequence[AnyMessage], budget: int) -> tuple[list[AnyMessage], list[dict[str, Any]]]:
+    """The messages that fit into `budget` tokens, and the manifest: how each one went in."""
+    parts = compose([_item(message) for message in messages], budget)
+    by_id = {message.id or "": message for message in messages}
+    shown = [
+        by_id[part.item.key] if part.text is None else _with_text(by_id[part.item.key], part.text)
+        for part in parts
+        if part.how != "left out"
+    ]
+    return shown, [part.to_json() for part in parts]
+
+
+def _item(message: BaseMessage) -> Item:
+    draft = draft_of(message)
+    calls = [call.to_json() for call in draft.tool_calls]
+    text = draft.text if isinstance(message.content, str) else json.dumps(message.content, ensure_ascii=False)
+    return Item(
+        key=draft.id,
+        role=draft.role,
+        text=text,
+        calls=tuple(call["id"] for call in calls),
+        answers=draft.tool_call_id,
+        extra=estimate(json.dumps(calls, ensure_ascii=False)) if calls else 0,
+    )
+
+
+def _with_text(message: AnyMessage, text: str) -> AnyMessage:
+    if isinstance(message, AIMessage | ToolMessage) or isinstance(message.content, str):
+        return message.model_copy(update={"content": text})
+    return message.model_copy(update={"content": [{"type": "text", "text": text}]})

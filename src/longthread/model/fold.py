@@ -1,0 +1,146 @@
+"""State as a fold of a thread's entries, with the fields of document 000's `state_data`.
+
+Nothing stores the state: it is computed from the entries whenever somebody asks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from longthread.model.entry import Entry, ToolCall
+from longthread.model.facts import Facts
+from longthread.model.run import asks_to_continue
+
+PARSE_ERROR = "json_parse_error"
+"""The action of a reply that was neither a call nor an answer: it is answered like a tool call, by an observation."""
+_TABLE_ACTIONS = frozenset({"describe_table", "sample_rows"})
+
+
+class StateFold:
+    """Takes a branch's entries one by one, oldest first, and keeps the state that they amount to."""
+
+    def __init__(self) -> None:
+        self.facts = Facts()
+        self.question = ""
+        self.max_steps: int | None = None
+        self.messages: list[dict[str, Any]] = []
+        self.steps: list[dict[str, Any]] = []
+        self.candidate_tables: list[str] = []
+        self.error_history: list[dict[str, Any]] = []
+        self.sql_history: list[dict[str, Any]] = []
+        self.last_error: dict[str, Any] | None = None
+        self.answer: dict[str, Any] | None = None
+        self._open_calls: dict[str, tuple[ToolCall, str]] = {}
+
+    def add(self, entry: Entry) -> None:
+        """Take in the next entry."""
+        match entry.role:
+            case "user":
+                self._add_question(entry)
+            case "assistant":
+                self._add_assistant(entry)
+            case "tool":
+                self._add_result(entry)
+
+    def to_json(self) -> dict[str, Any]:
+        """The state with exactly the documented fields."""
+        return {
+            "question": self.question,
+            "messages": self.messages,
+            "steps": self.steps,
+            "known_tables": self.facts.tables,
+            "known_schemas": self.facts.schemas,
+            "candidate_tables": self.candidate_tables,
+            "known_samples": self.facts.samples,
+            "error_history": self.error_history,
+            "sql_history": self.sql_history,
+            "last_error": self.last_error,
+            "done": self.answer is not None,
+            "answer": self.answer,
+            "max_steps": self.max_steps,
+            "compressed_summary": None,
+            "compressed_message_count": 0,
+            "compressed_config_hash": None,
+        }
+
+    def _add_question(self, entry: Entry) -> None:
+        self.messages.append({"role": "user", "content": entry.text})
+        source, fingerprint = entry.metadata.get("source"), entry.metadata.get("fingerprint")
+        if not self.facts.is_about(source, fingerprint):
+            self.facts = Facts(source=source, fingerprint=fingerprint, queries=self.facts.queries)
+        self.max_steps = entry.metadata.get("max_steps", self.max_steps)
+        self.answer = None
+        if not (self.question and asks_to_continue(entry.text)):
+            self.question = entry.text
+            self.candidate_tables, self.last_error = [], None
+
+    def _add_assistant(self, entry: Entry) -> None:
+        for call in entry.tool_calls:
+            self._open_calls[call.id] = (call, "" if entry.kind == "malformed" else entry.text)
+        if entry.kind in {"answer", "summary"}:
+            self.messages.append({"role": "assistant", "content": entry.text})
+        if entry.kind == "answer":
+            self.answer = {"ok": True, "data": entry.text}
+            self._add_step(entry, "finish", {"thought": "", "action": "finish", "args": {}, "observation": None})
+
+    def _add_result(self, entry: Entry) -> None:
+        call, thought = self._open_calls.pop(entry.tool_call_id or "", (None, ""))
+        if call is None:
+            return
+        observation = observation_of(entry.text)
+        self.facts.learn(call.name, observation)
+        args = dict(call.args)
+        step_type = "error" if call.name == PARSE_ERROR else "action"
+        self._add_step(
+            entry, step_type, {"thought": thought, "action": call.name, "args": args, "observation": observation}
+        )
+        if call.name in _TABLE_ACTIONS and isinstance(args.get("table"), str):
+            self._note_candidate(args["table"])
+        if call.name == "run_sql":
+            self.sql_history.append(
+                {"sql": args.get("sql"), "result": observation, "timestamp": entry.created_at.isoformat()}
+            )
+        if not observation.get("ok"):
+            self._add_error(entry, call.name, observation)
+
+    def _add_step(self, entry: Entry, step_type: str, step: Mapping[str, Any]) -> None:
+        head = {"step_index": len(self.steps), "step_type": step_type}
+        tail = {"content": entry.text, "timestamp": entry.created_at.isoformat()}
+        self.steps.append(head | dict(step) | tail)
+
+    def _add_error(self, entry: Entry, action: str, observation: Mapping[str, Any]) -> None:
+        error = observation.get("error")
+        self.last_error = {"action": action, "error": error, "timestamp": entry.created_at.isoformat()}
+        self.error_history.append(self.last_error)
+
+    def _note_candidate(self, table: str) -> None:
+        if table not in self.candidate_tables:
+            self.candidate_tables.append(table)
+
+
+def state_of(entries: Iterable[Entry]) -> dict[str, Any]:
+    """The state that a branch's entries, oldest first, amount to."""
+    fold = StateFold()
+    for entry in entries:
+        fold.add(entry)
+    return fold.to_json()
+
+
+def facts_of(facts: Facts, entries: Iterable[Entry]) -> Facts:
+    """The facts after `entries`, going on from those before them."""
+    fold = StateFold()
+    fold.facts = Facts.from_json(json.loads(json.dumps(facts.to_json())))
+    for entry in entries:
+        fold.add(entry)
+    return fold.facts
+
+
+def observation_of(text: str) -> dict[str, Any]:
+    """A tool's text as an observation; text that is none becomes `{"ok": true, "data": text}`."""
+    try:
+        value = json.loads(text.removeprefix("Observation: "))
+    except ValueError:
+        return {"ok": True, "data": text}
+    return value if isinstance(value, dict) and "ok" in value else {"ok": True, "data": value}

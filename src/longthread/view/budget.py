@@ -1,0 +1,16 @@
+"""How many tokens the messages of one model call may have."""
+
+from __future__ import annotations
+
+SAFETY = 0.10
+"""The part of the window that is left free, for what an estimate misses (document 004 §4.1)."""
+LEAST = 512
+"""Tokens that are always granted to the messages, so that the newest question can be shown."""
+
+
+def message_budget(window: int, *, output: int, fixed: int) -> int:
+    """The window less safety, the reserve for the output and what is fixed: system prompt and tools.
+
+    All are tokens. An output reserve above a quarter of the window counts as a quarter: it would leave no room.
+    """
+    return max(LEAST, int(window * (1 - SAFETY)) - min(output, window // 4) - fixed)
