@@ -1,0 +1,122 @@
+"""The comments that people wrote into SQLite's CREATE statements, which SQLite keeps but does not understand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_TOKEN = re.compile(
+    r"""
+    --(?P<line>[^\n]*)
+  | /\*(?P<block>.*?)(?:\*/|\Z)
+  | (?P<quoted>"(?:[^"]|"")*" | `(?:[^`]|``)*` | \[[^\]]*\] | '(?:[^']|'')*')
+  | (?P<newline>\n)
+  | (?P<space>[ \t\r\f]+)
+  | (?P<word>[^\s"'`\[\],()/-]+)
+  | (?P<mark>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_CONSTRAINTS = frozenset({"CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "CHECK"})
+
+
+@dataclass
+class Comments:
+    """The comment of a table and those of its columns."""
+
+    table: str | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class _Definition:
+    """One column or constraint between two commas, with the comments before it and behind it."""
+
+    name: str | None = None
+    before: list[str] = field(default_factory=list)
+    behind: list[str] = field(default_factory=list)
+
+
+def comments_of(sql: str) -> Comments:
+    """The comments in a CREATE TABLE or CREATE VIEW statement.
+
+    A comment on a column's line is that column's; one on a line of its own belongs to the next column; one before or
+    beside the opening parenthesis is the table's.
+    """
+    if "--" not in sql and "/*" not in sql:
+        return Comments()
+    head, definitions = _split(sql)
+    comments = Comments(table=_joined(head))
+    for position, definition in enumerate(definitions):
+        before, behind = _joined(definition.before), _joined(definition.behind)
+        if position == 0 and before and behind and comments.table is None:
+            comments.table = before
+        text = behind or before
+        if definition.name and text:
+            comments.columns[definition.name] = text
+    return comments
+
+
+def _split(sql: str) -> tuple[list[str], list[_Definition]]:
+    head: list[str] = []
+    definitions = [_Definition()]
+    depth = 0
+    fresh_line = False  # whether nothing but comments stands on this line so far
+    beside_opening = True  # whether we are still on the line of the opening parenthesis, before any column
+    for kind, text in _tokens(sql):
+        current = definitions[-1]
+        if kind == "comment":
+            if definitions[0].name is None and beside_opening:
+                head.append(text)
+            elif fresh_line:
+                _target_before(current).append(text)
+            else:
+                _target_behind(definitions).append(text)
+        elif kind == "newline":
+            fresh_line, beside_opening = True, beside_opening and depth == 0
+        elif kind == "mark" and text in "()":
+            depth += 1 if text == "(" else -1
+            fresh_line = fresh_line and text == ")"
+        elif kind == "mark" and text == "," and depth == 1:
+            definitions.append(_Definition())
+        else:
+            if depth == 1 and current.name is None:
+                current.name = _name(kind, text)
+            fresh_line = False
+    return head, definitions
+
+
+def _target_before(current: _Definition) -> list[str]:
+    # A comment on its own line behind the last words of a column, before its comma, still speaks of that column.
+    return current.before if current.name is None else current.behind
+
+
+def _target_behind(definitions: list[_Definition]) -> list[str]:
+    # Behind the comma of a column, the next definition has begun but has no name yet.
+    begun = definitions[-1].name is not None or len(definitions) == 1
+    return definitions[-1 if begun else -2].behind
+
+
+def _tokens(sql: str) -> Iterator[tuple[str, str]]:
+    for match in _TOKEN.finditer(sql):
+        kind = match.lastgroup or "mark"
+        if kind in ("line", "block"):
+            text = " ".join(match.group(kind).strip(" \t\r\n*-=").split())
+            if text:
+                yield "comment", text
+            if kind == "block" and "\n" in match.group(kind):
+                yield "newline", "\n"
+        elif kind != "space":
+            yield kind, match.group()
+
+
+def _name(kind: str, text: str) -> str:
+    if kind == "quoted":
+        quote = "]" if text[0] == "[" else text[0]
+        return text[1:-1].replace(quote * 2, quote)
+    return "" if text.upper() in _CONSTRAINTS else text
+
+
+def _joined(texts: list[str]) -> str | None:
+    return " ".join(texts) or None

@@ -1,0 +1,1 @@
+"""The engines that a source can stand on."""

@@ -1,0 +1,289 @@
+"""SQLite files, opened so that nothing can be written, attached or loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from longthread.errors import SourceLocked, SourceUnreadable, SqlFailed, SqlRefused
+from longthread.tools.analysis.ddl import comments_of
+from longthread.tools.analysis.engine import Connection, Engine, Interrupted, Rows
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+
+_READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
+_WRITES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
+# Full-text tables read these inside SQLite, whoever asks.
+_INNER_PRAGMAS = frozenset({"data_version", "page_size"})
+_FUNCTIONS_REFUSED = frozenset(
+    {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "lsdir", "fsdir", "zipfile", "sqlite_dbpage"}
+)
+# An R-tree prepares its own writes when it is opened for reading; the file is read-only whatever it prepares.
+_RTREE_PARTS = ("_node", "_rowid", "_parent")
+
+
+class SqliteEngine(Engine):
+    """One SQLite file."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: Path, source: str, limits: Limits) -> None:
+        self.name = path.stem
+        self._path = path
+        self._source = source
+        self._limits = limits
+        self._identity = self._stat()
+
+    def connect(self) -> SqliteConnection:
+        """Raises SourceUnreadable when the file is no database, SourceLocked when another program holds it."""
+        try:
+            return self._connect("mode=ro")
+        except SourceUnreadable:
+            # A database in WAL mode on a read-only disk cannot make its -shm file. Without a -wal file nothing is
+            # missing from the main file, and it may be read as it is.
+            wal = self._path.with_name(self._path.name + "-wal")
+            if wal.exists() or os.access(self._path.parent, os.W_OK):
+                raise
+            return self._connect("mode=ro&immutable=1")
+
+    def _connect(self, mode: str) -> SqliteConnection:
+        uri = f"file:{quote(str(self._path.resolve()))}?{mode}"
+        connection = None
+        with translated(self._source, self._limits):
+            raw = sqlite3.connect(
+                uri,
+                uri=True,
+                timeout=self._limits.lock_seconds,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=0,  # a cached statement of ours must not pass a stranger's authorization
+            )
+            try:
+                raw.execute("PRAGMA query_only = ON")
+                raw.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                connection = SqliteConnection(raw, self._source, self._limits)
+            finally:
+                if connection is None:
+                    raw.close()
+        return connection
+
+    def read_schema(self, connection: Connection) -> Schema:
+        """Three queries, however many tables there are."""
+        kinds = _listed(connection)
+        columns: dict[str, list[Column]] = {}
+        keys: dict[str, list[tuple[int, str]]] = {}
+        foreign: dict[str, dict[int, list[tuple[str, str, str | None]]]] = {}
+        comments = {name: comments_of(sql) for name, (_, sql) in kinds.items()}
+        names = ", ".join(literal(name) for name in kinds) or "NULL"
+        chosen = f"FROM (SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name IN ({names})) m"
+        for table, name, type_name, required, key, hidden in connection.execute(
+            f'SELECT m.name, p.name, p.type, p."notnull", p.pk, p.hidden {chosen} JOIN pragma_table_xinfo(m.name) p '
+            "ORDER BY m.name, p.cid"
+        ):
+            if hidden != 1:
+                column = Column(
+                    name, type_name or "", not (required or key), key > 0, comments[table].columns.get(name)
+                )
+                columns.setdefault(table, []).append(column)
+            if key:
+                keys.setdefault(table, []).append((key, name))
+        for table, number, target, own, other in connection.execute(
+            f'SELECT m.name, f.id, f."table", f."from", f."to" {chosen} JOIN pragma_foreign_key_list(m.name) f '
+            "ORDER BY m.name, f.id, f.seq"
+        ):
+            foreign.setdefault(table, {}).setdefault(number, []).append((target, own, other))
+        primary = {name: tuple(column for _, column in sorted(keys.get(name, []))) for name in kinds}
+        folded = {name.casefold(): name for name in kinds}
+        return Schema(
+            Table(
+                label=name,
+                sql=quoted(name),
+                kind="view" if kind == "view" else "table",
+                comment=comments[name].table,
+                columns=tuple(columns.get(name, [])),
+                primary_key=primary[name],
+                foreign_keys=tuple(_foreign_key(parts, folded, primary) for parts in foreign.get(name, {}).values()),
+            )
+            for name, (kind, _) in kinds.items()
+        )
+
+    def mark(self, connection: Connection) -> str:
+        """A hash of the CREATE statements: SQLite's schema is text."""
+        digest = hashlib.sha256()
+        for row in connection.execute(
+            "SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY type, name"
+        ):
+            digest.update("\0".join(str(part) for part in row).encode("utf-8", "replace"))
+        return digest.hexdigest()
+
+    def stale(self) -> bool:
+        """Whether another file now stands at the path; its connections would go on reading the old one."""
+        identity = self._stat()
+        changed = identity is not None and identity != self._identity
+        self._identity = identity or self._identity
+        return changed
+
+    def _stat(self) -> tuple[int, int] | None:
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def close(self) -> None:
+        """Nothing but connections is held."""
+
+
+class SqliteConnection(Connection):
+    """A connection that may only read: by its mode, by `query_only`, by its authorizer and by its limits."""
+
+    def __init__(self, raw: sqlite3.Connection, source: str, limits: Limits) -> None:
+        self._raw = raw
+        self._source = source
+        self._limits = limits
+        self._trusted = False
+        self._denied = ""
+        raw.text_factory = _text
+        for category, value in (
+            (sqlite3.SQLITE_LIMIT_LENGTH, limits.value_bytes),
+            (sqlite3.SQLITE_LIMIT_SQL_LENGTH, 1_000_000),
+            (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
+            (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
+        ):
+            raw.setlimit(category, value)
+        raw.set_authorizer(self._authorize)
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        self._trusted = True
+        try:
+            rows = self._run(sql, parameters)
+            return Rows(rows.columns, iter(list(rows)))
+        finally:
+            self._trusted = False
+
+    def query(self, sql: str) -> Rows:
+        return self._run(sql, ())
+
+    def _run(self, sql: str, parameters: Sequence[Any]) -> Rows:
+        self._denied = ""
+        with translated(self._source, self._limits, lambda: self._denied):
+            cursor = self._raw.execute(sql, parameters)
+        columns = [entry[0] for entry in cursor.description or ()]
+        return Rows(columns, self._fetched(cursor))
+
+    def _fetched(self, cursor: sqlite3.Cursor) -> Iterator[Sequence[Any]]:
+        try:
+            with translated(self._source, self._limits, lambda: self._denied):
+                yield from cursor
+        finally:
+            cursor.close()
+
+    def interrupt(self) -> None:
+        try:
+            self._raw.interrupt()
+        except sqlite3.ProgrammingError:  # closed in the meantime: nothing is running
+            return
+
+    def reset(self) -> None:
+        if self._raw.in_transaction:
+            self._raw.rollback()
+
+    def close(self) -> None:
+        self._raw.close()
+
+    def _authorize(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        if action == sqlite3.SQLITE_FUNCTION:
+            allowed = (second or "").lower() not in _FUNCTIONS_REFUSED
+        elif self._trusted:
+            # Our own catalog queries use table-valued pragmas, which SQLite declares by writes to a schema of its own.
+            allowed = True
+        elif action == sqlite3.SQLITE_READ:
+            allowed = not (first or "").lower().startswith("pragma_")
+        elif action in _READS:
+            allowed = True
+        elif action == sqlite3.SQLITE_PRAGMA:
+            allowed = first in _INNER_PRAGMAS and second is None
+        else:
+            allowed = action in _WRITES and (first or "").endswith(_RTREE_PARTS)
+        if not allowed:
+            self._denied = f"it would do something else than read ({_named(action)} {second or first or ''})".replace(
+                " )", ")"
+            )
+        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+
+@contextmanager
+def translated(source: str, limits: Limits, denied: Any = None) -> Iterator[None]:
+    """Raises Longthread's errors in the place of SQLite's."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _translation(error, source, limits, denied() if denied else "") from error
+    except MemoryError as error:
+        raise SqlFailed(source=source, reason="it needs more memory than there is.") from error
+
+
+def _translation(error: sqlite3.Error, source: str, limits: Limits, denied: str) -> Exception:
+    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+    message = str(error)
+    if code == sqlite3.SQLITE_INTERRUPT:
+        return Interrupted()
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return SourceLocked(source=source)
+    if code == sqlite3.SQLITE_NOTADB:
+        return SourceUnreadable(source=source, reason="it is not a SQLite database (or it is encrypted).")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM):
+        return SourceUnreadable(source=source, reason=f"{message}.")
+    if code == sqlite3.SQLITE_AUTH or denied:
+        return SqlRefused(reason=f"{denied or message}.")
+    if code == sqlite3.SQLITE_TOOBIG:
+        return SqlFailed(reason=f"a value would be larger than {limits.value_bytes // 1_000_000} MB.")
+    return SqlFailed(reason=f"{message}.")
+
+
+def quoted(name: str) -> str:
+    """A name as SQL can hold it, whatever it contains."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _listed(connection: Connection) -> dict[str, tuple[str, str]]:
+    """Name to (kind, CREATE statement) of the tables that people made: no shadow tables, none of SQLite's own."""
+    return {
+        name: (kind, sql or "")
+        for name, kind, sql in connection.execute(
+            "SELECT l.name, l.type, m.sql FROM pragma_table_list l JOIN sqlite_master m ON m.name = l.name "
+            "AND m.type IN ('table', 'view') WHERE l.schema = 'main' AND l.type IN ('table', 'view', 'virtual') "
+            "AND l.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY l.name COLLATE NOCASE"
+        )
+    }
+
+
+def _foreign_key(
+    parts: list[tuple[str, str, str | None]], folded: dict[str, str], primary: dict[str, tuple[str, ...]]
+) -> ForeignKey:
+    target = folded.get(parts[0][0].casefold(), parts[0][0])
+    # Without named columns a key refers to the other table's primary key.
+    references = tuple(other for _, _, other in parts if other) or primary.get(target, ())
+    return ForeignKey(tuple(own for _, own, _ in parts), target, references)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _named(action: int) -> str:
+    for name in ("ATTACH", "DETACH", "PRAGMA", "INSERT", "UPDATE", "DELETE", "FUNCTION", "TRANSACTION", "SAVEPOINT"):
+        if getattr(sqlite3, f"SQLITE_{name}") == action:
+            return name
+    return "READ" if action == sqlite3.SQLITE_READ else "CHANGE"

@@ -1,0 +1,253 @@
+"""Decides, on the parse tree, whether an SQL text only reads.
+
+It is the first of two fences: what passes runs on a connection that cannot write either. A statement passes when it is
+one statement, parses in the source's dialect, is a query at its root, writes nowhere inside, and calls and reads only
+what is known to be harmless.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.parser import Parser
+from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.parsers.sqlite import SQLiteParser
+
+from longthread.errors import SqlRefused
+from longthread.tools.analysis.functions import ALLOWED, NEVER, PREFIXES
+
+_LONGEST = 200_000
+"""Characters of one statement: above, parsing it would take seconds."""
+_LARGEST_TEXT = 50_000_000
+"""Characters that one call may be told to build."""
+
+_ROOTS = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values, exp.Describe, exp.Summarize, exp.Pivot)
+_REFUSED_NODES: dict[type[exp.Expr], str] = {
+    exp.Insert: "it inserts rows",
+    exp.Update: "it updates rows",
+    exp.Delete: "it deletes rows",
+    exp.Merge: "it merges rows",
+    exp.Create: "it creates something",
+    exp.Drop: "it drops something",
+    exp.Alter: "it alters something",
+    exp.TruncateTable: "it empties a table",
+    exp.Into: "SELECT INTO writes",
+    exp.Lock: "it locks rows",
+    exp.Command: "it is a command, not a query",
+    exp.Set: "it changes a setting",
+    exp.Pragma: "it is a PRAGMA",
+    exp.Copy: "it copies data to or from files",
+    exp.Attach: "it attaches a database",
+    exp.Detach: "it detaches a database",
+    exp.Export: "it exports the database",
+    exp.Install: "it installs code",
+    exp.LoadData: "it loads a file",
+    exp.Use: "it changes the session",
+    exp.Execute: "it runs dynamic SQL",
+    exp.ExecuteSql: "it runs dynamic SQL",
+    exp.Kill: "it kills a session",
+    exp.Grant: "it changes permissions",
+    exp.Revoke: "it changes permissions",
+    exp.Comment: "it changes a comment",
+    exp.Analyze: "it changes statistics",
+    exp.Transaction: "it controls the transaction",
+    exp.Commit: "it controls the transaction",
+    exp.Rollback: "it controls the transaction",
+    exp.SessionParameter: "it reads settings of the server",
+    exp.Directory: "it writes a file",
+    exp.PropertyEQ: "",  # an assignment in MySQL, a named argument elsewhere: judged by dialect
+}
+_REFUSED_FUNCTIONS = (exp.ReadCSV, exp.ReadParquet, exp.NextValueFor, exp.NetFunc, exp.Secret, exp.Predict, exp.ToFile)
+_BUILDERS = frozenset(
+    {"repeat", "replicate", "lpad", "rpad", "pad", "space", "zeroblob", "randomblob", "printf", "format", "array_fill"}
+)
+
+_POSTGRES_TABLES = """
+    pg_class pg_namespace pg_attribute pg_type pg_tables pg_views pg_matviews pg_indexes pg_index pg_constraint
+    pg_description pg_enum pg_attrdef pg_inherits pg_sequences pg_timezone_names pg_am pg_collation pg_range
+    pg_partitioned_table
+"""
+_STANDARD_TABLES = """
+    tables columns views schemata table_constraints key_column_usage referential_constraints constraint_column_usage
+    constraint_table_usage check_constraints statistics sequences domains element_types
+"""
+_POSTGRES_CATALOG = frozenset(_POSTGRES_TABLES.split())
+_INFORMATION_SCHEMA = frozenset(_STANDARD_TABLES.split())
+_SQLITE_CATALOG = frozenset({"sqlite_master", "sqlite_schema", "sqlite_sequence", "sqlite_stat1", "sqlite_stat4"})
+_SYSTEM_SCHEMAS = frozenset({"mysql", "performance_schema", "sys", "master", "msdb", "tempdb", "pg_toast"})
+_FILE = re.compile(
+    r"://|[*?]|[/\\]|\.(?:[ct]sv|parquet|jsonl?|ndjson|txt|db|duckdb|sqlite|xlsx|arrow)(?:\.gz|\.zst)?$", re.I
+)
+_EXPLAIN_OPTIONS = re.compile(
+    r"\s*(?:(?:QUERY\s+PLAN|ANALY[ZS]E|VERBOSE)\b\s*)*(?:\((?!\s*(?:SELECT|WITH|VALUES|\())[^()]*\))?", re.I
+)
+_EXECUTABLE_COMMENT = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|(?P<comment>/\*M?!)""", re.S)
+
+# sqlglot logs that it met a statement it does not know; such a statement is refused, with its reason.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+
+class _SqliteParser(SQLiteParser):
+    """Reads `LIMIT 2 - n % 2`, where sqlglot takes the % for a percentage, which SQLite does not have."""
+
+    def _parse_term(self, parse_mod: bool = True) -> exp.Expr | None:
+        return super()._parse_term(parse_mod=True)
+
+
+class _PostgresParser(PostgresParser):
+    """The same for PostgreSQL."""
+
+    def _parse_term(self, parse_mod: bool = True) -> exp.Expr | None:
+        return super()._parse_term(parse_mod=True)
+
+
+_PARSERS: dict[str, type[Parser]] = {"sqlite": _SqliteParser, "postgres": _PostgresParser}
+
+
+class Guard:
+    """The guard of one dialect: `sqlite`, `postgresql`, `duckdb`; `mysql` and `tsql` are judged too."""
+
+    def __init__(self, dialect: str) -> None:
+        self._dialect = {"postgresql": "postgres", "mariadb": "mysql", "mssql": "tsql"}.get(dialect, dialect)
+        self._allowed = ALLOWED.get(self._dialect, frozenset())
+        self._prefixes = PREFIXES.get(self._dialect, ())
+
+    def check(self, sql: str, *, functions: Collection[str] = (), tables: Collection[str] = ()) -> str:
+        """The statement to run: `sql` without its closing semicolon.
+
+        `functions` are names that the database itself defines and that only read; `tables` are names of its tables,
+        which may look like file names. Raises SqlRefused, with the reason.
+        """
+        text = self._bare(sql)
+        statement = self._parsed(text)
+        known = {name.casefold() for name in functions}
+        files = {name.casefold() for name in tables}
+        for node in statement.walk():
+            self._check_node(node)
+            if isinstance(node, exp.Func):
+                self._check_function(node, known)
+            elif isinstance(node, exp.Table):
+                self._check_table(node, files)
+        return text.rstrip("; \t\r\n")
+
+    def _bare(self, sql: str) -> str:
+        text = sql.strip()
+        if not text:
+            raise _refused("it is empty")
+        if "\0" in text:
+            raise _refused("it contains a NUL character")
+        if len(text) > _LONGEST:
+            raise _refused(f"it has {len(text)} characters, and the limit is {_LONGEST}")
+        if self._dialect in ("mysql", "tsql") and any(m["comment"] for m in _EXECUTABLE_COMMENT.finditer(text)):
+            raise _refused("it has an executable comment")
+        return text
+
+    def _parsed(self, text: str) -> exp.Expr:
+        try:
+            query = _behind_explain(text, self._dialect)
+            parsed = self._parser().parse(sqlglot.tokenize(query, read=self._dialect), query)
+        except SqlglotError as error:
+            raise _refused(f"it cannot be parsed as {self._dialect} ({_first_line(error)})") from error
+        except RecursionError as error:
+            raise _refused("it is nested too deeply") from error
+        statements = [one for one in parsed if one is not None and not isinstance(one, exp.Semicolon)]
+        if len(statements) != 1:
+            raise _refused("it is more than one statement" if statements else "it is empty")
+        root = statements[0]
+        if type(root) in _REFUSED_NODES:
+            raise _refused(_REFUSED_NODES[type(root)])
+        if not isinstance(root, _ROOTS):
+            raise _refused(f"it is a {root.key.upper()}, not a query")
+        return root
+
+    def _parser(self) -> Parser:
+        dialect = Dialect.get_or_raise(self._dialect)
+        special = _PARSERS.get(self._dialect)
+        return special(dialect=dialect) if special else dialect.parser()
+
+    def _check_node(self, node: exp.Expr) -> None:
+        reason = _REFUSED_NODES.get(type(node))
+        if reason:
+            raise _refused(reason)
+        if isinstance(node, exp.PropertyEQ | exp.Parameter) and self._dialect == "mysql":
+            raise _refused("it uses a session variable")
+
+    def _check_function(self, node: exp.Func, known: Collection[str]) -> None:
+        if isinstance(node, _REFUSED_FUNCTIONS):
+            raise _refused(f"the function {node.sql_name().lower()} is not allowed")
+        named = isinstance(node, exp.Anonymous | exp.AnonymousAggFunc)
+        name = (node.name if named else node.sql_name()).casefold()
+        if named and not self._may_call(name, known):
+            raise _refused(f"the function {name[:60]} is not one that is known to only read")
+        if name in _BUILDERS and _largest_number(node) > _LARGEST_TEXT:
+            raise _refused(f"{name} would build a value of more than {_LARGEST_TEXT} characters")
+
+    def _may_call(self, name: str, known: Collection[str]) -> bool:
+        if name in NEVER:
+            return False
+        return name in self._allowed or name in known or name.startswith(self._prefixes)
+
+    def _check_table(self, table: exp.Table, known: Collection[str]) -> None:
+        if isinstance(table.this, exp.Func):
+            return
+        name, schema = table.name.casefold(), table.db.casefold()
+        if len([part for part in table.parts if part.name]) > 3:
+            raise _refused("it reads from another server")
+        if isinstance(table.this, exp.Literal) or (
+            self._dialect == "duckdb" and _FILE.search(name) and name not in known
+        ):
+            raise _refused(f"it would read the file {table.name[:60]}")
+        if _is_system(name, schema, table.catalog.casefold(), self._dialect):
+            raise _refused(f"it reads {table.name[:60]}, which belongs to the database system")
+
+
+def _is_system(name: str, schema: str, catalog: str, dialect: str) -> bool:
+    if schema == "information_schema":
+        return name not in _INFORMATION_SCHEMA
+    if dialect == "sqlite":
+        return name.startswith(("sqlite_", "pragma_", "dbstat")) and name not in _SQLITE_CATALOG
+    if dialect in ("postgres", "duckdb") and (schema == "pg_catalog" or name.startswith("pg_")):
+        return name not in _POSTGRES_CATALOG
+    if dialect == "duckdb":
+        return name.startswith("duckdb_") and schema in ("", "main")
+    if dialect in ("mysql", "tsql"):
+        return bool({schema, catalog} & _SYSTEM_SCHEMAS) or name.startswith(("sys.", "sysprocesses", "syslogins"))
+    return schema in _SYSTEM_SCHEMAS
+
+
+def _behind_explain(text: str, dialect: str) -> str:
+    """The statement that an EXPLAIN explains, or the text itself. The explained statement is judged as if it ran,
+    since EXPLAIN ANALYZE runs it."""
+    tokens = sqlglot.tokenize(text, read=dialect)
+    if not tokens or tokens[0].text.upper() != "EXPLAIN":
+        return text
+    rest = text[tokens[0].end + 1 :]
+    return rest[_EXPLAIN_OPTIONS.match(rest).end() :]  # type: ignore[union-attr] # it matches nothing, too
+
+
+def _largest_number(node: exp.Func) -> float:
+    """The largest number written into a call's own arguments."""
+    literals = [literal for literal in node.find_all(exp.Literal) if not literal.is_string]
+    return max((_value(literal.name) for literal in literals), default=0.0)
+
+
+def _value(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def _first_line(error: SqlglotError) -> str:
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    return " ".join(plain.split())[:200]
+
+
+def _refused(reason: str) -> SqlRefused:
+    return SqlRefused(reason=f"{reason}.")

@@ -1,0 +1,51 @@
+"""How much a source may be asked for at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The bounds of one source. Every cut that they make is said in the observation ("N of M")."""
+
+    rows: int = 100
+    """Rows of a result that are shown."""
+    sample_rows: int = 20
+    """Rows that `sample_rows` shows at most."""
+    bytes: int = 64_000
+    """Bytes of JSON that the rows of one observation may take."""
+    cell_characters: int = 2_000
+    """Characters of one cell that are shown."""
+    sample_cell_characters: int = 200
+    """Characters of one cell in a sample or in a column's values."""
+    counted_rows: int = 100_000
+    """Rows that are read, without being kept, to say how many there are."""
+    count_seconds: float = 3.0
+    """Seconds that counting may take once the rows to show are there."""
+    seconds: float = 30.0
+    """Seconds after which a query is killed."""
+    statistics_seconds: float = 3.0
+    """Seconds that the statistics of one table, or the row counts of one listing, may take."""
+    statistics_cells: int = 2_000_000
+    """Cells that the statistics of one table may read; more, and they come from a sample."""
+    listed_tables: int = 500
+    """Tables that one listing names."""
+    listed_columns: int = 400
+    """Columns up to which a listing names the columns too."""
+    described_columns: int = 300
+    """Columns of one table that a description shows."""
+    value_bytes: int = 64_000_000
+    """Bytes of the largest value that the engine may build or read (a cell of 10 million characters is legitimate)."""
+    memory_mb: int = 1_024
+    """Memory of an embedded analytical engine; above it, the engine spills to disk."""
+    spill_mb: int = 2_048
+    """Disk that an embedded analytical engine may use for that."""
+    loaded_file_mb: int = 64
+    """Size up to which a data file is read into memory when the source is opened; a bigger one is read in place."""
+    lock_seconds: float = 2.0
+    """Seconds to wait for another program's lock."""
+    connect_seconds: int = 10
+    """Seconds to wait for a database server to answer."""
+    workers: int = 4
+    """Queries of one source that run at the same time."""

@@ -1,0 +1,116 @@
+"""What the values of a table look like: counts, ranges, frequent values. Bounded in time and in rows."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from longthread.errors import SqlFailed
+from longthread.tools.analysis.cell import json_cell
+from longthread.tools.analysis.engine import Connection, Interrupted, Watch
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.schema import Column, Table
+
+_FEW = 100
+"""Distinct values up to which a column is listed by its most frequent ones."""
+_SHOWN = 20
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
+_SKIPPED = frozenset({"binary", "other"})
+
+
+@dataclass
+class Profile:
+    """Statistics by column name, and whether they come from a part of the rows only."""
+
+    columns: dict[str, dict[str, Any]] = field(default_factory=dict)
+    rows: int | None = None
+    rows_approximate: bool = False
+    sampled_rows: int | None = None
+    """Rows that the statistics were taken from, if not all."""
+    complete: bool = True
+    """Whether all columns were done in time."""
+
+
+def profile(connection: Connection, table: Table, columns: tuple[Column, ...], limits: Limits) -> Profile:
+    """The statistics of `columns`. Columns that the time does not allow have none."""
+    found = Profile()
+    until = time.monotonic() + limits.statistics_seconds
+    found.rows, found.rows_approximate = count_rows(connection, table, limits.statistics_seconds / 2)
+    most = max(1_000, limits.statistics_cells // max(1, len(columns)))
+    relation = table.sql
+    if found.rows is None or found.rows > most or found.rows_approximate:
+        relation, found.sampled_rows = f"(SELECT * FROM {table.sql} LIMIT {most}) AS sample", most
+    with Watch(connection.interrupt, max(0.1, until - time.monotonic())) as watch:
+        for column in columns:
+            if watch.expired:
+                found.complete = False
+                break
+            try:
+                found.columns[column.name] = _statistics(connection, relation, column, limits)
+            except Interrupted:
+                if not watch.expired:
+                    raise
+                found.complete = False
+                break
+            except SqlFailed:
+                # A type that has no order or no equality, or a view over what is gone: no statistics, no harm.
+                continue
+    return found
+
+
+def count_rows(connection: Connection, table: Table, seconds: float) -> tuple[int | None, bool]:
+    """How many rows `table` has, and whether that is the database's estimate; None when counting takes too long."""
+    if table.estimated_rows is not None and table.estimated_rows > 1_000_000:
+        return table.estimated_rows, True
+    with Watch(connection.interrupt, seconds) as watch:
+        try:
+            row = connection.execute(f"SELECT count(*) FROM {table.sql}").first()
+            return (int(row[0]), False) if row else (None, False)
+        except SqlFailed:
+            return None, False
+        except Interrupted:
+            if not watch.expired:
+                raise
+    return table.estimated_rows, table.estimated_rows is not None
+
+
+def _statistics(connection: Connection, relation: str, column: Column, limits: Limits) -> dict[str, Any]:
+    if column.shape in _SKIPPED:
+        return {}
+    name = '"' + column.name.replace('"', '""') + '"'
+    row = connection.execute(f"SELECT count(DISTINCT {name}), min({name}), max({name}) FROM {relation}").first()
+    if row is None:
+        return {}
+    distinct, least, most = int(row[0]), row[1], row[2]
+    statistics: dict[str, Any] = {"distinct": distinct}
+    if distinct and _has_range(column, least, most):
+        statistics["min"] = json_cell(least, limits.sample_cell_characters)[0]
+        statistics["max"] = json_cell(most, limits.sample_cell_characters)[0]
+    if 0 < distinct <= (_FEW if column.shape != "number" else 0) and not _is_key(column):
+        values = _frequent(connection, relation, name, limits)
+        if column.shape in ("text", "boolean") or (column.shape == "integer" and distinct <= _SHOWN):
+            statistics["values"] = values
+    return statistics
+
+
+def _frequent(connection: Connection, relation: str, name: str, limits: Limits) -> list[Any]:
+    rows = connection.execute(
+        f"SELECT {name} FROM {relation} WHERE {name} IS NOT NULL "
+        f"GROUP BY {name} ORDER BY count(*) DESC, {name} LIMIT {_SHOWN}"
+    )
+    return [json_cell(row[0], limits.sample_cell_characters)[0] for row in rows]
+
+
+def _is_key(column: Column) -> bool:
+    return column.primary_key and column.shape == "integer"
+
+
+def _has_range(column: Column, least: Any, most: Any) -> bool:
+    """Numbers and dates have a range that says something; dates are often kept as text."""
+    if column.shape in ("integer", "number", "date"):
+        return True
+    if column.shape == "boolean":
+        return False
+    return all(isinstance(bound, str) and _DATE.fullmatch(bound) for bound in (least, most))

@@ -1,0 +1,83 @@
+"""The rows of a query as an observation can carry them: few, small, and honest about what is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from longthread.tools.analysis.cell import json_cell
+from longthread.tools.analysis.engine import Connection, Interrupted, Rows, Watch
+from longthread.tools.analysis.limits import Limits
+
+
+@dataclass
+class Result:
+    """The first rows of a query, and how many there were."""
+
+    columns: list[str]
+    rows: list[list[Any]] = field(default_factory=list)
+    counted: int = 0
+    """Rows that were read."""
+    complete: bool = True
+    """Whether that is all of them."""
+    cut_cells: int = 0
+
+    @property
+    def total(self) -> int | None:
+        """How many rows the query has, if they could be counted within the limits."""
+        return self.counted if self.complete else None
+
+    @property
+    def shown(self) -> str:
+        """ "N of M" """
+        of = str(self.counted) if self.complete else f"more than {self.counted}"
+        return f"{len(self.rows)} of {of}"
+
+
+def fetch(connection: Connection, rows: Rows, limits: Limits, *, keep: int, cell: int) -> Result:
+    """Reads `rows`: keeps the first `keep` as far as the bytes allow, and counts the others without keeping them."""
+    result = Result(rows.columns)
+    room = limits.bytes
+    try:
+        for row in rows:
+            result.counted += 1
+            shaped, cut = _shaped(row, cell, room if not result.rows else None)
+            room -= len(json.dumps(shaped, ensure_ascii=False).encode())
+            if room < 0 and result.rows:
+                break
+            result.rows.append(shaped)
+            result.cut_cells += cut
+            if len(result.rows) >= keep:
+                break
+        else:
+            return result
+        _count(connection, rows, result, limits)
+    finally:
+        rows.close()
+    return result
+
+
+def _count(connection: Connection, rows: Rows, result: Result, limits: Limits) -> None:
+    with Watch(connection.interrupt, limits.count_seconds) as watch:
+        try:
+            for _ in rows:
+                result.counted += 1
+                if result.counted > limits.counted_rows:
+                    result.counted, result.complete = limits.counted_rows, False
+                    return
+        except Interrupted:
+            if not watch.expired:
+                raise
+            result.complete = False
+
+
+def _shaped(row: Sequence[Any], cell: int, room: int | None) -> tuple[list[Any], int]:
+    """A row of JSON values; the first row is made to fit into `room`, since one row must always be shown."""
+    cells = [json_cell(value, cell) for value in row]
+    if room is not None and cells:
+        fits = max(16, room // (8 * len(cells)))
+        if len(json.dumps([value for value, _ in cells], ensure_ascii=False).encode()) > room and fits < cell:
+            cells = [json_cell(value, fits) for value in row]
+    return [value for value, _ in cells], sum(cut for _, cut in cells)

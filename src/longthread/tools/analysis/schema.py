@@ -1,0 +1,160 @@
+"""What tables a source has: names, columns, keys, comments."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from longthread.errors import TableNotFound
+
+Kind = Literal["table", "view"]
+Shape = Literal["integer", "number", "text", "date", "boolean", "binary", "other"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. `type` is the database's own word for it."""
+
+    name: str
+    type: str
+    nullable: bool = True
+    primary_key: bool = False
+    comment: str | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """What kind of values to expect, whatever the dialect calls it."""
+        return shape_of(self.type)
+
+
+@dataclass(frozen=True)
+class ForeignKey:
+    """Columns that refer to columns of another table, named by its label."""
+
+    columns: tuple[str, ...]
+    table: str
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or a view. `label` is the name that people and models use; `sql` is the quoted one that runs."""
+
+    label: str
+    sql: str
+    kind: Kind = "table"
+    comment: str | None = None
+    columns: tuple[Column, ...] = ()
+    primary_key: tuple[str, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    estimated_rows: int | None = field(default=None, compare=False)
+
+
+class Schema:
+    """All tables of a source, in the order of their names."""
+
+    def __init__(self, tables: Iterable[Table]) -> None:
+        self.tables: Mapping[str, Table] = {table.label: table for table in tables}
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of tables, columns, types and keys: it changes when facts learned from them may be wrong."""
+        shape = [
+            [
+                table.label,
+                table.kind,
+                [[column.name, column.type, column.nullable, column.comment] for column in table.columns],
+                table.primary_key,
+                [[key.columns, key.table, key.references] for key in table.foreign_keys],
+                table.comment,
+            ]
+            for table in self.tables.values()
+        ]
+        return hashlib.sha256(json.dumps(shape, ensure_ascii=False).encode()).hexdigest()[:16]
+
+    def find(self, name: str) -> Table:
+        """The table that `name` means: exactly, unquoted, or in another case.
+
+        Raises TableNotFound, with the nearest names.
+        """
+        bare = unquoted(name)
+        for candidate in (name, bare):
+            if candidate in self.tables:
+                return self.tables[candidate]
+        folded = [
+            table for label, table in self.tables.items() if label.casefold() in (name.casefold(), bare.casefold())
+        ]
+        if len(folded) == 1:
+            return folded[0]
+        ends = [table for label, table in self.tables.items() if label.casefold().endswith("." + bare.casefold())]
+        if len(ends) == 1:
+            return ends[0]
+        raise TableNotFound(table=name[:200], nearest=self.nearest(bare))
+
+    def nearest(self, name: str) -> str:
+        """A sentence that names the tables whose names are close to `name`, or some there are."""
+        close = close_names(name, self.tables)
+        if close:
+            return f"The nearest names are: {', '.join(close)}."
+        some = list(self.tables)[:10]
+        more = f" and {len(self.tables) - len(some)} more" if len(self.tables) > len(some) else ""
+        return f"The tables are: {', '.join(some)}{more}." if some else "The source has no tables."
+
+    def referenced_by(self, table: Table) -> list[tuple[Table, ForeignKey]]:
+        """The foreign keys of all tables that point at `table`."""
+        return [
+            (other, key) for other in self.tables.values() for key in other.foreign_keys if key.table == table.label
+        ]
+
+
+def close_names(name: str, names: Iterable[str]) -> list[str]:
+    """Up to five of `names` that resemble `name`, best first."""
+    by_folded = {candidate.casefold(): candidate for candidate in names}
+    wanted = name.casefold()
+    close = difflib.get_close_matches(wanted, by_folded, n=5, cutoff=0.6)
+    if len(wanted) >= 2:
+        close += [folded for folded in by_folded if folded not in close and (wanted in folded or folded in wanted)]
+    return [by_folded[folded] for folded in close[:5]]
+
+
+def unquoted(name: str) -> str:
+    """A name without the quotes that a model may have put around it or around its parts."""
+    text = name.strip().rstrip(";").strip()
+    for opening, closing in ('""', "``", "[]", "''"):
+        if len(text) > 1 and text.startswith(opening) and text.endswith(closing):
+            inner = text[1:-1]
+            between = f"{closing}.{opening}"
+            return inner.replace(between, ".").replace(closing * 2, closing) if closing != "]" else inner
+    return text
+
+
+def shape_of(type_name: str) -> Shape:
+    """The kind of values behind a declared type, by the words that databases use."""
+    word = type_name.casefold()
+    if word.endswith("[]") or word.startswith(
+        ("struct", "map", "list", "union", "array", "json", "interval", "tsvector")
+    ):
+        return "other"
+    for shape, marks in _SHAPES:
+        if any(mark in word for mark in marks):
+            return shape
+    return "other" if word else "text"
+
+
+_SHAPES: tuple[tuple[Shape, tuple[str, ...]], ...] = (
+    ("other", ("point", "polygon", "geometry", "range", "uuid")),
+    ("boolean", ("bool",)),
+    ("date", ("date", "time")),
+    ("integer", ("int", "serial", "year")),
+    ("number", ("real", "floa", "doub", "num", "dec", "money", "currency")),
+    ("text", ("char", "text", "clob", "string", "enum", "name", "varying")),
+    ("binary", ("blob", "bytea", "binary", "image", "bit")),
+)

@@ -1,0 +1,259 @@
+"""The four tools by which a model explores a source and asks it."""
+
+from __future__ import annotations
+
+import fnmatch
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from longthread.errors import InvalidInput, LongthreadError
+from longthread.tools.analysis.engine import Connection
+from longthread.tools.analysis.guard import Guard
+from longthread.tools.analysis.profile import Profile, count_rows, profile
+from longthread.tools.analysis.result import Result, fetch
+from longthread.tools.analysis.schema import Column, Schema, Table
+from longthread.tools.analysis.source import Source
+from longthread.tools.tool import Observation, Tool, failed, succeeded
+
+Arguments = Mapping[str, Any]
+
+
+def analysis_tools(source: Source) -> list[Tool]:
+    """`list_tables`, `describe_table`, `sample_rows` and `run_sql` over one source. All only read, so all may be run
+    again after a crash."""
+    box = _Toolbox(source)
+    return [
+        _tool(
+            "list_tables",
+            "Lists the tables and views of the database with row counts and comments; for a small database with their "
+            "columns too. `pattern` narrows the list to names that contain it (* stands for any characters).",
+            {"pattern": {"type": "string", "description": "Part of a table's name, or a pattern with *."}},
+            (),
+            box.list_tables,
+        ),
+        _tool(
+            "describe_table",
+            "Describes one table: columns with types, comments, frequent values and ranges, its keys, and the tables "
+            "that refer to it.",
+            {"table": {"type": "string", "description": "The table's name, as list_tables gives it."}},
+            ("table",),
+            box.describe_table,
+        ),
+        _tool(
+            "sample_rows",
+            "Shows a few rows of one table, to see what the values look like.",
+            {
+                "table": {"type": "string", "description": "The table's name, as list_tables gives it."},
+                "limit": {
+                    "type": "integer",
+                    "description": "How many rows; 5 by default.",
+                    "minimum": 1,
+                    "maximum": source.limits.sample_rows,
+                },
+            },
+            ("table",),
+            box.sample_rows,
+        ),
+        _tool(
+            "run_sql",
+            f"Runs one read-only SELECT in {source.dialect} and returns its rows, at most {source.limits.rows}. "
+            "Names with spaces or other special characters need double quotes.",
+            {"sql": {"type": "string", "description": f"One SELECT statement in the {source.dialect} dialect."}},
+            ("sql",),
+            box.run_sql,
+        ),
+    ]
+
+
+def _tool(
+    name: str,
+    description: str,
+    properties: Mapping[str, Any],
+    required: tuple[str, ...],
+    work: Callable[[Arguments], Awaitable[dict[str, Any]]],
+) -> Tool:
+    async def call(arguments: Arguments) -> Observation:
+        try:
+            return succeeded(await work(arguments))
+        except LongthreadError as error:
+            return failed(error)
+
+    parameters = {"type": "object", "properties": dict(properties), "required": list(required)}
+    return Tool(name, description, parameters, call, retry_safe=True)
+
+
+class _Toolbox:
+    """The work behind the tools."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._limits = source.limits
+        self._guard = Guard(source.dialect)
+
+    async def list_tables(self, arguments: Arguments) -> dict[str, Any]:
+        schema = await self._source.schema()
+        chosen = _matching(schema, _text(arguments, "pattern", required=False))
+        shown = chosen[: self._limits.listed_tables]
+        rows = await self._source.work(lambda connection: self._count(connection, shown))
+        columns = sum(len(table.columns) for table in chosen)
+        listing: dict[str, Any] = {
+            "source": self._source.spec,
+            "dialect": self._source.dialect,
+            "fingerprint": schema.fingerprint,
+            "tables": [table.label for table in shown],
+            "total": len(chosen),
+            "shown": f"{len(shown)} of {len(chosen)}",
+            "about": {table.label: _about(table, rows) for table in shown},
+        }
+        if len(shown) == len(chosen) and columns <= self._limits.listed_columns:
+            listing["columns"] = {table.label: [column.name for column in table.columns] for table in shown}
+        return listing
+
+    def _count(self, connection: Connection, tables: list[Table]) -> dict[str, tuple[int | None, bool]]:
+        """Row counts as far as the time allows, in the order of the list."""
+        until = time.monotonic() + self._limits.statistics_seconds
+        counts: dict[str, tuple[int | None, bool]] = {}
+        for table in tables:
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            counts[table.label] = count_rows(connection, table, left)
+        return counts
+
+    async def describe_table(self, arguments: Arguments) -> dict[str, Any]:
+        schema = await self._source.schema()
+        table = schema.find(_text(arguments, "table"))
+        columns = table.columns[: self._limits.described_columns]
+        found = await self._source.work(lambda connection: profile(connection, table, columns, self._limits))
+        return _description(schema, table, columns, found)
+
+    async def sample_rows(self, arguments: Arguments) -> dict[str, Any]:
+        schema = await self._source.schema()
+        table = schema.find(_text(arguments, "table"))
+        limit = _count(arguments, "limit", 5, self._limits.sample_rows)
+        result, total = await self._source.work(lambda connection: self._sample(connection, table, limit))
+        of = result.counted if total is None and len(result.rows) < limit else total
+        return {
+            "table_name": table.label,
+            "columns": result.columns,
+            "rows": result.rows,
+            "row_count": len(result.rows),
+            "shown": f"{len(result.rows)} of {'many' if of is None else of}",
+        }
+
+    def _sample(self, connection: Connection, table: Table, limit: int) -> tuple[Result, int | None]:
+        rows = connection.query(f"SELECT * FROM {table.sql} LIMIT {limit}")
+        cell = self._limits.sample_cell_characters
+        result = fetch(connection, rows, self._limits, keep=limit, cell=cell)
+        total, _ = count_rows(connection, table, self._limits.statistics_seconds)
+        return result, total
+
+    async def run_sql(self, arguments: Arguments) -> dict[str, Any]:
+        sql = self._guard.check(_text(arguments, "sql"), functions=await self._source.functions())
+        started = time.monotonic()
+        result = await self._source.work(lambda connection: self._query(connection, sql))
+        notes = []
+        if result.cut_cells:
+            notes.append(f"{result.cut_cells} long values were cut; each says how long it is.")
+        if len(result.rows) < min(result.counted, self._limits.rows):
+            notes.append(f"Only {len(result.rows)} rows fit into {self._limits.bytes} bytes. Select fewer columns.")
+        return {
+            "sql": sql,
+            "columns": result.columns,
+            "rows": result.rows,
+            "row_count": len(result.rows),
+            "total": result.total,
+            "shown": result.shown,
+            "truncated": result.shown != f"{len(result.rows)} of {len(result.rows)}",
+            "notes": notes,
+            "elapsed_ms": round((time.monotonic() - started) * 1000),
+        }
+
+    def _query(self, connection: Connection, sql: str) -> Result:
+        limits = self._limits
+        return fetch(connection, connection.query(sql), limits, keep=limits.rows, cell=limits.cell_characters)
+
+
+def _matching(schema: Schema, pattern: str) -> list[Table]:
+    wanted = pattern.strip().casefold().replace("%", "*")
+    if not wanted:
+        return list(schema.tables.values())
+    glob = wanted if "*" in wanted else f"*{_literal_glob(wanted)}*"
+    return [table for label, table in schema.tables.items() if fnmatch.fnmatchcase(label.casefold(), glob)]
+
+
+def _literal_glob(text: str) -> str:
+    return "".join(f"[{character}]" if character in "?[" else character for character in text)
+
+
+def _about(table: Table, rows: Mapping[str, tuple[int | None, bool]]) -> dict[str, Any]:
+    count, approximate = rows.get(table.label, (table.estimated_rows, table.estimated_rows is not None))
+    about: dict[str, Any] = {"rows": count, "kind": table.kind}
+    if approximate:
+        about["approximate"] = True
+    if table.comment:
+        about["comment"] = table.comment
+    return about
+
+
+def _description(schema: Schema, table: Table, columns: tuple[Column, ...], found: Profile) -> dict[str, Any]:
+    description: dict[str, Any] = {
+        "table_name": table.label,
+        "kind": table.kind,
+        "rows": found.rows,
+        "columns": [_column(column, found) for column in columns],
+        "columns_shown": f"{len(columns)} of {len(table.columns)}",
+        "primary_key": list(table.primary_key),
+        "foreign_keys": [
+            {"columns": list(key.columns), "table": key.table, "references": list(key.references)}
+            for key in table.foreign_keys
+        ],
+        "referenced_by": [
+            {"table": other.label, "columns": list(key.columns), "references": list(key.references)}
+            for other, key in schema.referenced_by(table)
+        ],
+    }
+    if table.comment:
+        description["comment"] = table.comment
+    if found.rows_approximate or found.sampled_rows is not None:
+        description["approximate"] = True
+    if found.sampled_rows is not None:
+        description["statistics"] = f"from the first {found.sampled_rows} rows"
+    if not found.complete:
+        description["statistics_shown"] = f"{len(found.columns)} of {len(columns)} columns, in the time there was"
+    return description
+
+
+def _column(column: Column, found: Profile) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "name": column.name,
+        "type": column.type,
+        "nullable": column.nullable,
+        "primary_key": column.primary_key,
+    }
+    if column.comment:
+        about["comment"] = column.comment
+    return about | found.columns.get(column.name, {})
+
+
+def _text(arguments: Arguments, name: str, *, required: bool = True) -> str:
+    value = arguments.get(name)
+    if value is None and not required:
+        return ""
+    if not isinstance(value, str) or (required and not value.strip()):
+        raise InvalidInput(reason=f"The argument `{name}` must be a text.")
+    return value
+
+
+def _count(arguments: Arguments, name: str, default: int, most: int) -> int:
+    value = arguments.get(name, default)
+    if isinstance(value, str) and value.strip().isdigit():
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidInput(reason=f"The argument `{name}` must be a whole number from 1 to {most}.")
+    return min(value, most)
