@@ -34,9 +34,11 @@ from longthread.testing.questions import (
     read_questions,
     tally,
 )
+from longthread.tools.analysis.spaceflight import spaceflight_database
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[1] / "shared" / "data"
+DEMO = "demo"
 SQL_SECONDS = 20.0
 MOST_ROWS = 100_000
 
@@ -83,14 +85,18 @@ class Bench:
     def path(self, db: str) -> Path:
         """The SQLite file of the database `db`, built where it is ours to build. Raises SourceNotFound."""
         if db not in self._paths:
-            self._paths[db] = build(self.folder, db) if db in DATABASES else self._given(db)
+            self._paths[db] = self._make(db)
         return self._paths[db]
 
     def source(self, db: str) -> str:
         """What `--source` is given for `db`."""
-        return str(self.path(db))
+        return DEMO if db == DEMO else str(self.path(db))
 
-    def _given(self, db: str) -> Path:
+    def _make(self, db: str) -> Path:
+        if db == DEMO:
+            return spaceflight_database(self.folder)
+        if db in DATABASES:
+            return build(self.folder, db)
         path = self.shared / db / f"{db}.sqlite"
         if not path.is_file():
             raise SourceNotFound(source=path)

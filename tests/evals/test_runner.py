@@ -77,6 +77,11 @@ def test_gold_sql_runs_and_returns_rows(name: str, bench: Any) -> None:
                 assert (len(rows), len(rows[0])) == (1, 1), question.id
 
 
+def test_the_demo_source_is_asked_for_by_its_name(bench: Any) -> None:
+    assert bench.source("demo") == "demo"
+    assert bench.source("shop") == str(bench.path("shop"))
+
+
 def test_databases_are_the_same_each_time(evals: ModuleType, tmp_path: Path) -> None:
     from_seed = []
     for folder in (tmp_path / "one", tmp_path / "two"):
