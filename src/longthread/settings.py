@@ -90,6 +90,7 @@ class Settings(BaseSettings):
     temperature: float | None = _setting(
         None, "LLM_TEMPERATURE", allowed="a number from 0 to 2", ge=0, le=2, allow_inf_nan=False
     )
+    stream_usage: bool = _setting(True, "LLM_STREAM_USAGE", allowed="true or false")
     retry_attempts: int = _setting(
         3, "LLM_RETRY_ATTEMPTS", allowed="a whole number from 0 (no retry) to 20", ge=0, le=20
     )
