@@ -6,14 +6,13 @@ python evals/questions.py [SET...] [--model M] [--json] [--failures]
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
-import os
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,9 @@ from databases import DATABASES, build
 from rich.console import Console
 from rich.table import Table as Grid
 
-from longthread.errors import SourceNotFound
+from longthread.agent.analyst import Analyst
+from longthread.errors import LongthreadError, SourceNotFound
+from longthread.settings import Settings
 from longthread.testing.questions import (
     Cited,
     Question,
@@ -38,6 +39,7 @@ from longthread.tools.analysis.spaceflight import spaceflight_database
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[1] / "shared" / "data"
+SETS = sorted(path.stem for path in (HERE / "questions").glob("*.jsonl"))
 DEMO = "demo"
 SQL_SECONDS = 20.0
 MOST_ROWS = 100_000
@@ -60,22 +62,17 @@ class Outcome:
         return asked | {"question": self.question.question, "answer": self.answer, "sql": self.sql} | verdict
 
 
-def ask(question: str, *, source: str, thread: str | None, model: str, data: Path) -> dict[str, Any]:
+async def ask(analyst: Analyst, question: str, *, source: str, thread: str | None, model: str) -> dict[str, Any]:
     """Ask through the product and return the run's final event. The one place that knows how."""
-    command = [str(Path(sys.executable).with_name("longthread")), "ask", question, "--source", source, "--model", model]
-    command += ["--json", *(["--thread", thread] if thread else [])]
-    env = os.environ | {"LONGTHREAD_DATA_DIR": str(data)}
-    ended = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
-    lines = ended.stdout.strip().splitlines()
     try:
-        event: dict[str, Any] = json.loads(lines[-1])
-    except (IndexError, ValueError):
-        return {"type": "failed", "error": {"message": ended.stderr.strip() or "no event"}}
-    return event
+        handle = await analyst.ask(question, thread_id=thread, source=source, model=model)
+        return (await handle.wait()).to_json()
+    except LongthreadError as error:
+        return {"type": "failed", "error": {"type": error.code, "message": str(error)}, "thread_id": thread}
 
 
 class Bench:
-    """The databases of the questions, and a folder for what the product keeps while it is asked."""
+    """The databases of the questions, in a folder of their own."""
 
     def __init__(self, folder: Path, shared: Path) -> None:
         self.folder = folder
@@ -144,19 +141,16 @@ def _cited(bench: Bench, db: str, statements: Sequence[str]) -> Iterator[Cited]:
             continue  # a query that does not run is no evidence
 
 
-def run(bench: Bench, name: str, questions: Sequence[Question], model: str) -> Iterator[Outcome]:
+async def run(
+    analyst: Analyst, bench: Bench, name: str, questions: Sequence[Question], model: str
+) -> AsyncIterator[Outcome]:
     """Ask the questions of one set in their order, follow-ups on the thread of the question that they follow."""
     threads: dict[str, str | None] = {}
     queries: dict[str, dict[str, str]] = {}
     for question in questions:
         before = question.follows or ""
-        event = ask(
-            question.question,
-            source=bench.source(question.db),
-            thread=threads.get(before),
-            model=model,
-            data=bench.folder / "longthread",
-        )
+        source, thread = bench.source(question.db), threads.get(before)
+        event = await ask(analyst, question.question, source=source, thread=thread, model=model)
         threads[question.id] = event.get("thread_id")
         known = {str(query["query"]): str(query["sql"]) for query in event.get("queries") or ()}
         queries[question.id] = queries.get(before, {}) | known
@@ -177,35 +171,41 @@ def report(console: Console, total: dict[str, Any], failed: Sequence[Outcome]) -
         console.print(f"  answer: {outcome.answer[:600]}\n", markup=False, highlight=False)
 
 
+async def ask_all(args: argparse.Namespace) -> tuple[list[Outcome], dict[str, str]]:
+    """Ask the sets that the arguments name. Returns the outcomes, and why a set was skipped."""
+    outcomes: list[Outcome] = []
+    skipped: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder), args.data.resolve())
+        settings = Settings.load(data_dir=Path(folder), database=Path(folder) / "conversations.db")
+        async with Analyst.open(settings) as analyst:
+            for name in args.sets or SETS:
+                path = Path(name) if name.endswith(".jsonl") else HERE / "questions" / f"{name}.jsonl"
+                questions = read_questions(path.read_text("utf-8"))
+                try:
+                    async for outcome in run(analyst, bench, path.stem, questions, args.model):
+                        outcomes.append(outcome)
+                        if args.json:
+                            sys.stdout.write(json.dumps(outcome.to_json(), ensure_ascii=False) + "\n")
+                except SourceNotFound as error:
+                    skipped[path.stem] = str(error)
+                    sys.stderr.write(f"{path.stem} is skipped: {error}\n")
+    return outcomes, skipped
+
+
 def main() -> None:
     """Parse the arguments, ask, and print; the last line is JSON."""
     parser = argparse.ArgumentParser(description="Ask plain questions and count the right answers.")
-    known = sorted(path.stem for path in (HERE / "questions").glob("*.jsonl"))
-    parser.add_argument("sets", nargs="*", metavar="SET", help=f"{', '.join(known)}, or a file (default: all)")
+    parser.add_argument("sets", nargs="*", metavar="SET", help=f"{', '.join(SETS)}, or a file (default: all)")
     parser.add_argument("--model", default="demo", help="the model that is asked (default: demo)")
     parser.add_argument("--data", type=Path, default=DATA, help="the folder that holds chinook/")
     parser.add_argument("--json", action="store_true", help="print one JSON line for each question, no tables")
     parser.add_argument("--failures", action="store_true", help="print the questions that were not answered right")
     args = parser.parse_args()
-    console = Console()
-    outcomes: list[Outcome] = []
-    skipped: dict[str, str] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder), args.data.resolve())
-        for name in args.sets or known:
-            path = Path(name) if name.endswith(".jsonl") else HERE / "questions" / f"{name}.jsonl"
-            try:
-                for outcome in run(bench, path.stem, read_questions(path.read_text("utf-8")), args.model):
-                    outcomes.append(outcome)
-                    if args.json:
-                        sys.stdout.write(json.dumps(outcome.to_json(), ensure_ascii=False) + "\n")
-            except SourceNotFound as error:
-                skipped[path.stem] = str(error)
-                sys.stderr.write(f"{path.stem} is skipped: {error}\n")
+    outcomes, skipped = asyncio.run(ask_all(args))
     total = tally((outcome.set, outcome.question, outcome.verdict) for outcome in outcomes)
-    failed = [outcome for outcome in outcomes if not outcome.verdict.right] if args.failures else []
     if not args.json:
-        report(console, total, failed)
+        report(Console(), total, [outcome for outcome in outcomes if args.failures and not outcome.verdict.right])
     sys.stdout.write(json.dumps(total | ({"skipped": skipped} if skipped else {}), ensure_ascii=False) + "\n")
 
 

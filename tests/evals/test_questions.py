@@ -122,6 +122,7 @@ def test_a_right_query_under_a_wrong_word_is_wrong(value: Any, answer: str) -> N
         ("3 countries in 2023: Brazil 5, Chile 1, France 5 [q1]", True),
         ("1. Brazil: 5\n2. Chile: 1\n3. France: 5 [q1]", True),
         ("The first 2:\n\n| country | n |\n|---|---|\n| Brazil | 5 |\n| Chile | 1 |\n\n[q1]", True),
+        ("See [q1]:\n\n```sql\nSELECT x LIMIT 42\n```", True),
         ("Brazil 5, Chile 1, France 5, and 42 in all [q1]", False),
         ("Brazil has 50 % more [q1]", False),
     ],

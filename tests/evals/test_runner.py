@@ -15,7 +15,10 @@ from typing import Any
 
 import pytest
 
+from longthread.agent.analyst import Analyst
 from longthread.errors import SourceNotFound
+from longthread.settings import Settings
+from longthread.testing import ScriptedChatModel
 from longthread.testing.questions import Question, read_questions
 
 EVALS = Path(__file__).parents[2] / "evals"
@@ -99,54 +102,50 @@ def _dump(path: Path) -> str:
         connection.close()
 
 
-class Asked:
-    """Stands in for the product: answers each question with the SQL it was given for it."""
-
-    def __init__(self, replies: dict[str, tuple[str, str]]) -> None:
-        self.replies = replies
-        self.threads: list[str | None] = []
-
-    def __call__(self, question: str, *, thread: str | None, **_: Any) -> dict[str, Any]:
-        self.threads.append(thread)
-        answer, sql = self.replies[question]
-        queries = [{"query": f"q{len(self.threads)}", "sql": sql}]
-        return {
-            "type": "finished",
-            "answer": answer,
-            "queries": queries,
-            "thread_id": thread or f"t{len(self.threads)}",
-        }
+def count_of(text: str, sql: str, follows: str | None = None) -> Question:
+    return Question(text, "shop", "en", "count", text, (sql,), "scalar", follows)
 
 
-def test_the_runner_counts_right_and_wrong_answers(
-    evals: ModuleType, bench: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def script(*turns: tuple[str, str]) -> Any:
+    """Replies of a model that answers each question with one query and one sentence."""
+    calls = [({"thought": "", "action": "run_sql", "args": {"sql": sql}}, {"finish": answer}) for answer, sql in turns]
+    return ScriptedChatModel([reply for turn in calls for reply in turn])
+
+
+async def test_the_runner_asks_the_analyst_and_judges(evals: ModuleType, bench: Any, tmp_path: Path) -> None:
     count = "SELECT COUNT(*) AS n FROM orders"
     cancelled = f"{count} WHERE status = 'cancelled'"
     [orders] = bench.rows("shop", count).rows[0]
-    [wrong] = bench.rows("shop", cancelled).rows[0]
-    asked = Asked(
-        {
-            "right": (f"{orders} [q1]", count),
-            "follow-up": (f"{wrong} [q2]", cancelled),
-            "wrong rows": (f"{wrong} [q3]", cancelled),
-            "wrong words": (f"{orders + 1} [q4]", count),
-            "no citation": (f"{orders}", count),
-            "broken": (f"{orders} [q6]", "SELECT nothing FROM nowhere"),
-        }
-    )
-    monkeypatch.setattr(evals, "ask", asked)
-    gold = {"follow-up": cancelled}
-    lines = [
-        Question(
-            text, "shop", "en", "count", text, (gold.get(text, count),), "scalar", "right" if text in gold else None
-        )
-        for text in asked.replies
+    [few] = bench.rows("shop", cancelled).rows[0]
+    asked = [
+        count_of("right", count),
+        count_of("the next on its thread", cancelled, follows="right"),
+        count_of("other rows", count),
+        count_of("other words", count),
+        count_of("no citation", count),
+        count_of("a query that fails", count),
     ]
-    outcomes = list(evals.run(bench, "some", lines, "demo"))
+    model = script(
+        (f"There are {orders} [q1].", count),
+        (f"{few} of {orders} [q1, q2].", cancelled),
+        (f"There are {few} [q1].", cancelled),
+        (f"There are {orders + 1} [q1].", count),
+        (f"There are {orders}.", count),
+        (f"There are {orders} [q1].", "SELECT nothing FROM nowhere"),
+    )
+    settings = Settings.load(env_file=None, data_dir=tmp_path, database=tmp_path / "conversations.db")
+    async with Analyst.open(settings, models=lambda name, settings: model) as analyst:
+        outcomes = [outcome async for outcome in evals.run(analyst, bench, "some", asked, "scripted")]
     assert [outcome.verdict.right for outcome in outcomes] == [True, True, False, False, False, False]
-    assert asked.threads == [None, "t1", None, None, None, None]
-    assert outcomes[0].to_json()["sql"] == [count]
+    assert outcomes[0].to_json()["set"] == "some"
+    assert len(outcomes[1].sql) == 2
+
+
+async def test_what_cannot_be_asked_is_wrong_and_not_fatal(evals: ModuleType, bench: Any, tmp_path: Path) -> None:
+    settings = Settings.load(env_file=None, data_dir=tmp_path, database=tmp_path / "conversations.db")
+    async with Analyst.open(settings) as analyst:
+        event = await evals.ask(analyst, "?", source=str(tmp_path / "absent.sqlite"), thread=None, model="demo")
+    assert (event["type"], event["error"]["type"]) == ("failed", "source_not_found")
 
 
 def test_a_run_that_does_not_finish_is_wrong(evals: ModuleType, bench: Any) -> None:
@@ -179,7 +178,12 @@ def test_the_last_line_is_json(
     own.write_text(json.dumps(line | {"sql": "SELECT COUNT(*) FROM 员工"}), "utf-8")
     absent = tmp_path / "absent.jsonl"
     absent.write_text(json.dumps(line | {"db": "no-such", "sql": "SELECT 1"}), "utf-8")
-    monkeypatch.setattr(evals, "ask", Asked({"多少人？": ("150 人 [q1]", "SELECT COUNT(*) FROM 员工")}))
+
+    async def ask(*_: Any, **__: Any) -> dict[str, Any]:
+        queries = [{"query": "q1", "sql": "SELECT COUNT(*) FROM 员工"}]
+        return {"type": "finished", "answer": "150 人 [q1]", "queries": queries, "thread_id": "t"}
+
+    monkeypatch.setattr(evals, "ask", ask)
     monkeypatch.setattr(sys, "argv", ["questions.py", str(own), str(absent), "--failures"])
     evals.main()
     last = json.loads(capsys.readouterr().out.splitlines()[-1])

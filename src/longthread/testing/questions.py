@@ -161,6 +161,7 @@ class _Number:
 
 
 _LABELS = re.compile(r"\[\s*q\d+(?:\s*[,，、]\s*q\d+)*\s*\]")
+_CODE = re.compile(r"```.*?```", re.DOTALL)
 _ORDINAL = re.compile(r"^\s*\d+[.)、]\s", re.MULTILINE)
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])(-?(?:\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?)(\s*[万亿%])?(?!\d)")
 _SCALES = {"万": 1e4, "亿": 1e8}
@@ -175,7 +176,7 @@ def labels(answer: str) -> list[str]:
 
 
 def _words(answer: str) -> str:
-    return _LABELS.sub(" ", answer)
+    return _LABELS.sub(" ", _CODE.sub(" ", answer))
 
 
 def _numbers(text: str) -> list[_Number]:
