@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import platformdirs
 from dotenv import dotenv_values
@@ -25,7 +26,8 @@ def _no_url(value: Any) -> Any:
 
 
 def _url(text: str) -> str:
-    if not text.startswith(("http://", "https://")):
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:  # a wrong port raises ValueError
         raise ValueError("not an http URL")
     return text.rstrip("/")
 

@@ -7,8 +7,11 @@ from typing import Any
 
 import openai
 import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
@@ -21,11 +24,18 @@ from longthread.agent.models import (
     resolve_model,
     supports_tools,
 )
+from longthread.agent.react import BROKEN_CALLS, Malformed, check_calls
 from longthread.errors import ModelUnavailable
 from longthread.settings import Settings, variables
-from longthread.testing import Dropped, ProviderEmulator, Refused, ScriptedChatModel, Slow
+from longthread.testing import Dropped, ProviderEmulator, Refused, ScriptedChatModel, Slow, broken_call
 
 TOOL: Any = {"type": "function", "function": {"name": "add", "description": "Add.", "parameters": {"type": "object"}}}
+
+
+@tool
+def add(a: int = 0, b: int = 0) -> int:
+    """Add two numbers."""
+    return a + b
 
 
 @pytest.fixture(autouse=True)
@@ -218,6 +228,52 @@ async def test_the_timeout_is_kept() -> None:
         async with asyncio.timeout(10):
             with pytest.raises(openai.APITimeoutError):
                 await model.ainvoke("q")
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize(
+    ("reply", "broken"),
+    [
+        (broken_call("add", '{"a": 1, "b": '), True),
+        (broken_call("add", "not json"), True),
+        (broken_call("add", ""), False),
+        ([{"action": "add", "args": {"a": 1, "b": 2}}, {"action": "add", "args": {}}], False),
+        ("an answer", False),
+    ],
+)
+async def test_a_call_with_half_its_arguments_is_found_within_an_agent(
+    reply: Any, broken: bool, streaming: bool
+) -> None:
+    checked: list[Malformed | None] = []
+
+    class Check(AgentMiddleware):
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            response = await handler(request)
+            checked.extend(check_calls(message) for message in response.result)
+            return response
+
+    async with ProviderEmulator([reply, "done"]) as provider:
+        model = resolve_model("llama3", _settings(base_url=provider.base_url))
+        agent = create_agent(model, [add], middleware=[Check()])
+        question: Any = {"messages": [HumanMessage("q")]}
+        if streaming:
+            async for _ in agent.astream(question, stream_mode="messages"):
+                pass
+            assert provider.requests[0].body["stream"] is True
+        else:
+            await agent.ainvoke(question)
+    assert isinstance(checked[0], Malformed) is broken
+    if broken:
+        assert "add" in str(checked[0])
+    assert checked[1:] in ([], [None])
+
+
+def test_the_check_works_on_a_plain_stream_too() -> None:
+    with ProviderEmulator([broken_call("add", '{"a": ')]) as provider:
+        model = resolve_model("llama3", _settings(base_url=provider.base_url))
+        noted = [chunk.response_metadata.get(BROKEN_CALLS) for chunk in model.stream("q")]
+    [[note]] = [each for each in noted if each]
+    assert note["name"] == "add"
 
 
 # What a model can do.

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from langchain.chat_models import init_chat_model
 from langchain.chat_models.base import _BUILTIN_PROVIDERS
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk
+from langchain_openai import ChatOpenAI
 from openai import OpenAIError
 from pydantic import SecretStr
 
+from longthread.agent.react import BROKEN_CALLS, arguments_problem
 from longthread.errors import ModelUnavailable
 from longthread.settings import Settings
 
@@ -65,12 +69,47 @@ def resolve_model(name: str | None, settings: Settings) -> BaseChatModel:
     provider, model = _split(name, settings)
     options = _options(name, provider, settings)
     try:
+        if _is_own_server(provider, settings):
+            return CompatibleChatModel(model=model, **options)
         made: BaseChatModel = init_chat_model(model, model_provider=provider, **options)
     except ImportError as error:
         raise ModelUnavailable(model=name, reason=_missing_package(provider, error)) from error
     except (ValueError, TypeError, OSError, OpenAIError) as error:
         raise ModelUnavailable(model=name, reason=f"{_first_line(error)} {_WAY_OUT}") from error
     return made
+
+
+class CompatibleChatModel(ChatOpenAI):
+    """A model on an OpenAI-compatible server.
+
+    OpenAI itself sends whole arguments, and these servers whatever the model wrote. LangChain completes half a JSON of
+    a stream without a word, so what the model wrote is noted for `react.check_calls`.
+    """
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        written: dict[int, list[str]] = {}
+        for chunk in super()._stream(*args, **kwargs):
+            yield _noted(chunk, written)
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        written: dict[int, list[str]] = {}
+        async for chunk in super()._astream(*args, **kwargs):
+            yield _noted(chunk, written)
+
+
+def _noted(chunk: ChatGenerationChunk, written: dict[int, list[str]]) -> ChatGenerationChunk:
+    """Collect in `written` each call's name and arguments; the chunk that ends the reply gets the verdict."""
+    message = chunk.message
+    for piece in message.tool_call_chunks if isinstance(message, AIMessageChunk) else ():
+        name_and_arguments = written.setdefault(piece["index"] or 0, ["", ""])
+        name_and_arguments[0] += piece["name"] or ""
+        name_and_arguments[1] += piece["args"] or ""
+    if (chunk.generation_info or {}).get("finish_reason"):
+        problems = [(name, arguments_problem(arguments)) for name, arguments in written.values()]
+        broken = [{"name": name, "problem": problem} for name, problem in problems if problem]
+        if broken:
+            message.response_metadata[BROKEN_CALLS] = broken
+    return chunk
 
 
 def _missing_package(provider: str, error: ImportError) -> str:
@@ -153,6 +192,10 @@ def _split(name: str, settings: Settings) -> tuple[str, str]:
     )
 
 
+def _is_own_server(provider: str, settings: Settings) -> bool:
+    return provider == "openai" and settings.base_url is not None
+
+
 def _options(name: str, provider: str, settings: Settings) -> dict[str, Any]:
     """What the provider's class is made with."""
     options: dict[str, Any] = {"max_retries": 0, "timeout": settings.timeout}
@@ -161,8 +204,7 @@ def _options(name: str, provider: str, settings: Settings) -> dict[str, Any]:
     if provider == "ollama":
         options = {"client_kwargs": {"timeout": options.pop("timeout")}, **options}
         del options["max_retries"]
-    own_server = provider == "openai" and settings.base_url is not None
-    if own_server:
+    if _is_own_server(provider, settings):
         options |= _server_options(settings)
     else:
         options[_MAX_TOKENS.get(provider, "max_tokens")] = settings.max_tokens
@@ -191,7 +233,7 @@ def _server_options(settings: Settings) -> dict[str, Any]:
 
 def _key(name: str, provider: str, settings: Settings) -> SecretStr | None:
     """The key to send. A provider's own key goes to that provider alone, never to another base URL."""
-    if provider == "openai" and settings.base_url is not None:
+    if _is_own_server(provider, settings):
         return settings.api_key or SecretStr(_NO_KEY)
     own = {
         "openai": settings.openai_api_key,

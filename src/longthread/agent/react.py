@@ -20,6 +20,8 @@ from longthread.tools.tool import Observation, Tool
 
 OBSERVATION = "Observation: "
 """What a user message begins with when it carries a tool's result."""
+BROKEN_CALLS = "longthread_broken_calls"
+"""The response metadata in which a model notes streamed calls that cannot be read: `[{"name", "problem"}]`."""
 RAW_LIMIT = 2_000
 """Characters of a reply that are quoted back to the model that wrote it."""
 
@@ -276,14 +278,22 @@ def check_calls(message: AIMessage) -> Malformed | None:
     give a wrong answer that looks right.
     """
     for invalid in message.invalid_tool_calls:
-        return Malformed(f"The arguments of {invalid['name']} are not a JSON object.")
+        why = arguments_problem(invalid["args"]) or "they are not a JSON object"
+        return Malformed(f"The arguments of {invalid['name']} cannot be read: {why}.")
     if message.tool_calls and cut_off(message):
         return Malformed("The reply reached the token limit before the call was complete. Send a shorter call.")
+    for broken in message.response_metadata.get(BROKEN_CALLS, ()):
+        return Malformed(f"The arguments of {broken['name']} cannot be read: {broken['problem']}.")
     for chunk in message.tool_call_chunks if isinstance(message, AIMessageChunk) else ():
-        problem = _decode(chunk["args"]) if chunk["args"] and chunk["args"].strip() else None
-        if isinstance(problem, str):
+        if problem := arguments_problem(chunk["args"]):
             return Malformed(f"The arguments of {chunk['name']} cannot be read: {problem}.")
     return None
+
+
+def arguments_problem(text: str | None) -> str | None:
+    """Why the arguments of a call, as the model wrote them, are no JSON object. No text at all is no arguments."""
+    data = _decode(text.strip()) if text and text.strip() else {}
+    return data if isinstance(data, str) else None
 
 
 # Telling the model.
