@@ -60,6 +60,7 @@ class RunHandle:
 
     async def stop(self) -> None:
         """Stop the run: it ends as paused, and what it has done is kept."""
+        await asyncio.sleep(0)  # a task that was cancelled before its first step could not end its run
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
 
@@ -231,6 +232,7 @@ class Analyst:
             tools={tool.name: tool for tool in analysis_tools(source)},
             system_prompt=system_prompt(
                 begun.facts,
+                dialect=source.dialect,
                 continues=run.question if run.continues else None,
                 budget=int(window * KNOWLEDGE_SHARE),
             ),
@@ -244,8 +246,6 @@ class Analyst:
 
         async def work() -> None:
             try:
-                if begun.last_event == 0:
-                    await stream.tell("started", **_started(run))
                 await execute(context, models, begun.entries, user_id=user_id)
             finally:
                 self._running.pop(run.thread_id, None)
@@ -255,7 +255,7 @@ class Analyst:
         task = asyncio.get_running_loop().create_task(work(), name=f"run {run.id}")
 
         def events() -> AsyncIterator[Event]:
-            return _own_events(self.store, self.bell, run, task, after=begun.last_event)
+            return _own_events(self.store, self.bell, run, task, after=begun.shown)
 
         handle = RunHandle(run.thread_id, run, task, events)
         self._running[run.thread_id] = handle
@@ -282,11 +282,6 @@ async def _own_events(
             return
     await task
     raise RunInProgress(thread=run.thread_id, run=run.id)
-
-
-def _started(run: Run) -> dict[str, Any]:
-    names = ("question", "source", "model", "protocol", "max_steps", "continues")
-    return {name: getattr(run, name) for name in names}
 
 
 def _label(observation: Any) -> int:

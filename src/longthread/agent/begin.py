@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from longthread.agent.owner import may_be_alive, new_owner
 from longthread.errors import NothingToResume
 from longthread.model.entry import Draft, Entry
+from longthread.model.event import Event
 from longthread.model.facts import Facts
 from longthread.model.fold import facts_of
 from longthread.model.ids import new_id
@@ -41,7 +43,8 @@ class Begun:
     """A run that is ours to execute.
 
     `entries` are the thread's hot window, `facts` what was known before the run, `question_id` the entry that started
-    it, `last_event` the number of the last event it has told, `earlier` the steps it made in a process that died.
+    it, `last_event` the number of the last event it has told and `shown` that of the last one before this execution,
+    `earlier` the steps it made in a process that died.
     """
 
     run: Run
@@ -49,7 +52,8 @@ class Begun:
     entries: Sequence[Entry]
     facts: Facts
     question_id: str
-    last_event: int = 0
+    last_event: int
+    shown: int = 0
     earlier: Sequence[Step] = ()
 
 
@@ -83,8 +87,9 @@ async def begin(store: Driver, ask: Ask) -> Begun:
         added = await log.extend(tx, thread.id, [*closing, question], expect=thread.tip)
         facts = await _facts(tx, thread, [*window, *added])
         run = await runs.find_run(tx, thread.id, plan.run_id)
-    assert run is not None
-    return Begun(run, lease, _whole_units([*window, *added]), facts, question.id)
+        assert run is not None
+        await runs.append_events(tx, [_started(run)])
+    return Begun(run, lease, _whole_units([*window, *added]), facts, question.id, last_event=1)
 
 
 async def take_over(store: Driver, thread: Thread) -> Begun:
@@ -103,7 +108,7 @@ async def take_over(store: Driver, thread: Thread) -> Begun:
         facts = await _facts(tx, thread, [entry for entry in window if entry.seq <= started.seq])
         earlier = [step for step in await runs.steps_from(tx, thread.id, run.first_step) if step.call_id]
         told = await runs.last_event(tx, thread.id, run.id)
-    return Begun(run, lease, _whole_units(window), facts, started.id, told, earlier)
+    return Begun(run, lease, _whole_units(window), facts, started.id, last_event=told, shown=told, earlier=earlier)
 
 
 async def _window_with_start(tx: Transaction, thread: Thread, run: Run) -> tuple[list[Entry], Entry]:
@@ -117,6 +122,12 @@ async def _window_with_start(tx: Transaction, thread: Thread, run: Run) -> tuple
         if len(window) < limit:
             raise NothingToResume(thread=thread.id)
         limit *= 2
+
+
+def _started(run: Run) -> Event:
+    names = ("question", "source", "model", "protocol", "max_steps", "continues")
+    data = {name: getattr(run, name) for name in names}
+    return Event(run.thread_id, run.id, 1, "started", data, datetime.now(UTC))
 
 
 def _continued(before: Run | None, ask: Ask) -> Run | None:

@@ -29,9 +29,9 @@ The user wants you to go on with an unfinished question. Work on it, not on the 
 {question}"""
 
 
-def system_prompt(facts: Facts, *, continues: str | None, budget: int) -> str:
+def system_prompt(facts: Facts, *, dialect: str, continues: str | None, budget: int) -> str:
     """The instructions, the known facts in at most `budget` tokens, and what is being continued."""
-    parts = [_RULES.format(dialect=facts.dialect or "source's")]
+    parts = [_RULES.format(dialect=dialect)]
     if facts.tables:
         parts.append(f"# Known facts\n\n```json {KNOWLEDGE}\n{_knowledge(facts, budget)}\n```")
     if continues is not None:

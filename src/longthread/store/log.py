@@ -62,6 +62,13 @@ async def search_threads(tx: Transaction, text: str, *, user_id: str, limit: int
     return [(_thread(row), row["hit"] or row["title"] or "") for row in rows]
 
 
+async def threads_that_begin(tx: Transaction, prefix: str, *, user_id: str, limit: int = 2) -> list[Thread]:
+    """A user's threads whose ids begin with `prefix`, in the order of their ids."""
+    last = prefix + _LAST
+    rows = await tx.fetch("select_threads_by_prefix", user_id=user_id, first=prefix, last=last, limit=limit)
+    return [_thread(row) for row in rows]
+
+
 async def rename_thread(tx: Transaction, thread_id: str, title: str, *, user_id: str) -> None:
     """Give a thread another title."""
     if not await tx.run("update_title", id=thread_id, user_id=user_id, title=title, now=now()):

@@ -12,6 +12,9 @@ WHERE user_id = :user_id AND (updated_at, id) < (:before, :before_id)
 ORDER BY updated_at DESC, id DESC
 LIMIT :limit;
 
+-- name: select_threads_by_prefix
+SELECT * FROM threads WHERE user_id = :user_id AND id >= :first AND id < :last ORDER BY id LIMIT :limit;
+
 -- name: search_threads
 SELECT t.*, e.text AS hit
 FROM threads t

@@ -1,0 +1,59 @@
+"""The command line: `longthread …`.
+
+Exit codes: 0 finished · 1 failed · 2 bad input · 3 the source · 4 the thread is busy · 5 the store · 6 the model ·
+10 paused · 130 stopped with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from longthread import __version__
+from longthread.cli.ask import ask, resume
+from longthread.cli.chat import chat
+from longthread.cli.doctor import doctor
+from longthread.cli.serving import demo, serve
+from longthread.cli.terminal import print_line
+from longthread.cli.threads import state, threads
+from longthread.errors import LongthreadError
+
+app = typer.Typer(
+    name="longthread",
+    help="Ask your database in natural language, in a conversation that is never lost.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    epilog="Exit codes: 0 finished, 1 failed, 2 bad input, 3 source, 4 thread busy, 5 store, 6 model, 10 paused, "
+    "130 stopped.",
+)
+for command in (demo, serve, ask, chat, resume, state, doctor):
+    app.command()(command)
+app.add_typer(threads, name="threads")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"longthread {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show it.")) -> None:
+    """Ask your database in natural language, in a conversation that is never lost."""
+
+
+def main() -> None:
+    """Run the command line; every error that Longthread raises becomes one line and its exit code."""
+    try:
+        app()
+    except LongthreadError as error:
+        if "--json" in sys.argv:
+            print_line({"type": "failed", "error": {"type": error.code, "message": str(error)}})
+        Console(stderr=True).print(f"[red]Error:[/red] {escape(str(error))}", highlight=False)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)

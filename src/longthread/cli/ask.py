@@ -1,0 +1,159 @@
+"""`longthread ask` and `longthread resume`: one run in the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from longthread.agent.analyst import Analyst, RunHandle
+from longthread.cli import options
+from longthread.cli.terminal import Terminal
+from longthread.errors import InvalidInput, ThreadNotFound
+from longthread.model.event import FINAL, Event
+from longthread.model.run import Protocol
+from longthread.settings import Settings
+from longthread.store import log
+
+PAUSED = 10
+STOPPED = 130
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="The question; - reads it from standard input.")],
+    source: options.Source = None,
+    thread: options.Thread = None,
+    model: options.Model = None,
+    max_steps: options.MaxSteps = None,
+    protocol: options.Protocol = "auto",
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """Ask a question of a database; the conversation is kept."""
+    settings = Settings.load(database=database)
+    text = _read_input() if question == "-" else question
+
+    async def start(analyst: Analyst) -> RunHandle:
+        return await analyst.ask(
+            text,
+            thread_id=await find_thread(analyst, thread, may_be_new=source is not None),
+            source=absolute(source),
+            model=model,
+            protocol=checked_protocol(protocol),
+            max_steps=max_steps,
+        )
+
+    raise typer.Exit(asyncio.run(_run(settings, start, Terminal(as_json=as_json))))
+
+
+def resume(
+    thread: Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")],
+    source: options.Source = None,
+    model: options.Model = None,
+    max_steps: options.MaxSteps = None,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """Go on with a run that was paused, stopped, failed or killed. Finished tool calls are not repeated."""
+    settings = Settings.load(database=database)
+
+    async def start(analyst: Analyst) -> RunHandle:
+        thread_id = await find_thread(analyst, thread)
+        assert thread_id is not None
+        return await analyst.resume(thread_id, source=absolute(source), model=model, max_steps=max_steps)
+
+    raise typer.Exit(asyncio.run(_run(settings, start, Terminal(as_json=as_json))))
+
+
+async def _run(settings: Settings, start: Callable[[Analyst], Awaitable[RunHandle]], terminal: Terminal) -> int:
+    async with Analyst.open(settings) as analyst:
+        handle = await start(analyst)
+        if not terminal.as_json:
+            terminal.err.print(f"[dim]thread {handle.thread_id}  model {handle.run.model}[/dim]", highlight=False)
+        return await show_run(handle, terminal)
+
+
+async def show_run(handle: RunHandle, terminal: Terminal) -> int:
+    """Show a run to its end, which Ctrl-C brings about early; the exit code that says how it ended."""
+    async with _stopped_by_signal(handle):
+        async for event in handle.events():
+            terminal.show(event)
+            if event.type in FINAL:
+                return _exit_code(event)
+    return 1
+
+
+def _exit_code(event: Event) -> int:
+    if event.type == "paused":
+        return STOPPED if event.data.get("reason") == "stopped" else PAUSED
+    return 0 if event.type == "finished" else _FAILURES.get(event.data["error"]["type"], 1)
+
+
+_FAILURES = {"model_failed": 6, "model_unavailable": 6, "source_locked": 3, "source_error": 3, "store_error": 5}
+
+
+@asynccontextmanager
+async def _stopped_by_signal(handle: RunHandle) -> AsyncIterator[None]:
+    """Ctrl-C and a polite kill stop the run and keep it, in place of ending the process in the middle of it."""
+    loop = asyncio.get_running_loop()
+    stopping: list[asyncio.Task[Any]] = []
+
+    def stop() -> None:
+        stopping.append(loop.create_task(handle.stop()))
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+        await asyncio.gather(*stopping)
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+async def find_thread(analyst: Analyst, given: str | None, *, may_be_new: bool = False) -> str | None:
+    """The id of the thread that a person means by an id, the beginning of one, or `last`.
+
+    Raises:
+        ThreadNotFound: there is none like it, and it is not to be made.
+        InvalidInput: several begin like that.
+    """
+    if given is None:
+        return None
+    user = analyst.settings.user
+    async with analyst.store.reading() as tx:
+        if given == "last":
+            found = await log.list_threads(tx, user_id=user, limit=1)
+        else:
+            found = await log.threads_that_begin(tx, given, user_id=user)
+    if len(found) > 1 and found[0].id != given:
+        raise InvalidInput(reason=f"Several threads begin with {given}. Give more of the id.")
+    if not found and (given == "last" or not may_be_new):
+        raise ThreadNotFound(thread=given)
+    return found[0].id if found else given
+
+
+def absolute(source: str | None) -> str | None:
+    """A source as it is meant from here: tomorrow's follow-up may be asked from another folder."""
+    if source is None or source == "demo" or "://" in source:
+        return source
+    return str(Path(source).expanduser().absolute())
+
+
+def checked_protocol(name: str) -> Protocol:
+    """A protocol by its name."""
+    for known in get_args(Protocol):
+        if name == known:
+            found: Protocol = known
+            return found
+    raise InvalidInput(reason=f"There is no protocol {name}. Use one of: {', '.join(get_args(Protocol))}.")
+
+
+def _read_input() -> str:
+    return sys.stdin.buffer.read().decode("utf-8", "replace")

@@ -1,0 +1,79 @@
+"""`longthread doctor`: what works here, and what to do about what does not."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from longthread import __version__
+from longthread.agent.analyst import Analyst
+from longthread.agent.models import context_window, model_name, resolve_model
+from longthread.cli import options
+from longthread.cli.ask import absolute
+from longthread.errors import LongthreadError
+from longthread.settings import Settings
+from longthread.store import log
+from longthread.tools.analysis.opening import open_source
+
+Finding = tuple[bool, str, str]
+
+
+def doctor(source: options.Source = None, model: options.Model = None, database: options.Database = None) -> None:
+    """Check the store, the model and the source."""
+    settings = Settings.load(source=absolute(source), model=model, database=database)
+    console = Console()
+
+    async def look() -> bool:
+        healthy = True
+        async for good, what, found in _findings(settings):
+            healthy = healthy and good
+            mark = "[green]✓[/green]" if good else "[red]✗[/red]"
+            console.print(f"{mark} {what:10} {escape(found)}", highlight=False, soft_wrap=True)
+        return healthy
+
+    raise typer.Exit(0 if asyncio.run(look()) else 1)
+
+
+async def _findings(settings: Settings) -> AsyncIterator[Finding]:
+    yield True, "longthread", f"{__version__}, Python {sys.version.split()[0]}, {platform.system()}"
+    yield True, "sqlite", sqlite3.sqlite_version
+    yield await _store(settings)
+    yield _model(settings)
+    yield await _source(settings)
+
+
+async def _store(settings: Settings) -> Finding:
+    try:
+        async with Analyst.open(settings) as analyst, analyst.store.reading() as tx:
+            threads = await log.list_threads(tx, user_id=settings.user, limit=1000)
+            return True, "store", f"{analyst.store.where}: {len(threads)} conversations of {settings.user}"
+    except LongthreadError as error:
+        return False, "store", str(error)
+
+
+def _model(settings: Settings) -> Finding:
+    name = model_name(None, settings)
+    try:
+        window = context_window(resolve_model(name, settings), settings)
+    except LongthreadError as error:
+        return False, "model", str(error)
+    hint = "" if settings.model else "; rule-based, needs no key. Set LONGTHREAD_MODEL for a real one"
+    return True, "model", f"{name}: {window:,} tokens of context{hint}"
+
+
+async def _source(settings: Settings) -> Finding:
+    if settings.source is None:
+        return True, "source", "none by default; give one with --source or LONGTHREAD_SOURCE"
+    try:
+        async with await open_source(settings.source) as source:
+            schema = await source.schema()
+            return True, "source", f"{source.spec}: {source.dialect}, {len(schema.tables)} tables"
+    except LongthreadError as error:
+        return False, "source", str(error)

@@ -1,0 +1,26 @@
+"""Options that several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Source = Annotated[
+    str | None,
+    typer.Option("--source", "-s", help="What to ask: a database or data file, a folder of files, a URL, or demo."),
+]
+Thread = Annotated[
+    str | None,
+    typer.Option("--thread", "-t", help="Go on with this conversation: its id, the beginning of it, or last."),
+]
+Model = Annotated[str | None, typer.Option("--model", "-m", help="provider:model, or demo.")]
+MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, max=1000, help="Model calls before a run pauses.")]
+Database = Annotated[
+    Path | None, typer.Option("--database", "-d", help="The file that holds the conversations.", dir_okay=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
+Protocol = Annotated[
+    str, typer.Option("--protocol", help="How the model calls tools: auto, native or json.", metavar="auto|native|json")
+]

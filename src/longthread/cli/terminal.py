@@ -1,0 +1,103 @@
+"""What a person sees in a terminal: steps on stderr as they happen, the answer on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.markup import escape
+from rich.syntax import Syntax
+
+from longthread.model.event import Event
+
+
+class Terminal:
+    """Shows a run's events to a person, or prints them as JSON lines to a program."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self.as_json = as_json
+        self.out = Console(soft_wrap=not sys.stdout.isatty())
+        self.err = Console(stderr=True)
+
+    def show(self, event: Event) -> None:
+        """Show one event."""
+        if self.as_json:
+            print_line(event.to_json())
+            return
+        match event.type:
+            case "thought":
+                self.err.print(f"[dim]· {escape(_line(event.data['text']))}[/dim]")
+            case "step_started":
+                self.err.print(f"[cyan]› {escape(event.data['action'])}[/cyan] {escape(_args(event.data['args']))}")
+            case "step_finished":
+                self._show_result(event.data)
+            case "warning":
+                self.err.print(f"[yellow]! {escape(event.data['message'])}[/yellow]")
+            case "finished":
+                self._show_answer(event.data)
+            case "paused":
+                self._show_pause(event)
+            case "failed":
+                self.err.print(f"[red]✗ {escape(event.data['error']['message'])}[/red]")
+
+    def _show_result(self, data: Mapping[str, Any]) -> None:
+        took = f"{data['elapsed_ms']} ms"
+        if not data["ok"]:
+            error = data["observation"].get("error") or {}
+            self.err.print(f"  [red]✗ {escape(str(error.get('message', 'failed')))}[/red] [dim]{took}[/dim]")
+            return
+        found = data["observation"].get("data")
+        shown = found.get("shown") or found.get("columns_shown") if isinstance(found, dict) else None
+        label = f"[{found['query']}] " if isinstance(found, dict) and found.get("query") else ""
+        self.err.print(f"  [green]✓[/green] [dim]{escape(label)}{escape(str(shown or ''))}  {took}[/dim]")
+
+    def _show_answer(self, data: Mapping[str, Any]) -> None:
+        answer = str(data["answer"])
+        self._print_text(answer)
+        for query in data["queries"]:
+            # An answer that shows its query itself need not be followed by it again.
+            if f"[{query['query']}]" in answer and query["sql"] not in answer:
+                self._print_sql(query["query"], query["sql"])
+
+    def _show_pause(self, event: Event) -> None:
+        self.err.print(f"[yellow]‖ {escape(_PAUSES.get(event.data['reason'], event.data['reason']))}[/yellow]")
+        self._print_text(str(event.data.get("summary", "")))
+        self.err.print(f"[dim]{escape(event.data.get('hint', ''))}  longthread resume {event.thread_id}[/dim]")
+
+    def _print_text(self, text: str) -> None:
+        if self.out.is_terminal:
+            self.out.print(Markdown(text))
+        else:
+            self.out.print(text, markup=False, highlight=False)
+
+    def _print_sql(self, label: str, sql: str) -> None:
+        if self.out.is_terminal:
+            self.out.print(f"\n[dim]{escape(f'[{label}]')}[/dim]")
+            self.out.print(Syntax(sql, "sql", background_color="default", word_wrap=True))
+        else:
+            self.out.print(f"\n[{label}] {sql}", markup=False, highlight=False)
+
+
+def print_line(data: Mapping[str, Any]) -> None:
+    """One JSON object on one line of stdout."""
+    sys.stdout.write(json.dumps(data, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.flush()
+
+
+_PAUSES = {"max_steps": "Paused: the steps are used up.", "stopped": "Stopped. What was done is kept."}
+
+
+def _args(args: Mapping[str, Any]) -> str:
+    if not args:
+        return ""
+    text = str(next(iter(args.values()))) if len(args) == 1 else json.dumps(args, ensure_ascii=False)
+    return _line(text)
+
+
+def _line(text: str, limit: int = 200) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else f"{text[:limit]}…"

@@ -1,0 +1,212 @@
+"""`longthread threads …` and `longthread state`: what is kept, and how to look at it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from longthread.agent.analyst import Analyst
+from longthread.cli import options
+from longthread.cli.ask import find_thread
+from longthread.cli.terminal import print_line
+from longthread.errors import InvalidInput
+from longthread.model.entry import Entry
+from longthread.model.thread import Thread
+from longthread.settings import Settings
+from longthread.store import log
+
+T = TypeVar("T")
+Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
+
+threads = typer.Typer(help="List, show, search, rename, delete and export conversations.", no_args_is_help=True)
+
+
+class Format(StrEnum):
+    """What an export is written as."""
+
+    MARKDOWN = "md"
+    JSONL = "jsonl"
+
+
+@threads.command("list")
+def list_(
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """The conversations, the latest first."""
+
+    async def read(analyst: Analyst) -> list[Thread]:
+        async with analyst.store.reading() as tx:
+            return await log.list_threads(tx, user_id=analyst.settings.user, limit=limit)
+
+    _print_threads([(thread, "") for thread in _with(database, read)], as_json=as_json)
+
+
+@threads.command()
+def search(
+    text: Annotated[str, typer.Argument(help="What to look for in titles, questions and answers.")],
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """The conversations that hold a text."""
+
+    async def read(analyst: Analyst) -> list[tuple[Thread, str]]:
+        async with analyst.store.reading() as tx:
+            return await log.search_threads(tx, text, user_id=analyst.settings.user, limit=limit)
+
+    _print_threads([(thread, _around(hit, text)) for thread, hit in _with(database, read)], as_json=as_json)
+
+
+@threads.command()
+def show(thread: Name, as_json: options.AsJson = False, database: options.Database = None) -> None:
+    """A conversation, every entry of it."""
+    found, entries = _with(database, lambda analyst: _entries(analyst, thread))
+    if as_json:
+        for entry in entries:
+            print_line(_entry_json(entry))
+        return
+    console = Console()
+    console.print(f"[bold]{escape(found.title or '')}[/bold]  [dim]{found.id}  {escape(found.source or '')}[/dim]")
+    for entry in entries:
+        console.print(f"\n[cyan]{entry.role}[/cyan] [dim]{_when(entry.created_at)} {entry.kind or ''}[/dim]")
+        console.print(entry.text[:4000], markup=False, highlight=False)
+        for call in entry.tool_calls:
+            console.print(f"› {call.name} {json.dumps(dict(call.args), ensure_ascii=False)}", markup=False)
+
+
+@threads.command()
+def rename(thread: Name, title: str, database: options.Database = None) -> None:
+    """Give a conversation another title."""
+
+    async def write(analyst: Analyst) -> None:
+        thread_id = await find_thread(analyst, thread)
+        async with analyst.store.writing() as tx:
+            await log.rename_thread(tx, str(thread_id), title, user_id=analyst.settings.user)
+
+    _with(database, write)
+
+
+@threads.command()
+def delete(
+    thread: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    database: options.Database = None,
+) -> None:
+    """Delete a conversation with everything that is kept of it. It cannot be undone."""
+    found, entries = _with(database, lambda analyst: _entries(analyst, thread))
+    if not yes:
+        typer.confirm(f"Delete “{found.title}” with its {len(entries)} entries?", abort=True, err=True)
+
+    async def write(analyst: Analyst) -> None:
+        async with analyst.store.writing() as tx:
+            await log.delete_thread(tx, found.id, user_id=analyst.settings.user)
+
+    _with(database, write)
+
+
+@threads.command()
+def export(
+    thread: Name,
+    to: Annotated[Path | None, typer.Option("--to", "-o", help="A file; standard output by default.")] = None,
+    format_: Annotated[Format, typer.Option("--format", "-f", help="Markdown, or one entry a line.")] = Format.MARKDOWN,
+    database: options.Database = None,
+) -> None:
+    """Write a conversation to a file."""
+    found, entries = _with(database, lambda analyst: _entries(analyst, thread))
+    if format_ is Format.JSONL:
+        lines = [json.dumps(_entry_json(entry), ensure_ascii=False) for entry in entries]
+        text = "".join(f"{line}\n" for line in lines)
+    else:
+        text = _markdown(found, entries)
+    if to is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        to.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(reason=f"{to} cannot be written: {error.strerror}.") from error
+
+
+def state(thread: Name, database: options.Database = None) -> None:
+    """A conversation's state as JSON, with the fields of a `state_data` document, computed from its entries."""
+
+    async def read(analyst: Analyst) -> dict[str, Any]:
+        return await analyst.state(str(await find_thread(analyst, thread)))
+
+    typer.echo(json.dumps(_with(database, read), ensure_ascii=False, indent=2))
+
+
+def _with(database: Path | None, action: Callable[[Analyst], Awaitable[T]]) -> T:
+    settings = Settings.load(database=database)
+
+    async def work() -> T:
+        async with Analyst.open(settings) as analyst:
+            return await action(analyst)
+
+    return asyncio.run(work())
+
+
+async def _entries(analyst: Analyst, given: str) -> tuple[Thread, list[Entry]]:
+    thread_id = str(await find_thread(analyst, given))
+    async with analyst.store.reading() as tx:
+        thread = await log.find_thread(tx, thread_id, user_id=analyst.settings.user)
+        return thread, await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
+
+
+def _print_threads(found: Sequence[tuple[Thread, str]], *, as_json: bool) -> None:
+    if as_json:
+        for thread, hit in found:
+            print_line(asdict(thread) | ({"hit": hit} if hit else {}))
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("id", "title", "entries", "last active", "source"):
+        table.add_column(column, overflow="fold" if column == "id" else "ellipsis", no_wrap=column == "id")
+    for thread, hit in found:
+        title = escape(thread.title or "") + (f"\n[dim]{escape(hit)}[/dim]" if hit else "")
+        table.add_row(thread.id, title, str(thread.entry_count), _when(thread.updated_at), escape(thread.source or ""))
+    Console().print(table if found else "[dim]No conversations yet. Try: longthread ask … --source demo[/dim]")
+
+
+def _around(text: str, wanted: str) -> str:
+    place = max(0, text.lower().find(wanted.lower()))
+    start = max(0, place - 30)
+    return " ".join(text[start : place + len(wanted) + 50].split())
+
+
+def _entry_json(entry: Entry) -> dict[str, Any]:
+    data = asdict(entry)
+    payload: bytes | None = data.pop("payload")
+    data["payload"] = payload.decode("utf-8", "backslashreplace") if payload is not None else None
+    data["created_at"] = entry.created_at.isoformat()
+    return data
+
+
+def _markdown(thread: Thread, entries: Sequence[Entry]) -> str:
+    parts = [f"# {thread.title or thread.id}\n"]
+    for entry in entries:
+        if entry.role == "user":
+            parts.append(f"\n## {entry.text}\n")
+        elif entry.role == "assistant" and not entry.tool_calls:
+            parts.append(f"\n{entry.text}\n")
+        for call in entry.tool_calls:
+            sql = call.args.get("sql")
+            shown = f"```sql\n{sql}\n```" if sql else f"`{json.dumps(dict(call.args), ensure_ascii=False)}`"
+            parts.append(f"\n*{call.name}*\n\n{shown}\n")
+    return "".join(parts)
+
+
+def _when(moment: datetime) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,255 @@
+"""The log: extension, idempotency, branches, isolation of users, deletion."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from longthread.errors import StoreTooNew, StoreUnavailable, ThreadConflict, ThreadNotFound
+from longthread.model.entry import Draft, ToolCall
+from longthread.store import checkpoints, log, runs
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+from longthread.store.queries import queries
+
+
+def draft(name: str, text: str = "text", **more: object) -> Draft:
+    return Draft(id=name, role="user", text=text, **more)  # type: ignore[arg-type]
+
+
+async def thread_with(store: Driver, *names: str, thread_id: str = "t", user_id: str = "u") -> list[int]:
+    async with store.writing() as tx:
+        await log.create_thread(tx, thread_id, user_id=user_id)
+        return [entry.seq for entry in await log.extend(tx, thread_id, [draft(name) for name in names])]
+
+
+async def branch_ids(store: Driver, tip: int, *, limit: int = 200) -> list[str]:
+    async with store.reading() as tx:
+        return [entry.id for entry in await log.branch(tx, "t", tip, limit=limit)]
+
+
+async def test_entries_come_back_as_they_were_written(store: Driver) -> None:
+    full = Draft(
+        id="a",
+        role="assistant",
+        text="数据 \u0001 '\"",
+        tool_calls=(ToolCall("c1", "run_sql", {"sql": "SELECT 1", "深": [1, None, {"x": 2.5}]}),),
+        name="n",
+        payload=b"\x00\xff raw",
+        tokens=3,
+        latency_ms=7,
+        run_id="r",
+        metadata={"kind": "answer"},
+    )
+    async with store.writing() as tx:
+        await log.create_thread(tx, "t", user_id="u")
+        await log.extend(tx, "t", [full])
+    async with store.reading() as tx:
+        entry = await log.find_entry(tx, "t", "a")
+    assert entry.says_the_same_as(full)
+    assert (entry.tokens, entry.latency_ms, entry.run_id, entry.kind) == (3, 7, "r", "answer")
+    assert (entry.seq, entry.parent_seq) == (1, 0)
+
+
+async def test_extending_twice_writes_nothing_the_second_time(store: Driver) -> None:
+    await thread_with(store, "a", "b")
+    async with store.writing() as tx:
+        again = await log.extend(tx, "t", [draft("a"), draft("b")], parent=0)
+    async with store.reading() as tx:
+        assert await log.position(tx, "t") == (2, 2)
+    assert [entry.seq for entry in again] == [1, 2]
+
+
+async def test_an_edit_makes_a_sibling_and_overwrites_nothing(store: Driver) -> None:
+    await thread_with(store, "a", "b", "c")
+    async with store.writing() as tx:
+        edited = (await log.extend(tx, "t", [draft("b", "edited")], parent=1))[0]
+    assert edited.seq == 4
+    assert edited.parent_seq == 1
+    assert edited.id != "b"
+    assert await branch_ids(store, 3) == ["a", "b", "c"]
+    assert await branch_ids(store, 4) == ["a", edited.id]
+    async with store.reading() as tx:
+        assert (await log.position(tx, "t"))[0] == 4
+        assert (await log.find_entry(tx, "t", "b")).text == "text"
+
+
+async def test_a_branch_is_read_from_its_end_across_the_gaps_of_others(store: Driver) -> None:
+    await thread_with(store, "a", "b")
+    async with store.writing() as tx:
+        await log.extend(tx, "t", [draft(f"x{n}") for n in range(300)], parent=1)
+        await log.extend(tx, "t", [draft("c"), draft("d")], parent=2)
+    tip = 304
+    assert await branch_ids(store, tip) == ["a", "b", "c", "d"]
+    assert await branch_ids(store, tip, limit=3) == ["b", "c", "d"]
+    assert len(await branch_ids(store, 302, limit=500)) == 301
+
+
+async def test_of_two_writers_with_the_same_tip_one_wins(store: Driver) -> None:
+    await thread_with(store, "a")
+
+    async def write(name: str) -> bool:
+        try:
+            async with store.writing() as tx:
+                await log.extend(tx, "t", [draft(name)], expect=1)
+        except ThreadConflict:
+            return False
+        return True
+
+    won = await asyncio.gather(write("b"), write("c"))
+    assert sorted(won) == [False, True]
+    async with store.reading() as tx:
+        assert await log.position(tx, "t") == (2, 2)
+
+
+async def test_a_transaction_that_fails_leaves_nothing(store: Driver) -> None:
+    await thread_with(store, "a")
+    with pytest.raises(RuntimeError, match="stop"):
+        async with store.writing() as tx:
+            await log.extend(tx, "t", [draft("b")])
+            raise RuntimeError("stop")
+    async with store.reading() as tx:
+        assert await log.position(tx, "t") == (1, 1)
+
+
+async def test_a_cancelled_writer_lets_the_next_one_in(store: Driver) -> None:
+    await thread_with(store, "a")
+    inside = asyncio.Event()
+
+    async def hang() -> None:
+        async with store.writing() as tx:
+            await log.extend(tx, "t", [draft("lost")])
+            inside.set()
+            await asyncio.sleep(3600)
+
+    task = asyncio.create_task(hang())
+    await inside.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    async with store.writing() as tx:
+        assert [e.seq for e in await log.extend(tx, "t", [draft("b")])] == [2]
+
+
+async def test_a_user_never_sees_anothers_thread(store: Driver) -> None:
+    await thread_with(store, "secret-of-u")
+    async with store.writing() as tx:
+        for attempt in (
+            log.find_thread(tx, "t", user_id="v"),
+            log.create_thread(tx, "t", user_id="v"),
+            log.rename_thread(tx, "t", "mine", user_id="v"),
+            log.delete_thread(tx, "t", user_id="v"),
+        ):
+            with pytest.raises(ThreadNotFound):
+                await attempt
+        assert await log.list_threads(tx, user_id="v") == []
+        assert await log.search_threads(tx, "text", user_id="v") == []
+        assert await log.threads_that_begin(tx, "t", user_id="v") == []
+    async with store.reading() as tx:
+        assert (await log.find_thread(tx, "t", user_id="u")).title is None
+
+
+async def test_search_finds_both_languages_and_takes_wildcards_as_text(store: Driver) -> None:
+    async with store.writing() as tx:
+        for thread_id, text in (("1", "运载火箭有哪些？"), ("2", "100% of Rockets"), ("3", "100 percent")):
+            await log.create_thread(tx, thread_id, user_id="u", title="title")
+            await log.extend(tx, thread_id, [draft("a", text)])
+
+    async def found(text: str) -> list[str]:
+        async with store.reading() as tx:
+            return sorted(thread.id for thread, _ in await log.search_threads(tx, text, user_id="u"))
+
+    assert await found("火箭") == ["1"]
+    assert await found("rockets") == ["2"]
+    assert await found("100%") == ["2"]
+    assert await found("TITLE") == ["1", "2", "3"]
+    assert await found("%") == ["2"]
+
+
+async def test_threads_are_listed_page_by_page_latest_first(store: Driver) -> None:
+    for n in range(5):
+        await thread_with(store, "a", thread_id=f"t{n}")
+    seen: list[str] = []
+    async with store.reading() as tx:
+        page = await log.list_threads(tx, user_id="u", limit=2)
+        while page:
+            seen += [thread.id for thread in page]
+            last = (page[-1].updated_at.isoformat(timespec="microseconds"), page[-1].id)
+            page = await log.list_threads(tx, user_id="u", limit=2, before=last)
+    assert seen == ["t4", "t3", "t2", "t1", "t0"]
+
+
+async def test_deleting_a_thread_leaves_no_trace_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    canary = "canary-4711"
+    async with open_store(path) as store:
+        await thread_with(store, canary, thread_id="t")
+        async with store.writing() as tx:
+            plan = runs.Plan("r", canary, canary, canary, "auto", 1)
+            lease = await runs.begin(tx, "t", plan, owner="h/1/x", alive=lambda _: True)
+            await runs.start_step(tx, lease, "tool", action=canary)
+            await runs.save_fold(tx, "t", 1, {"x": canary})
+            row = checkpoints.CheckpointRow("t", "", "c", None, "json", canary.encode(), "{}")
+            await checkpoints.put(tx, row, [checkpoints.ChannelRow("m", "1", "json", canary.encode())])
+            write = checkpoints.WriteRow("task", 0, "", "m", "json", canary.encode())
+            await checkpoints.put_writes(tx, "t", "", "c", [write])
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id="u")
+    files = [file for file in tmp_path.iterdir() if canary.encode() in file.read_bytes()]
+    assert files == []
+
+
+async def test_a_file_that_is_no_store_is_refused_with_the_fix(tmp_path: Path) -> None:
+    text = tmp_path / "notes.db"
+    text.write_text("just text, long enough to be looked at as a database header" * 5)
+    with pytest.raises(StoreUnavailable, match="not a Longthread database.*--database"):
+        async with open_store(text):
+            pass
+    with pytest.raises(StoreUnavailable):
+        async with open_store(tmp_path):
+            pass
+
+
+async def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    import sqlite3
+
+    path = tmp_path / "c.db"
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 9999")
+    connection.close()
+    with pytest.raises(StoreTooNew, match="9999"):
+        async with open_store(path):
+            pass
+
+
+async def test_opening_again_finds_everything(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "er" / "c.db"
+    async with open_store(path) as store:
+        await thread_with(store, "a", "b")
+    async with open_store(path) as store:
+        assert await branch_ids(store, 2) == ["a", "b"]
+
+
+async def test_every_query_is_valid_sql(store: Driver) -> None:
+    import re
+
+    async with store.writing() as tx:
+        for name, sql in queries("sqlite").items():
+            values = dict.fromkeys(re.findall(r"(?<!:):(\w+)", sql), 1)
+            if name.startswith(("select", "search")):
+                await tx.fetch(name, **values)
+
+
+async def test_two_processes_worth_of_drivers_share_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    async with open_store(path) as first, open_store(path) as second:
+        await thread_with(first, "a")
+
+        async def write(store: Driver, name: str) -> None:
+            async with store.writing() as tx:
+                await log.extend(tx, "t", [draft(name)])
+
+        await asyncio.gather(*(write(store, f"{n}{k}") for n in range(10) for k, store in enumerate((first, second))))
+        async with second.reading() as tx:
+            assert await log.position(tx, "t") == (21, 21)
