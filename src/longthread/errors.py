@@ -92,6 +92,19 @@ class LeaseLost(LongthreadError):
     exit_code = 4
 
 
+class RunNotFound(LongthreadError):
+    """Thread {thread} has no run {run}."""
+
+    code = "run_not_found"
+    exit_code = 2
+
+
+class RunElsewhere(RunInProgress):
+    """Run {run} on thread {thread} is executed by another process: stop it there, or end that process."""
+
+    code = "run_elsewhere"
+
+
 class NothingToResume(LongthreadError):
     """Thread {thread} has no paused, stopped or interrupted run to resume. Ask a question with `longthread ask --thread
     {thread}`."""
@@ -165,6 +178,19 @@ class SourceUnreadable(SourceError):
     code = "source_unreadable"
 
 
+class SourceUnsupported(SourceError):
+    """The source {source} is of a kind that is not read: {reason}"""
+
+    code = "source_unsupported"
+
+
+class SourceUnreachable(SourceError):
+    """The database server of {source} cannot be reached: {reason} Check host, port, user and password, and that it
+    runs."""
+
+    code = "source_unreachable"
+
+
 class SourceEmpty(SourceError):
     """The source {source} has no tables. Give one that has, or try `--source demo`."""
 
@@ -175,6 +201,13 @@ class SourceLocked(SourceError):
     """The source {source} is locked by another program. Close that program or wait, then ask again."""
 
     code = "source_locked"
+
+
+class SourceNotAllowed(SourceError):
+    """The source {source} may not be asked through this server, for it listens beyond this machine and has no login
+    yet. Allowed are: {allowed}. Its operator can start it with another --source, or on 127.0.0.1."""
+
+    code = "source_not_allowed"
 
 
 class TableNotFound(SourceError):
@@ -200,3 +233,26 @@ class SqlTimeout(SourceError):
     LONGTHREAD_SQL_TIMEOUT."""
 
     code = "sql_timeout"
+
+
+# The server.
+
+
+class ServerError(LongthreadError):
+    """The server cannot start: {reason}"""
+
+    code = "server_error"
+    exit_code = 7
+
+
+class PortInUse(ServerError):
+    """Port {port} of {host} is in use by another program. Is Longthread running already? Else give another one with
+    --port or LONGTHREAD_PORT; 0 takes any free port."""
+
+    code = "port_in_use"
+
+
+class AddressUnavailable(ServerError):
+    """The server cannot listen on {host}, port {port}: {reason} Give another with --host and --port."""
+
+    code = "address_unavailable"

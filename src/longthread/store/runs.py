@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from longthread.errors import LeaseLost, RunInProgress
-from longthread.model.event import Event
+from longthread.model.event import Event, EventType
 from longthread.model.run import Protocol, Run, RunStatus, Step, StepKind, StepStatus
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.log import now
@@ -199,6 +199,12 @@ async def steps_from(tx: Transaction, thread_id: str, first: int) -> list[Step]:
     return [_step(row) for row in await tx.fetch("select_steps", thread_id=thread_id, first=first)]
 
 
+async def steps_between(tx: Transaction, thread_id: str, first: int, stop: int) -> list[Step]:
+    """The thread's steps with `first` <= index < `stop`."""
+    rows = await tx.fetch("select_steps_between", thread_id=thread_id, first=first, stop=stop)
+    return [_step(row) for row in rows]
+
+
 async def append_events(tx: Transaction, events: Iterable[Event]) -> None:
     """Store events, which their run has numbered."""
     await tx.run_all(
@@ -220,10 +226,13 @@ async def append_events(tx: Transaction, events: Iterable[Event]) -> None:
 async def events_after(tx: Transaction, thread_id: str, run_id: str, after: int, *, limit: int = 1000) -> list[Event]:
     """The run's events behind number `after`, in order."""
     rows = await tx.fetch("select_events", thread_id=thread_id, run_id=run_id, after=after, limit=limit)
-    return [
-        Event(row["thread_id"], row["run_id"], row["seq"], row["type"], json.loads(row["data"]), _time(row["at"]))
-        for row in rows
-    ]
+    return [_event(row) for row in rows]
+
+
+async def events_of_type(tx: Transaction, thread_id: str, run_id: str, event_type: EventType) -> list[Event]:
+    """The run's events of one type, in order."""
+    rows = await tx.fetch("select_events_of_type", thread_id=thread_id, run_id=run_id, type=event_type)
+    return [_event(row) for row in rows]
 
 
 async def last_event(tx: Transaction, thread_id: str, run_id: str) -> int:
@@ -300,6 +309,10 @@ def _step(row: Row) -> Step:
         manifest=json.loads(row["manifest"]),
         elapsed_ms=row["elapsed_ms"],
     )
+
+
+def _event(row: Row) -> Event:
+    return Event(row["thread_id"], row["run_id"], row["seq"], row["type"], json.loads(row["data"]), _time(row["at"]))
 
 
 def _time(text: str) -> datetime:

@@ -43,11 +43,17 @@ WHERE thread_id = :thread_id AND idx = :idx;
 -- name: select_steps
 SELECT * FROM steps WHERE thread_id = :thread_id AND idx >= :first ORDER BY idx;
 
+-- name: select_steps_between
+SELECT * FROM steps WHERE thread_id = :thread_id AND idx >= :first AND idx < :stop ORDER BY idx;
+
 -- name: insert_event
 INSERT INTO events (thread_id, run_id, seq, type, data, at) VALUES (:thread_id, :run_id, :seq, :type, :data, :at);
 
 -- name: select_events
 SELECT * FROM events WHERE thread_id = :thread_id AND run_id = :run_id AND seq > :after ORDER BY seq LIMIT :limit;
+
+-- name: select_events_of_type
+SELECT * FROM events WHERE thread_id = :thread_id AND run_id = :run_id AND type = :type ORDER BY seq;
 
 -- name: select_last_event
 SELECT coalesce(max(seq), 0) AS seq FROM events WHERE thread_id = :thread_id AND run_id = :run_id;
