@@ -247,10 +247,10 @@ class Analyst:
         async def work() -> None:
             try:
                 await execute(context, models, begun.entries, user_id=user_id)
-            finally:
-                self._running.pop(run.thread_id, None)
-                await source.close()
                 await save_facts(self.store, run.thread_id, user_id=user_id)
+            finally:
+                await source.close()
+                self._running.pop(run.thread_id, None)
 
         task = asyncio.get_running_loop().create_task(work(), name=f"run {run.id}")
 
@@ -276,9 +276,10 @@ async def _own_events(
 ) -> AsyncIterator[Event]:
     """The events of a run that `task` executes; raises what the task raised when it told no end."""
     async for event in watch(store, bell, run.thread_id, run.id, after=after, lives=lambda: not task.done()):
+        if event.type in FINAL:
+            await asyncio.wait({task})  # who has seen the end may close the store
         yield event
         if event.type in FINAL:
-            await asyncio.wait({task})
             return
     await task
     raise RunInProgress(thread=run.thread_id, run=run.id)

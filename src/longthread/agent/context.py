@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from longthread.agent.messages import NOTE
+from longthread.agent.recorder import CallRecorder
 from longthread.agent.stream import EventStream
 from longthread.model.ids import new_id
 from longthread.model.run import Protocol, Run, Step
@@ -38,6 +39,7 @@ class RunContext:
     queries: int = 0
     earlier: Mapping[str, Step] = field(default_factory=dict)
     message_id: str = field(default_factory=new_id)
+    recorder: CallRecorder = field(default_factory=CallRecorder)
     _held: dict[str, bool] = field(default_factory=dict)
 
     def held_back(self, text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +43,7 @@ class ProtocolMiddleware(AgentMiddleware[Any, None, Any]):
     async def awrap_model_call(self, request: ModelRequest[None], handler: Handler) -> ModelResponse[Any]:
         """Speak the run's protocol; `auto` takes native calls where the model has them."""
         self._context.message_id = new_id()
+        self._context.recorder.reset()
         request = request.override(messages=_without_malformed(request.messages))
         try:
             if self._speaks_json(request):
@@ -67,8 +68,9 @@ class ProtocolMiddleware(AgentMiddleware[Any, None, Any]):
             await self._context.stream.tell("warning", message="The model has no tool calls: asking it for JSON text.")
             return await self._in_json(request, handler)
         message = _message(response)
-        if message.invalid_tool_calls:
-            return replace(response, result=[self._with_invalid_calls(message)])
+        broken = [*message.invalid_tool_calls, *self._context.recorder.broken()]
+        if broken:
+            return replace(response, result=[self._with_broken_calls(message, broken)])
         if message.tool_calls:
             return response
         text = str(message.text)
@@ -103,7 +105,7 @@ class ProtocolMiddleware(AgentMiddleware[Any, None, Any]):
                 observation = parse_error_observation(raw, reason, list(self._context.tools.values()))
                 return _malformed(message, [observation])
 
-    def _with_invalid_calls(self, message: AIMessage) -> AIMessage:
+    def _with_broken_calls(self, message: AIMessage, broken: Sequence[Mapping[str, Any]]) -> AIMessage:
         tools = list(self._context.tools.values())
         return _malformed(
             message,
@@ -111,7 +113,7 @@ class ProtocolMiddleware(AgentMiddleware[Any, None, Any]):
                 parse_error_observation(
                     f"{bad.get('name')}({bad.get('args')})", "The arguments of the call are not valid JSON.", tools
                 )
-                for bad in message.invalid_tool_calls
+                for bad in broken
             ],
         )
 
@@ -121,8 +123,7 @@ def _malformed(message: AIMessage, observations: Sequence[Observation]) -> AIMes
     by_id = {call["id"]: observation for call, observation in zip(calls, observations, strict=True)}
     # What came with a broken call is not run either: the model is asked to say the whole again.
     changed = message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
-    raw = [dict(bad) for bad in message.invalid_tool_calls]
-    return noted(changed, kind="malformed", observations=by_id, **({"invalid_calls": raw} if raw else {}))
+    return noted(changed, kind="malformed", observations=by_id)
 
 
 def _without_malformed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -132,8 +133,8 @@ def _without_malformed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     for message in messages:
         if is_malformed(message) and isinstance(message, AIMessage):
             errors |= {call["id"] for call in message.tool_calls}
-            raw = str(message.text).strip() or "(a reply that could not be read)"
-            shown.append(AIMessage(content=raw, id=message.id))
+            raw = str(message.text)
+            shown.append(AIMessage(content=raw if raw.strip() else "(an empty reply)", id=message.id))
         elif isinstance(message, ToolMessage) and message.tool_call_id in errors:
             marks = {"longthread": {"kind": "observation"}}
             shown.append(HumanMessage(content=f"{OBSERVATION}{message.text}", id=message.id, additional_kwargs=marks))

@@ -99,6 +99,7 @@ async def _drive(context: RunContext, models: Models, messages: list[BaseMessage
     )
     config: Any = {
         "configurable": {"thread_id": context.lease.thread_id},
+        "callbacks": [context.recorder],
         "recursion_limit": 10 * context.run.max_steps + 50,
     }
     # The state is made anew from the log: whatever an older checkpoint holds, the log is what happened.

@@ -1,0 +1,54 @@
+"""Records the arguments of calls as they are streamed, byte for byte.
+
+LangChain completes half a JSON while it puts a streamed message together: a call that was cut off in the middle would
+look like a whole one, with the beginning of its arguments, and be run.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.messages import AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
+
+
+class CallRecorder(AsyncCallbackHandler):
+    """Sees every piece of the current reply. `reset` it before each attempt."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self._args: dict[Any, str] = {}
+        self._names: dict[Any, str] = {}
+
+    def reset(self) -> None:
+        """Forget the last reply."""
+        self._args.clear()
+        self._names.clear()
+
+    async def on_llm_new_token(
+        self, token: Any, *, chunk: GenerationChunk | ChatGenerationChunk | None = None, **kwargs: Any
+    ) -> None:
+        """Take in one piece."""
+        message = chunk.message if isinstance(chunk, ChatGenerationChunk) else None
+        for piece in message.tool_call_chunks if isinstance(message, AIMessageChunk) else []:
+            key = piece["index"] if piece["index"] is not None else piece["id"]
+            self._args[key] = self._args.get(key, "") + (piece["args"] or "")
+            self._names[key] = self._names.get(key, "") + (piece["name"] or "")
+
+    def broken(self) -> list[dict[str, str]]:
+        """The streamed calls whose arguments are no JSON object: `{"name", "args"}` each, as they came."""
+        return [
+            {"name": self._names[key], "args": args}
+            for key, args in self._args.items()
+            if args and not _is_object(args)
+        ]
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text, strict=False), dict)
+    except ValueError:
+        return False

@@ -1,0 +1,288 @@
+"""The run loop: protocols, budgets, facts, stopping, conflicts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, ToolMessage
+from tests.agent.conftest import OpenAnalyst
+from tests.agent.script import COUNT, call, events_of, finish
+
+from longthread.agent.begin import HOT_WINDOW
+from longthread.errors import InvalidInput, NothingToResume, QuestionTooLong, RunInProgress, ThreadNotFound
+from longthread.store import log, runs
+from longthread.testing import ScriptedChatModel
+
+PROTOCOLS = ["auto", "native", "json"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_a_question_is_answered_with_steps_citations_and_queries(
+    open_analyst: OpenAnalyst, shop: str, protocol: Any
+) -> None:
+    analyst = await open_analyst([call("list_tables"), COUNT, finish("There are 3 customers [q1], not 7.")])
+    handle = await analyst.ask("How many customers?", source=shop, protocol=protocol)
+    events = await events_of(handle)
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert events[0].type == "started"
+    final = events[-1]
+    assert final.type == "finished"
+    assert final.data["answer"] == "There are 3 customers [q1], not 7."
+    assert final.data["citations"] == [{"number": "3", "query": "q1"}, {"number": "7", "query": None}]
+    assert [(q["query"], q["sql"]) for q in final.data["queries"]] == [("q1", "SELECT COUNT(*) AS n FROM customers")]
+    actions = [event.data["action"] for event in events if event.type == "step_finished"]
+    assert actions == ["list_tables", "run_sql"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_a_follow_up_knows_what_was_explored_also_in_another_process(
+    open_analyst: OpenAnalyst, shop: str, protocol: Any
+) -> None:
+    first = await open_analyst([call("list_tables"), call("describe_table", table="customers"), COUNT, finish("3")])
+    handle = await first.ask("How many customers?", source=shop, protocol=protocol)
+    await handle.wait()
+    model = ScriptedChatModel([finish("fine")])
+    second = await open_analyst(model)
+    await (await second.ask("by country?", thread_id=handle.thread_id, protocol=protocol)).wait()
+    prompt = model.calls[0].messages[0].text
+    known = json.loads(prompt.split("longthread-knowledge\n")[1].split("\n```")[0])
+    assert known["tables"] == ["customers", "orders"]
+    assert [c["name"] for c in known["schemas"]["customers"]["columns"]] == ["id", "name", "country"]
+    shown = [message.text for message in model.calls[0].messages]
+    assert any("How many customers?" in text for text in shown)
+
+
+async def test_facts_are_dropped_when_the_schema_has_changed(open_analyst: OpenAnalyst, shop: str) -> None:
+    model = ScriptedChatModel([call("list_tables"), finish("ok"), finish("ok")])
+    analyst = await open_analyst(model)
+    handle = await analyst.ask("What is there?", source=shop)
+    await handle.wait()
+    connection = sqlite3.connect(shop)
+    connection.execute("ALTER TABLE customers ADD COLUMN phone TEXT")
+    connection.close()
+    await (await analyst.ask("And now?", thread_id=handle.thread_id)).wait()
+    assert "longthread-knowledge" not in model.calls[-1].messages[0].text
+    assert (await analyst.state(handle.thread_id))["known_tables"] == []
+
+
+@pytest.mark.parametrize("protocol", ["auto", "json"])
+async def test_garbage_then_half_a_json_then_a_call_ends_finished(
+    open_analyst: OpenAnalyst, shop: str, protocol: Any
+) -> None:
+    garbage = "I think I'll look {" if protocol == "json" else '{"thought": "x", "action": '
+    half = '{"thought": "half", "action": "run_sq'
+    model = ScriptedChatModel([garbage, half, COUNT, finish("3 [q1]")])
+    analyst = await open_analyst(model)
+    handle = await analyst.ask("How many?", source=shop, protocol=protocol)
+    assert (await handle.wait()).type == "finished"
+    async with analyst.store.reading() as tx:
+        thread = await log.find_thread(tx, handle.thread_id, user_id="default")
+        entries = await log.branch(tx, thread.id, thread.tip)
+    errors = [json.loads(entry.text)["error"] for entry in entries if "json_parse_error" in entry.text]
+    assert [error["raw_response"] for error in errors] == [garbage, half]
+    assert all(error["expected"] and error["example"] for error in errors)
+    # The model saw its own reply, and then what was wrong with it, as text.
+    seen = [message.text for message in model.calls[2].messages]
+    assert garbage in seen
+    assert any(
+        text.startswith("Observation: ") and half in json.loads(text[13:])["error"]["raw_response"] for text in seen
+    )
+    state = await analyst.state(handle.thread_id)
+    assert [step["step_type"] for step in state["steps"]] == ["error", "error", "action", "finish"]
+    assert len(state["error_history"]) == 2
+    assert state["last_error"]["action"] == "json_parse_error"
+
+
+async def test_three_malformed_replies_in_a_row_fail_the_run_and_keep_everything(
+    open_analyst: OpenAnalyst, shop: str
+) -> None:
+    analyst = await open_analyst(["a", "b", COUNT, "c", "d", "e", finish("4")])
+    handle = await analyst.ask("How many?", source=shop, protocol="json")
+    final = await handle.wait()
+    assert final.type == "failed"
+    assert final.data["error"]["type"] == "json_parse_error"
+    state = await analyst.state(handle.thread_id)
+    assert [step["step_type"] for step in state["steps"]] == ["error", "error", "action", "error", "error", "error"]
+    again = await analyst.ask("Try again", thread_id=handle.thread_id, protocol="json")
+    assert (await again.wait()).type == "finished", "the count starts anew with each run"
+
+
+async def test_native_calls_with_broken_arguments_become_observations(open_analyst: OpenAnalyst, shop: str) -> None:
+    broken = AIMessage(
+        content="",
+        invalid_tool_calls=[
+            {"name": "run_sql", "args": '{"sql": "SELECT', "id": "c1", "error": None, "type": "invalid_tool_call"}
+        ],
+    )
+    model = ScriptedChatModel([broken, "", COUNT, finish("3")])
+    analyst = await open_analyst(model)
+    final = await (await analyst.ask("How many?", source=shop)).wait()
+    assert final.type == "finished"
+    assert any("not valid JSON" in message.text for message in model.calls[1].messages)
+    assert any("empty" in message.text for message in model.calls[2].messages)
+
+
+async def test_an_unknown_tool_and_a_failing_query_are_observations(open_analyst: OpenAnalyst, shop: str) -> None:
+    model = ScriptedChatModel(
+        [call("drop_everything"), call("run_sql", sql="SELECT nope FROM customers"), COUNT, finish("3 [q2]")]
+    )
+    analyst = await open_analyst(model)
+    events = await events_of(await analyst.ask("How many?", source=shop))
+    assert [event.data["ok"] for event in events if event.type == "step_finished"] == [False, False, True]
+    assert "run_sql" in model.calls[1].messages[-1].text
+    assert events[-1].type == "finished"
+
+
+async def test_steps_used_up_pause_the_run_and_continue_goes_on(open_analyst: OpenAnalyst, shop: str) -> None:
+    model = ScriptedChatModel([call("list_tables"), COUNT, "Progress: counted [q1].", finish("3 [q1]")])
+    analyst = await open_analyst(model)
+    handle = await analyst.ask("有多少客户？", source=shop, max_steps=2)
+    paused = await handle.wait()
+    assert paused.type == "paused"
+    assert paused.data["reason"] == "max_steps"
+    assert paused.data["summary"] == "Progress: counted [q1]."
+    assert "继续" in paused.data["hint"]
+    state = await analyst.state(handle.thread_id)
+    assert state["done"] is False
+    assert state["messages"][-1]["content"] == "Progress: counted [q1]."
+    finished = await (await analyst.ask(" 继续。", thread_id=handle.thread_id, max_steps=2)).wait()
+    assert finished.type == "finished"
+    assert "有多少客户？" in model.calls[-1].messages[0].text, "the prompt names the question that is continued"
+    state = await analyst.state(handle.thread_id)
+    assert (state["question"], state["done"]) == ("有多少客户？", True)
+
+
+async def test_a_summary_that_the_model_cannot_write_is_a_digest(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst([COUNT, call("run_sql", sql="SELECT x"), RuntimeError("no more"), finish("3")])
+    handle = await analyst.ask("How many customers?", source=shop, max_steps=2)
+    paused = await handle.wait()
+    for part in ("**Question**: How many customers?", "**Done**", "**Found**: [q1] 1 of 1", "**Problems**", "**Left**"):
+        assert part in paused.data["summary"]
+    other = await (await analyst.ask("Something else", thread_id=handle.thread_id)).wait()
+    assert other.type == "finished"
+    assert (await analyst.state(handle.thread_id))["question"] == "Something else"
+
+
+async def test_a_model_that_fails_is_retried_then_replaced_then_reported(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst([RuntimeError("flaky"), finish("ok")], retry_attempts=1)
+    events = await events_of(await analyst.ask("Hello?", source=shop))
+    assert events[-1].type == "finished"
+    assert any(event.type == "warning" and "flaky" in event.data["message"] for event in events)
+
+    failing = await open_analyst([RuntimeError("down")], retry_attempts=0)
+    handle = await failing.ask("Hello?", source=shop)
+    failed = await handle.wait()
+    assert failed.data["error"]["type"] == "model_failed"
+    assert "down" in failed.data["error"]["message"]
+    later = await open_analyst([finish("back")])
+    assert (await (await later.resume(handle.thread_id)).wait()).data["answer"] == "back"
+
+
+async def test_a_stopped_run_is_kept_and_can_be_resumed(open_analyst: OpenAnalyst, shop: str) -> None:
+    slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000) SELECT COUNT(*) FROM n"
+    analyst = await open_analyst([[COUNT, call("run_sql", sql=slow)]])
+    handle = await analyst.ask("Count slowly", source=shop)
+    async for event in handle.events():
+        if event.type == "step_finished":
+            break
+    await handle.stop()
+    async with analyst.store.reading() as tx:
+        run = await runs.last_run(tx, handle.thread_id)
+        told = await runs.events_after(tx, handle.thread_id, handle.run.id, 0)
+    assert run is not None
+    assert (run.status, run.outcome["reason"]) == ("paused", "stopped")
+    assert told[-1].type == "paused"
+
+    model = ScriptedChatModel([finish("3 [q1]")])
+    second = await open_analyst(model)
+    final = await (await second.resume(handle.thread_id)).wait()
+    assert final.type == "finished"
+    results = [message.text for message in model.calls[0].messages if isinstance(message, ToolMessage)]
+    assert '"rows":[[3]]' in results[0], "what was finished is kept"
+    assert "interrupted" in results[1], "what was not is said to be interrupted"
+
+
+async def test_a_second_question_during_a_run_is_refused(open_analyst: OpenAnalyst, shop: str) -> None:
+    gate = asyncio.Event()
+
+    class Waiting(ScriptedChatModel):
+        async def _agenerate(self, *args: Any, **kwargs: Any) -> Any:
+            await gate.wait()
+            return await super()._agenerate(*args, **kwargs)
+
+        async def _astream(self, *args: Any, **kwargs: Any) -> Any:
+            await gate.wait()
+            async for chunk in super()._astream(*args, **kwargs):
+                yield chunk
+
+    analyst = await open_analyst(Waiting([finish("first")]))
+    handle = await analyst.ask("One", source=shop)
+    with pytest.raises(RunInProgress):
+        await analyst.ask("Two", thread_id=handle.thread_id)
+    with pytest.raises(RunInProgress):
+        await (await open_analyst([])).resume(handle.thread_id)
+    gate.set()
+    assert (await handle.wait()).data["answer"] == "first"
+    assert [m["content"] for m in (await analyst.state(handle.thread_id))["messages"]] == ["One", "first"]
+
+
+async def test_bad_input_is_refused_before_anything_is_written(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst([], max_question=1000)
+    for question, error in ((" \n", InvalidInput), ("x" * 1001, QuestionTooLong)):
+        with pytest.raises(error):
+            await analyst.ask(question, source=shop)
+    with pytest.raises(InvalidInput, match="--source"):
+        await analyst.ask("Hello?")
+    with pytest.raises(ThreadNotFound):
+        await analyst.ask("Hello?", thread_id="nope")
+    with pytest.raises(ThreadNotFound):
+        await analyst.resume("nope")
+    async with analyst.store.reading() as tx:
+        assert await log.list_threads(tx, user_id="default") == []
+
+
+async def test_a_finished_thread_has_nothing_to_resume(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst([finish("done")])
+    handle = await analyst.ask("Hello?", source=shop)
+    await handle.wait()
+    with pytest.raises(NothingToResume):
+        await analyst.resume(handle.thread_id)
+
+
+async def test_a_question_of_a_megabyte_is_kept_whole_and_shown_cut(open_analyst: OpenAnalyst, shop: str) -> None:
+    question = "How many customers? " + "x" * 1_000_000 + " the end \ud800 \x00"
+    model = ScriptedChatModel([COUNT, finish("3 [q1]"), finish("3")])
+    analyst = await open_analyst(model)
+    handle = await analyst.ask(question, source=shop)
+    assert (await handle.wait()).type == "finished"
+    shown = model.calls[0].messages[1].text
+    assert len(shown) < 200_000
+    assert "characters left out" in shown
+    assert shown.startswith("How many customers?")
+    state = await analyst.state(handle.thread_id)
+    assert len(state["question"]) == len(question)
+    assert (await (await analyst.ask("again", thread_id=handle.thread_id)).wait()).type == "finished"
+
+
+async def test_the_log_holds_every_message_once_over_many_turns(open_analyst: OpenAnalyst, shop: str) -> None:
+    turns = 60
+    replies = [reply for n in range(turns) for reply in (COUNT, finish(f"answer {n}"))]
+    model = ScriptedChatModel(replies)
+    analyst = await open_analyst(model)
+    thread_id = None
+    for n in range(turns):
+        handle = await analyst.ask(f"question {n}", source=shop, thread_id=thread_id)
+        thread_id = handle.thread_id
+        await handle.wait()
+    state = await analyst.state(str(thread_id))
+    assert [m["content"] for m in state["messages"]] == [
+        text for n in range(turns) for text in (f"question {n}", f"answer {n}")
+    ]
+    async with analyst.store.reading() as tx:
+        assert await log.position(tx, str(thread_id)) == (4 * turns, 4 * turns)
+    assert len(model.calls[-1].messages) <= 1 + HOT_WINDOW + 4, "the state holds the hot window and the new turn"
+    assert state["sql_history"][-1]["result"]["data"]["query"] == f"q{turns}"
