@@ -72,6 +72,8 @@ class Engine(ABC):
 
     dialect: str
     name: str
+    notes: Sequence[str] = ()
+    """What could not be read, for people to know."""
 
     @abstractmethod
     def connect(self) -> Connection:

@@ -8,6 +8,7 @@ what is known to be harmless.
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Collection
 
@@ -26,6 +27,8 @@ _LONGEST = 200_000
 """Characters of one statement: above, parsing it would take seconds."""
 _LARGEST_TEXT = 50_000_000
 """Characters that one call may be told to build."""
+_LARGEST_LIST = 10_000_000
+"""Elements of a list that one call may be told to build."""
 
 _ROOTS = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values, exp.Describe, exp.Summarize, exp.Pivot)
 _REFUSED_NODES: dict[type[exp.Expr], str] = {
@@ -64,9 +67,12 @@ _REFUSED_NODES: dict[type[exp.Expr], str] = {
     exp.PropertyEQ: "",  # an assignment in MySQL, a named argument elsewhere: judged by dialect
 }
 _REFUSED_FUNCTIONS = (exp.ReadCSV, exp.ReadParquet, exp.NextValueFor, exp.NetFunc, exp.Secret, exp.Predict, exp.ToFile)
-_BUILDERS = frozenset(
-    {"repeat", "replicate", "lpad", "rpad", "pad", "space", "zeroblob", "randomblob", "printf", "format", "array_fill"}
+_TEXT_BUILDERS = frozenset(
+    {"repeat", "replicate", "lpad", "rpad", "pad", "space", "zeroblob", "randomblob", "printf", "format"}
 )
+
+_LIST_BUILDERS = frozenset({"range", "generate_series", "list_resize", "array_resize", "array_fill"})
+_BUILDERS = _TEXT_BUILDERS | _LIST_BUILDERS
 
 _POSTGRES_TABLES = """
     pg_class pg_namespace pg_attribute pg_type pg_tables pg_views pg_matviews pg_indexes pg_index pg_constraint
@@ -181,12 +187,13 @@ class Guard:
     def _check_function(self, node: exp.Func, known: Collection[str]) -> None:
         if isinstance(node, _REFUSED_FUNCTIONS):
             raise _refused(f"the function {node.sql_name().lower()} is not allowed")
-        named = isinstance(node, exp.Anonymous | exp.AnonymousAggFunc)
-        name = (node.name if named else node.sql_name()).casefold()
-        if named and not self._may_call(name, known):
+        name = _name_of(node)
+        if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc) and not self._may_call(name, known):
             raise _refused(f"the function {name[:60]} is not one that is known to only read")
-        if name in _BUILDERS and _largest_number(node) > _LARGEST_TEXT:
-            raise _refused(f"{name} would build a value of more than {_LARGEST_TEXT} characters")
+        rows = isinstance(node.parent, exp.Table)  # a table function's rows come one by one
+        limit = _LARGEST_LIST if name in _LIST_BUILDERS else _LARGEST_TEXT
+        if name in _BUILDERS and not rows and _built_size(node) > limit:
+            raise _refused(f"{name} would build a value of more than {limit} elements")
 
     def _may_call(self, name: str, known: Collection[str]) -> bool:
         if name in NEVER:
@@ -231,10 +238,28 @@ def _behind_explain(text: str, dialect: str) -> str:
     return rest[_EXPLAIN_OPTIONS.match(rest).end() :]  # type: ignore[union-attr] # it matches nothing, too
 
 
-def _largest_number(node: exp.Func) -> float:
-    """The largest number written into a call's own arguments."""
-    literals = [literal for literal in node.find_all(exp.Literal) if not literal.is_string]
-    return max((_value(literal.name) for literal in literals), default=0.0)
+def _built_size(node: exp.Func) -> float:
+    """How much the numbers written into a call make it build, calls within calls multiplied."""
+    size = 1.0
+    for call in node.find_all(exp.Func):
+        if _name_of(call) in _BUILDERS:
+            size *= max((_written_number(argument) for argument in call.iter_expressions()), default=1.0)
+    return size
+
+
+def _written_number(argument: exp.Expr) -> float:
+    if isinstance(argument, exp.Literal) and argument.is_string:
+        # The width in a format such as %900000000d.
+        return max((float(digits) for digits in re.findall(r"%[-+ 0#]*(\d+)", argument.name)), default=1.0)
+    numbers = [_value(literal.name) for literal in argument.find_all(exp.Literal) if not literal.is_string]
+    if argument.find(exp.Mul, exp.Pow):
+        return math.prod(number for number in numbers if number > 1)
+    return max(1.0, *numbers) if numbers else 1.0
+
+
+def _name_of(node: exp.Func) -> str:
+    named = isinstance(node, exp.Anonymous | exp.AnonymousAggFunc)
+    return (node.name if named else node.sql_name()).casefold()
 
 
 def _value(text: str) -> float:

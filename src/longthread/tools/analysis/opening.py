@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 
-from longthread.errors import SourceEmpty, SourceNotFound
+from sqlalchemy.engine import URL
+
+from longthread.errors import SourceEmpty, SourceNotFound, SourceUnreadable, SourceUnsupported
+from longthread.tools.analysis.address import is_url, parsed, shown
 from longthread.tools.analysis.engine import Engine
+from longthread.tools.analysis.engines.duckdb import DuckdbEngine
+from longthread.tools.analysis.engines.files import FilesEngine, data_files, reader_of
+from longthread.tools.analysis.engines.postgresql import PostgresqlEngine
 from longthread.tools.analysis.engines.sqlite import SqliteEngine
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.spaceflight import spaceflight_database
 
 DEMO = "demo"
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+_.-]*://")
+_SQLITE_NAMES = frozenset({".sqlite", ".sqlite3", ".db", ".db3", ".s3db", ".gpkg"})
+_DUCKDB_NAMES = frozenset({".duckdb", ".ddb"})
 _SQLITE_MAGIC = b"SQLite format 3\0"
+_DUCKDB_MAGIC = b"DUCK"
 
 
 async def open_source(spec: str, *, limits: Limits | None = None, demo_folder: Path | None = None) -> Source:
     """Opens `demo`, a database file, a data file, a folder of data files or a SQLAlchemy URL, to be read only.
 
     `demo_folder` is where the demo database is kept, the user's cache folder by default. Raises SourceNotFound,
-    SourceUnreadable, SourceEmpty, SourceLocked and other SourceErrors; none of them shows a password.
+    SourceUnreadable, SourceUnsupported, SourceUnreachable, SourceEmpty, SourceLocked; none of them shows a password.
     """
     limits = limits or Limits()
-    engine, shown = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder)
-    source = Source(shown, engine, limits)
+    engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder)
+    source = Source(name, engine, limits)
     try:
-        schema = await source.schema()
-        if not len(schema):
-            raise SourceEmpty(source=shown)
+        if not len(await source.schema()):
+            raise SourceEmpty(source=name)
     except BaseException:
         await source.close()
         raise
@@ -42,7 +48,56 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine
         engine = SqliteEngine(spaceflight_database(demo_folder), DEMO, limits)
         engine.name = "spaceflight"
         return engine, DEMO
-    path = Path(spec).expanduser()
+    if is_url(spec):
+        return _engine_of_url(parsed(spec), spec, limits), shown(spec)
+    if not spec:
+        raise SourceNotFound(source="(nothing)")
+    try:
+        path = Path(spec).expanduser()
+        if not path.exists():
+            raise SourceNotFound(source=shown(spec)[:200])
+        return _engine_of_path(path, spec, limits), spec
+    except PermissionError as error:
+        raise SourceUnreadable(source=spec, reason="permission denied.") from error
+    except (OSError, ValueError, RuntimeError) as error:  # a name too long for a path, or one with a NUL in it
+        raise SourceNotFound(source=shown(spec[:200])) from error
+
+
+def _engine_of_url(url: URL, spec: str, limits: Limits) -> Engine:
+    kind = url.get_backend_name().lower()
+    if kind in ("postgresql", "postgres"):
+        return PostgresqlEngine(url, shown(spec), limits)
+    if kind not in ("sqlite", "duckdb"):
+        reason = f"Longthread has no driver for {kind}:// URLs; it speaks postgresql, sqlite and duckdb."
+        raise SourceUnsupported(source=shown(spec), reason=reason)
+    if not url.database or url.database == ":memory:":
+        raise SourceEmpty(source=shown(spec))
+    path = Path(url.database).expanduser()
     if not path.exists():
-        raise SourceNotFound(source=spec)
-    return SqliteEngine(path, spec, limits), spec
+        raise SourceNotFound(source=shown(spec))
+    return (SqliteEngine if kind == "sqlite" else DuckdbEngine)(path, shown(spec), limits)
+
+
+def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
+    if path.is_dir():
+        if not data_files(path):
+            reason = "the folder has no CSV, TSV, Parquet or JSON files. Give one that has, or a database file itself."
+            raise SourceUnreadable(source=spec, reason=reason)
+        return FilesEngine(path, spec, limits)
+    if not path.is_file():
+        raise SourceUnreadable(source=spec, reason="it is neither a file nor a folder.")
+    with path.open("rb") as file:
+        head = file.read(16)
+    suffix = path.suffix.lower()
+    if head.startswith(_SQLITE_MAGIC) or (suffix in _SQLITE_NAMES and not _is_duckdb(head)):
+        return SqliteEngine(path, spec, limits)
+    if _is_duckdb(head) or suffix in _DUCKDB_NAMES:
+        return DuckdbEngine(path, spec, limits)
+    if reader_of(path):
+        return FilesEngine(path, spec, limits)
+    reason = "its kind is not known. Longthread reads SQLite, DuckDB, CSV, TSV, Parquet, JSON and JSON Lines files."
+    raise SourceUnsupported(source=spec, reason=reason)
+
+
+def _is_duckdb(head: bytes) -> bool:
+    return head[8:12] == _DUCKDB_MAGIC

@@ -11,6 +11,7 @@ from longthread.errors import SqlFailed
 from longthread.tools.analysis.cell import json_cell
 from longthread.tools.analysis.engine import Connection, Interrupted, Watch
 from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.naming import quoted
 from longthread.tools.analysis.schema import Column, Table
 
 _FEW = 100
@@ -79,7 +80,7 @@ def count_rows(connection: Connection, table: Table, seconds: float) -> tuple[in
 def _statistics(connection: Connection, relation: str, column: Column, limits: Limits) -> dict[str, Any]:
     if column.shape in _SKIPPED:
         return {}
-    name = '"' + column.name.replace('"', '""') + '"'
+    name = quoted(column.name)
     row = connection.execute(f"SELECT count(DISTINCT {name}), min({name}), max({name}) FROM {relation}").first()
     if row is None:
         return {}

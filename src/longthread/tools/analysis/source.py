@@ -59,6 +59,11 @@ class Source:
         await self.schema()
         return self._functions
 
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the source should know: files that could not be read."""
+        return list(self._engine.notes)
+
     async def work(self, action: Callable[[Connection], T], seconds: float | None = None) -> T:
         """Runs `action` in a thread with a connection, and kills its statement after `seconds` or when the task that
         awaits it is cancelled; either way the thread has ended when this returns.
@@ -163,9 +168,9 @@ class _Job(Generic[T]):
                     raise _closed(self._source.spec)
                 return self._action(connection)
         except Interrupted:
-            if watch.expired:
-                raise SqlTimeout(source=self._source.spec, seconds=f"{self._seconds:g}") from None
-            raise _closed(self._source.spec) from None
+            if watch.stopped:
+                raise _closed(self._source.spec) from None
+            raise SqlTimeout(source=self._source.spec, seconds=f"{self._seconds:g}") from None
         finally:
             self._source.give_back(connection)
 

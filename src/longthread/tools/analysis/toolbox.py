@@ -108,6 +108,8 @@ class _Toolbox:
         }
         if len(shown) == len(chosen) and columns <= self._limits.listed_columns:
             listing["columns"] = {table.label: [column.name for column in table.columns] for table in shown}
+        if self._source.notes:
+            listing["notes"] = self._source.notes
         return listing
 
     def _count(self, connection: Connection, tables: list[Table]) -> dict[str, tuple[int | None, bool]]:
@@ -150,7 +152,8 @@ class _Toolbox:
         return result, total
 
     async def run_sql(self, arguments: Arguments) -> dict[str, Any]:
-        sql = self._guard.check(_text(arguments, "sql"), functions=await self._source.functions())
+        tables = (await self._source.schema()).tables
+        sql = self._guard.check(_text(arguments, "sql"), functions=await self._source.functions(), tables=tables)
         started = time.monotonic()
         result = await self._source.work(lambda connection: self._query(connection, sql))
         notes = []

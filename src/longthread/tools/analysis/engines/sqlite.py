@@ -15,6 +15,7 @@ from longthread.errors import SourceLocked, SourceUnreadable, SqlFailed, SqlRefu
 from longthread.tools.analysis.ddl import comments_of
 from longthread.tools.analysis.engine import Connection, Engine, Interrupted, Rows
 from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.naming import literal, quoted
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
@@ -245,16 +246,6 @@ def _translation(error: sqlite3.Error, source: str, limits: Limits, denied: str)
     if code == sqlite3.SQLITE_TOOBIG:
         return SqlFailed(reason=f"a value would be larger than {limits.value_bytes // 1_000_000} MB.")
     return SqlFailed(reason=f"{message}.")
-
-
-def quoted(name: str) -> str:
-    """A name as SQL can hold it, whatever it contains."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _listed(connection: Connection) -> dict[str, tuple[str, str]]:

@@ -1,0 +1,268 @@
+"""DuckDB: database files, and the in-memory databases that data files are read into."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from longthread.errors import SourceError, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused
+from longthread.tools.analysis.engine import Connection, Engine, Interrupted, Rows
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.naming import literal, quoted
+from longthread.tools.analysis.schema import Column, ForeignKey, Kind, Schema, Table
+
+_READING = frozenset({"SELECT", "EXPLAIN", "MULTI"})
+"""Kinds of statement that DuckDB's own parser may find; MULTI is PIVOT, which needs two passes."""
+_FETCHED = 256
+_ZONED = "TIME ZONE"
+"""Types with a time zone come as text: DuckDB's Python objects for them need a package that nothing else needs."""
+
+_COLUMNS = """
+    SELECT c.schema_name, c.table_name, c.column_name, c.data_type, c.is_nullable, c.comment
+    FROM duckdb_columns() c WHERE NOT c.internal AND c.database_name = current_database()
+    ORDER BY c.schema_name, c.table_name, c.column_index
+"""
+_TABLES = """
+    SELECT schema_name, table_name, 'table', comment, estimated_size FROM duckdb_tables()
+    WHERE NOT internal AND database_name = current_database()
+    UNION ALL
+    SELECT schema_name, view_name, 'view', comment, NULL FROM duckdb_views()
+    WHERE NOT internal AND database_name = current_database()
+    ORDER BY 1, 2
+"""
+_KEYS = """
+    SELECT schema_name, table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names
+    FROM duckdb_constraints()
+    WHERE database_name = current_database() AND constraint_type IN ('PRIMARY KEY', 'FOREIGN KEY')
+    ORDER BY schema_name, table_name, constraint_index
+"""
+_MACROS = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND function_type = 'macro'"
+
+
+class DuckdbEngine(Engine):
+    """One DuckDB database file, or whatever `_open` of a subclass makes."""
+
+    dialect = "duckdb"
+    views_are_tables = False
+    """Whether the views were made by us, to stand for files."""
+
+    def __init__(self, path: Path, source: str, limits: Limits) -> None:
+        self.name = path.stem
+        self._path = path
+        self._source = source
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._spill = spill_folder(path)
+        self._root: duckdb.DuckDBPyConnection | None = None
+
+    def connect(self) -> DuckdbConnection:
+        """Raises SourceLocked when another process writes to the file, SourceUnreadable when it is no database."""
+        with self._lock, translated(self._source):
+            if self._root is None:
+                self._root = self._open()
+            return DuckdbConnection(self._root.cursor(), self._source)
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        root = duckdb.connect(str(self._path), read_only=True, config=settings(self._limits, self._spill))
+        # Another source of this process over the same file shares the database, and has locked it already.
+        with contextlib.suppress(duckdb.InvalidInputException):
+            lock(root)
+        return root
+
+    def read_schema(self, connection: Connection) -> Schema:
+        """Three queries, however many tables there are."""
+        columns: dict[tuple[str, str], list[Column]] = {}
+        primary: dict[tuple[str, str], tuple[str, ...]] = {}
+        foreign: dict[tuple[str, str], list[ForeignKey]] = {}
+        for schema, table, kind, names, target, references in connection.execute(_KEYS):
+            if kind == "PRIMARY KEY":
+                primary[schema, table] = tuple(names)
+            else:
+                key = ForeignKey(tuple(names), label_of(schema, target), tuple(references))
+                foreign.setdefault((schema, table), []).append(key)
+        for schema, table, name, type_name, nullable, comment in connection.execute(_COLUMNS):
+            is_key = name in primary.get((schema, table), ())
+            column = Column(name, type_name, nullable and not is_key, is_key, comment or None)
+            columns.setdefault((schema, table), []).append(column)
+        return Schema(
+            Table(
+                label=label_of(schema, name),
+                sql=quoted(name) if schema == "main" else f"{quoted(schema)}.{quoted(name)}",
+                kind=self._kind(kind),
+                comment=comment or None,
+                columns=tuple(columns.get((schema, name), [])),
+                primary_key=primary.get((schema, name), ()),
+                foreign_keys=tuple(foreign.get((schema, name), [])),
+                estimated_rows=size,
+            )
+            for schema, name, kind, comment, size in connection.execute(_TABLES)
+        )
+
+    def _kind(self, kind: str) -> Kind:
+        return "view" if kind == "view" and not self.views_are_tables else "table"
+
+    def mark(self, connection: Connection) -> str:
+        """A hash over the catalog: it is in memory."""
+        digest = hashlib.sha256()
+        for query in (_COLUMNS, _KEYS, "SELECT schema_name, table_name, comment FROM duckdb_tables() ORDER BY 1, 2"):
+            digest.update(repr(list(connection.execute(query))).encode("utf-8", "replace"))
+        return digest.hexdigest()
+
+    def functions(self, connection: Connection) -> frozenset[str]:
+        """The macros of the database: they are expressions, and can do no more than a query can."""
+        return frozenset(str(row[0]).casefold() for row in connection.execute(_MACROS))
+
+    def close(self) -> None:
+        """Closes the database and removes its folder for spilled data."""
+        with self._lock:
+            root, self._root = self._root, None
+        if root is not None:
+            root.close()
+        with contextlib.suppress(OSError):  # never made, or in use by another source over the same file
+            self._spill.rmdir()
+
+
+class DuckdbConnection(Connection):
+    """A connection in a read-only transaction, to a database that can reach nothing outside itself."""
+
+    def __init__(self, raw: duckdb.DuckDBPyConnection, source: str) -> None:
+        self._raw = raw
+        self._source = source
+        self._in_transaction = False
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        del parameters  # catalog queries of this engine have none
+        return self.query(sql)
+
+    def query(self, sql: str) -> Rows:
+        with translated(self._source, self._failed):
+            statements = self._raw.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type.name not in _READING:
+                raise SqlRefused(reason="DuckDB does not take it for one query.")
+            if not self._in_transaction:
+                self._raw.execute("BEGIN TRANSACTION READ ONLY")
+                self._in_transaction = True
+            self._raw.execute(self._without_zones(sql) if statements[0].type.name == "SELECT" else statements[0])
+            columns = [str(entry[0]) for entry in self._raw.description or ()]
+        return Rows(columns, self._fetched())
+
+    def _without_zones(self, sql: str) -> str:
+        described = self._raw.execute(f"DESCRIBE {_plain(sql)}").fetchall() if _is_query(sql) else []
+        if not any(_ZONED in str(row[1]) for row in described):
+            return sql
+        names = [f"c{number}" for number in range(len(described))]
+        shown = ", ".join(
+            f"{name}{'::VARCHAR' if _ZONED in str(row[1]) else ''} AS {quoted(str(row[0]))}"
+            for name, row in zip(names, described, strict=True)
+        )
+        return f"SELECT {shown} FROM (\n{_plain(sql)}\n) AS q({', '.join(names)})"
+
+    def _fetched(self) -> Iterator[Sequence[Any]]:
+        with translated(self._source, self._failed):
+            while rows := self._raw.fetchmany(_FETCHED):
+                yield from rows
+
+    def _failed(self) -> None:
+        # DuckDB refuses everything until an aborted transaction is rolled back.
+        with contextlib.suppress(duckdb.Error):
+            self.reset()
+
+    def interrupt(self) -> None:
+        with contextlib.suppress(duckdb.Error):  # closed in the meantime: nothing is running
+            self._raw.interrupt()
+
+    def reset(self) -> None:
+        if self._in_transaction:
+            self._in_transaction = False
+            self._raw.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self._raw.close()
+
+
+def settings(limits: Limits, spill: Path) -> dict[str, str | bool | int | float | list[str]]:
+    """What every DuckDB of ours is opened with: bounded, and unable to fetch or load code."""
+    return {
+        "memory_limit": f"{limits.memory_mb}MB",
+        "temp_directory": str(spill),
+        "max_temp_directory_size": f"{limits.spill_mb}MB",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "python_enable_replacements": "false",
+    }
+
+
+def lock(root: duckdb.DuckDBPyConnection, readable: Sequence[Path] = ()) -> None:
+    """From here on the database can reach no file but its own and `readable`, and no setting can change that."""
+    if readable:
+        root.execute(f"SET allowed_paths = [{', '.join(literal(str(path)) for path in readable)}]")
+    root.execute("SET enable_external_access = false")
+    root.execute("SET lock_configuration = true")
+
+
+def spill_folder(path: Path) -> Path:
+    """Where a database of this process may spill to: the same for the same file, whose settings must not differ."""
+    digest = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"longthread-spill-{os.getpid()}-{digest}"
+
+
+def label_of(schema: str, name: str) -> str:
+    """What a table is called: with its schema only where that is not the usual one."""
+    return name if schema == "main" else f"{schema}.{name}"
+
+
+@contextmanager
+def translated(source: str, failed: Any = None) -> Iterator[None]:
+    """Raises Longthread's errors in the place of DuckDB's."""
+    try:
+        yield
+    except (duckdb.Error, RuntimeError, MemoryError) as error:
+        if failed is not None:
+            failed()
+        raise _translation(error, source) from error
+
+
+def _translation(error: Exception, source: str) -> Exception:
+    message = _plain_message(error)
+    if isinstance(error, duckdb.InterruptException):
+        return Interrupted()
+    if "Could not set lock" in message or "different configuration" in message:
+        return SourceLocked(source=source)
+    if "not a valid DuckDB database" in message:
+        return SourceUnreadable(source=source, reason="it is not a DuckDB database.")
+    if isinstance(error, duckdb.PermissionException):
+        return SqlRefused(reason="it would read or write outside of the source.")
+    if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+        return SqlFailed(reason="it needs more memory than the source may use. Aggregate or filter first.")
+    if isinstance(error, duckdb.ConnectionException):
+        return SourceError(source=source, reason=message)
+    return SqlFailed(reason=message)
+
+
+def _plain_message(error: Exception) -> str:
+    """DuckDB's message without the echo of the statement."""
+    kept = []
+    for line in str(error).splitlines():
+        if line.startswith(("LINE ", "Traceback")):
+            break
+        if line.strip():
+            kept.append(line.strip())
+    return " ".join(kept)[:500]
+
+
+def _is_query(sql: str) -> bool:
+    return not sql.lstrip().upper().startswith(("DESCRIBE", "SUMMARIZE", "SHOW", "PIVOT", "UNPIVOT"))
+
+
+def _plain(sql: str) -> str:
+    return sql.strip().rstrip(";")

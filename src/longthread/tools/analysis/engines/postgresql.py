@@ -1,0 +1,231 @@
+"""PostgreSQL, in read-only transactions that are always rolled back."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import errors as postgres
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from psycopg.conninfo import make_conninfo
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.engine import URL
+
+from longthread.errors import SourceError, SourceLocked, SourceUnreachable, SqlFailed, SqlRefused
+from longthread.tools.analysis.address import scrubbed, secrets_of
+from longthread.tools.analysis.engine import Connection, Engine, Interrupted, Rows
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.naming import quoted
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+
+_CANCEL_SECONDS = 5.0
+_GRACE = 10_000
+
+# What people made: no system catalogs, no tables of extensions, no partitions (their parent stands for them).
+_RELATIONS = """
+    SELECT c.oid, n.nspname, c.relname, c.relkind::text AS kind, pg_catalog.pg_table_is_visible(c.oid) AS visible,
+           pg_catalog.obj_description(c.oid, 'pg_class') AS comment, c.reltuples
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+      AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') AND n.nspname NOT LIKE 'pg\\_temp\\_%'
+      AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+      AND (pg_catalog.has_table_privilege(c.oid, 'SELECT') OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'))
+      AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_class'::regclass
+                      AND d.objid = c.oid AND d.deptype = 'e')
+"""
+_TABLES = f"{_RELATIONS} ORDER BY pg_catalog.pg_table_is_visible(c.oid) DESC, n.nspname, c.relname"
+_COLUMNS = f"""
+    SELECT r.oid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
+           pg_catalog.col_description(r.oid, a.attnum)
+    FROM ({_RELATIONS}) r JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid
+    WHERE a.attnum > 0 AND NOT a.attisdropped
+      AND pg_catalog.has_column_privilege(r.oid, a.attnum, 'SELECT')
+    ORDER BY r.oid, a.attnum
+"""
+_KEYS = f"""
+    SELECT k.conrelid, k.contype::text, k.confrelid,
+           (SELECT array_agg(a.attname::text ORDER BY u.place) FROM unnest(k.conkey) WITH ORDINALITY u(number, place)
+            JOIN pg_catalog.pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.number),
+           (SELECT array_agg(a.attname::text ORDER BY u.place) FROM unnest(k.confkey) WITH ORDINALITY u(number, place)
+            JOIN pg_catalog.pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.number)
+    FROM pg_catalog.pg_constraint k JOIN ({_RELATIONS}) r ON r.oid = k.conrelid
+    WHERE k.contype IN ('p', 'f') AND k.conparentid = 0
+    ORDER BY k.conrelid, k.conname
+"""
+_FUNCTIONS = """
+    SELECT DISTINCT lower(p.proname) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND p.prokind IN ('f', 'a', 'w')
+    GROUP BY lower(p.proname) HAVING bool_and(p.provolatile IN ('i', 's') AND NOT p.prosecdef)
+"""
+_KINDS = {"v": "view", "m": "view"}
+
+
+class PostgresqlEngine(Engine):
+    """One PostgreSQL database, through psycopg."""
+
+    dialect = "postgresql"
+
+    def __init__(self, url: URL, source: str, limits: Limits) -> None:
+        self.name = url.database or "postgres"
+        self._source = source
+        self._limits = limits
+        self._secrets = secrets_of(url)
+        _, options = PGDialect_psycopg().create_connect_args(url)  # type: ignore[no-untyped-call]
+        self._options: dict[str, Any] = options
+
+    def connect(self) -> PostgresqlConnection:
+        """Raises SourceUnreachable when the server does not answer or does not let us in."""
+        milliseconds = int(self._limits.seconds * 1000) + _GRACE  # a second fence: we cancel first
+        settings = (
+            "-c default_transaction_read_only=on "
+            f"-c statement_timeout={milliseconds} -c idle_in_transaction_session_timeout={milliseconds} -c DateStyle=ISO "
+            f"-c lock_timeout={int(self._limits.lock_seconds * 1000)}"
+        )
+        given = {"connect_timeout": self._limits.connect_seconds, "application_name": "longthread"} | self._options
+        given["options"] = f"{given.get('options', '')} {settings}".strip()
+        try:
+            raw = psycopg.connect(make_conninfo(**given))
+        except (psycopg.Error, OSError, ValueError) as error:
+            # The cause is not chained: drivers may print the connection string.
+            reason = (scrubbed(error, self._secrets).strip().splitlines() or ["no answer"])[0][:300]
+            raise SourceUnreachable(source=self._source, reason=f"{reason.rstrip('.')}.") from None
+        raw.read_only = True
+        for type_name in ("date", "time", "timetz", "timestamp", "timestamptz", "interval"):
+            raw.adapters.register_loader(type_name, _IsoText)
+        return PostgresqlConnection(raw, self._source, self._secrets)
+
+    def read_schema(self, connection: Connection) -> Schema:
+        """Three queries, however many tables there are."""
+        tables = list(connection.execute(_TABLES))
+        labels = {row[0]: row[2] if row[4] else f"{row[1]}.{row[2]}" for row in tables}
+        primary: dict[int, tuple[str, ...]] = {}
+        foreign: dict[int, list[ForeignKey]] = {}
+        for oid, kind, target, own, other in connection.execute(_KEYS):
+            if kind == "p":
+                primary[oid] = tuple(own)
+            elif target in labels:
+                foreign.setdefault(oid, []).append(ForeignKey(tuple(own), labels[target], tuple(other)))
+        columns: dict[int, list[Column]] = {}
+        for oid, name, type_name, nullable, comment in connection.execute(_COLUMNS):
+            is_key = name in primary.get(oid, ())
+            columns.setdefault(oid, []).append(Column(name, type_name, nullable, is_key, comment or None))
+        return Schema(
+            Table(
+                label=labels[oid],
+                sql=quoted(name) if visible else f"{quoted(schema)}.{quoted(name)}",
+                kind="view" if kind in _KINDS else "table",
+                comment=comment or None,
+                columns=tuple(columns.get(oid, [])),
+                primary_key=primary.get(oid, ()),
+                foreign_keys=tuple(foreign.get(oid, [])),
+                estimated_rows=int(rows) if rows >= 0 and kind != "v" else None,
+            )
+            for oid, schema, name, kind, visible, comment, rows in tables
+        )
+
+    def mark(self, connection: Connection) -> str:
+        """A hash that the server makes of its catalog, so that a large schema does not travel."""
+        digest = hashlib.sha256()
+        shape = "SELECT md5(coalesce(string_agg(x::text, ',' ORDER BY x::text), '')) FROM ({}) x"
+        tables = f"SELECT oid, nspname, relname, kind, visible, comment FROM ({_RELATIONS}) t"
+        for query in (tables, _COLUMNS, _KEYS):
+            digest.update(str(connection.execute(shape.format(query)).first()).encode())
+        return digest.hexdigest()
+
+    def functions(self, connection: Connection) -> frozenset[str]:
+        """The database's own functions that are declared to write nothing and run with the caller's rights."""
+        return frozenset(str(row[0]) for row in connection.execute(_FUNCTIONS))
+
+    def close(self) -> None:
+        """Nothing but connections is held."""
+
+
+class _IsoText(Loader):
+    """Dates and times as ISO text: Python's own types have no infinity, no year 0 and no year 10000."""
+
+    def load(self, data: Buffer) -> str:
+        text = bytes(data).decode()
+        return f"{text[:10]}T{text[11:]}" if text[10:11] == " " and text[4:5] == "-" else text
+
+
+class PostgresqlConnection(Connection):
+    """A connection whose every transaction is read-only and is rolled back."""
+
+    def __init__(self, raw: psycopg.Connection[Any], source: str, secrets: list[str]) -> None:
+        self._raw = raw
+        self._source = source
+        self._secrets = secrets
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        del parameters  # catalog queries of this engine have none
+        return self.query(sql)
+
+    def query(self, sql: str) -> Rows:
+        cursor = self._raw.cursor()
+        # One row at a time, so that a large result never lies in our memory; and by the extended protocol, which
+        # takes a single statement.
+        rows = cursor.stream(sql.encode())
+        with self._translated():
+            first = next(rows, None)
+        columns = [column.name for column in cursor.description or ()]
+        return Rows(columns, self._fetched(first, rows, cursor))
+
+    def _fetched(
+        self, first: Sequence[Any] | None, rows: Iterator[Sequence[Any]], cursor: psycopg.Cursor[Any]
+    ) -> Iterator[Sequence[Any]]:
+        try:
+            with self._translated():
+                if first is not None:
+                    yield first
+                    yield from rows
+        finally:
+            with self._translated():
+                rows.close()  # type: ignore[attr-defined] # a generator: it cancels what is left of the result
+                cursor.close()
+
+    def interrupt(self) -> None:
+        if not self._raw.closed:
+            with contextlib.suppress(psycopg.Error, OSError):  # the server is gone: so is the statement
+                self._raw.cancel_safe(timeout=_CANCEL_SECONDS)
+
+    def reset(self) -> None:
+        with self._translated():
+            self._raw.rollback()
+            self._raw.autocommit = True
+            self._raw.execute("DISCARD ALL")
+            self._raw.autocommit = False
+            self._raw.read_only = True
+
+    def close(self) -> None:
+        with contextlib.suppress(psycopg.Error):
+            self._raw.close()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            with contextlib.suppress(psycopg.Error):
+                self._raw.rollback()
+            raise self._translation(error) from error
+
+    def _translation(self, error: psycopg.Error) -> Exception:
+        message = scrubbed(error.diag.message_primary or error, self._secrets)
+        hint = scrubbed(error.diag.message_hint or "", self._secrets)
+        reason = " ".join(f"{message.rstrip('.')}. {hint}".split())
+        if isinstance(error, postgres.QueryCanceled):
+            return Interrupted()
+        if isinstance(error, postgres.LockNotAvailable):
+            return SourceLocked(source=self._source)
+        if isinstance(error, postgres.ReadOnlySqlTransaction):
+            return SqlRefused(reason=reason)
+        if isinstance(error, postgres.AdminShutdown | postgres.IdleInTransactionSessionTimeout) or self._raw.closed:
+            return SourceUnreachable(source=self._source, reason=reason)
+        if error.sqlstate is None:
+            return SourceError(source=self._source, reason=reason)
+        return SqlFailed(reason=reason)
