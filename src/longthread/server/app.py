@@ -1,0 +1,87 @@
+"""The web application: routes, errors, the gate and the page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+
+from fastapi import FastAPI, Response
+from fastapi.responses import FileResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from longthread import __version__
+from longthread.agent.analyst import Analyst, ModelFactory
+from longthread.agent.models import resolve_model
+from longthread.server import problems
+from longthread.server.gate import Gate
+from longthread.server.routes import chat, conversations, health
+from longthread.server.sources import SourcePolicy
+from longthread.server.state import Served
+from longthread.settings import Settings
+
+WEB = Path(str(files("longthread.server") / "web"))
+"""The page's files."""
+
+
+def create_app(settings: Settings, *, models: ModelFactory = resolve_model, analyst: Analyst | None = None) -> FastAPI:
+    """The application on the store that `settings` name, opened with the app and closed with it.
+
+    An `analyst` that is given is used instead, and stays open when the app ends; its runs are stopped either way, and
+    can be resumed.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with _opened(settings, models, analyst) as opened:
+            app.state.served = served = Served(opened, SourcePolicy(settings))
+            try:
+                yield
+            finally:
+                await served.close()
+
+    app = FastAPI(
+        title="Longthread",
+        version=__version__,
+        lifespan=lifespan,
+        openapi_url="/api/openapi.json",
+        # Their pages load scripts from a CDN.
+        docs_url=None,
+        redoc_url=None,
+    )
+    problems.install(app)
+    for module in (health, conversations, chat):
+        app.include_router(module.router)
+    _add_page(app)
+    # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).
+    app.add_middleware(Gate, host=settings.host, limit=12 * settings.max_question + 65_536)
+    return app
+
+
+@asynccontextmanager
+async def _opened(settings: Settings, models: ModelFactory, analyst: Analyst | None) -> AsyncIterator[Analyst]:
+    if analyst is not None:
+        yield analyst
+        return
+    async with Analyst.open(settings, models=models) as opened:
+        yield opened
+
+
+class _Files(StaticFiles):
+    """The page's files. Browsers ask each time whether they have changed: an upgrade is seen at once."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """A file, or 304 when the browser has it."""
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
+
+
+def _add_page(app: FastAPI) -> None:
+    @app.get("/", include_in_schema=False)
+    async def page() -> FileResponse:
+        return FileResponse(WEB / "index.html", headers={"Cache-Control": "no-cache"})
+
+    app.mount("/web", _Files(directory=WEB), name="web")

@@ -1,0 +1,239 @@
+"""A run's events in the vocabulary of AG-UI 1.0.
+
+Pure: the same events, from the run's first on, always give the same output. So a stream can be cut anywhere and gone
+on with from stored events alone (see `longthread.server.stream`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ag_ui.core import (
+    PROTOCOL_VERSION,
+    BaseEvent,
+    CustomEvent,
+    Interrupt,
+    ReasoningEndEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    ReasoningStartEvent,
+    RunErrorEvent,
+    RunFinishedCancelledOutcome,
+    RunFinishedEvent,
+    RunFinishedInterruptOutcome,
+    RunFinishedSuccessOutcome,
+    RunStartedEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    TokenUsage,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
+
+from longthread.model.event import Event
+
+WARNING = "longthread.warning"
+"""Custom event, value `{"message"}`: something was cut, retried or not understood."""
+WITHDRAWN = "longthread.text_withdrawn"
+"""Custom event, value `{"messageId"}`: this text is no answer after all: a thought, or a broken-off attempt."""
+INTERRUPTED = "longthread.interrupted"
+"""Custom event, value `{}`: the process that executed the run is gone. Run and stream can be gone on with."""
+NOTE = "longthread"
+"""Key of an event's `metadata` under which stands what AG-UI has no field for."""
+
+
+class Encoder:
+    """Encodes the events of one run, which must be given in order from the first."""
+
+    def __init__(self) -> None:
+        self._text_id: str | None = None
+        self._text = ""
+        self._said_id: str | None = None
+        self._steps: dict[str, str] = {}
+        self._calls: set[str] = set()
+        self._model = ""
+
+    def encode(self, event: Event) -> list[BaseEvent]:
+        """The AG-UI events that `event` amounts to. Whatever one opens is closed before the run's end."""
+        match event.type:
+            case "started":
+                made = self._started(event)
+            case "text":
+                made = self._added(str(event.data["message_id"]), str(event.data["delta"]))
+            case "thought":
+                made = self._thought(event)
+            case "step_started":
+                made = self._step_started(event.data)
+            case "step_finished":
+                made = self._step_finished(event.data)
+            case "warning":
+                made = [CustomEvent(name=WARNING, value={"message": event.data.get("message", "")})]
+            case "finished":
+                made = self._finished(event)
+            case "paused":
+                made = self._paused(event)
+            case "failed":
+                made = self._failed(event)
+        stamp = round(event.at.timestamp() * 1000)
+        for each in made:
+            each.timestamp = stamp
+        return made
+
+    def _started(self, event: Event) -> list[BaseEvent]:
+        self._model = str(event.data.get("model", ""))
+        started = RunStartedEvent(
+            thread_id=event.thread_id,
+            run_id=event.run_id,
+            protocol_version=PROTOCOL_VERSION,
+            parent_run_id=event.data.get("continues"),
+            metadata={NOTE: dict(event.data)},
+        )
+        return [started]
+
+    # Text: at most one message is open, and only the answer's is closed without being withdrawn.
+
+    def _added(self, message_id: str, delta: str) -> list[BaseEvent]:
+        made: list[BaseEvent] = []
+        if message_id != self._text_id:
+            made = [*self._withdraw(), TextMessageStartEvent(message_id=message_id, role="assistant")]
+            self._text_id, self._text = message_id, ""
+        self._text += delta
+        return [*made, TextMessageContentEvent(message_id=message_id, delta=delta)]
+
+    def _close(self) -> list[BaseEvent]:
+        if self._text_id is None:
+            return []
+        closed, self._text_id = self._text_id, None
+        return [TextMessageEndEvent(message_id=closed)]
+
+    def _withdraw(self) -> list[BaseEvent]:
+        withdrawn = self._text_id
+        end = self._close()
+        return [*end, CustomEvent(name=WITHDRAWN, value={"messageId": withdrawn})] if end else []
+
+    def _whole(self, message_id: str, text: str) -> list[BaseEvent]:
+        """The answer, complete: what of it was streamed is not said again."""
+        if not text:
+            return self._withdraw()
+        if self._text_id == message_id and text.startswith(self._text):
+            rest = text[len(self._text) :]
+            return [*(self._added(message_id, rest) if rest else []), *self._close()]
+        # A message that was withdrawn under this id stays withdrawn.
+        fresh = f"{message_id}.whole" if self._text_id == message_id else message_id
+        return [*self._withdraw(), *self._added(fresh, text), *self._close()]
+
+    def _thought(self, event: Event) -> list[BaseEvent]:
+        said = str(event.data.get("message_id") or f"{event.run_id}.{event.seq}")
+        thought = f"{said}.thought"
+        self._said_id = said
+        return [
+            *self._withdraw(),
+            ReasoningStartEvent(message_id=thought),
+            ReasoningMessageStartEvent(message_id=thought, role="reasoning"),
+            ReasoningMessageContentEvent(message_id=thought, delta=str(event.data.get("text", ""))),
+            ReasoningMessageEndEvent(message_id=thought),
+            ReasoningEndEvent(message_id=thought),
+        ]
+
+    # Steps: each holds one tool call.
+
+    def _step_started(self, data: Mapping[str, Any]) -> list[BaseEvent]:
+        call_id, name = str(data["call_id"]), _step_name(data)
+        made = self._withdraw()
+        if call_id in self._steps:
+            # The process died while the call ran, and another one runs it again: it is still the same call.
+            made.append(StepFinishedEvent(step_name=self._steps.pop(call_id)))
+        self._steps[call_id] = name
+        made.append(StepStartedEvent(step_name=name, metadata={NOTE: {"step": data["step"], "callId": call_id}}))
+        if call_id not in self._calls:
+            self._calls.add(call_id)
+            made += [
+                ToolCallStartEvent(
+                    tool_call_id=call_id, tool_call_name=str(data["action"]), parent_message_id=self._said_id
+                ),
+                ToolCallArgsEvent(tool_call_id=call_id, delta=_dump(data.get("args", {}))),
+                ToolCallEndEvent(tool_call_id=call_id),
+            ]
+        return made
+
+    def _step_finished(self, data: Mapping[str, Any]) -> list[BaseEvent]:
+        call_id = str(data["call_id"])
+        self._said_id = None
+        note = {"step": data["step"], "ok": data.get("ok"), "elapsedMs": data.get("elapsed_ms")}
+        result = ToolCallResultEvent(
+            message_id=f"{call_id}.result",
+            tool_call_id=call_id,
+            content=_dump(data.get("observation")),
+            role="tool",
+            metadata={NOTE: note},
+        )
+        name = self._steps.pop(call_id, None)
+        return [result, StepFinishedEvent(step_name=name)] if name else [result]
+
+    def _close_steps(self) -> list[BaseEvent]:
+        names = list(self._steps.values())
+        self._steps.clear()
+        return [StepFinishedEvent(step_name=name) for name in names]
+
+    # Ends.
+
+    def _finished(self, event: Event) -> list[BaseEvent]:
+        answer = str(event.data.get("answer", ""))
+        text = self._whole(_message_id(event), answer)
+        return [*self._close_steps(), *text, self._end(event, RunFinishedSuccessOutcome())]
+
+    def _paused(self, event: Event) -> list[BaseEvent]:
+        reason = str(event.data.get("reason", ""))
+        summary = str(event.data.get("summary", ""))
+        if reason != "max_steps":
+            # Stopped from outside: nothing is asked of anybody, and what was half said is not kept.
+            return [*self._close_steps(), *self._withdraw(), self._end(event, RunFinishedCancelledOutcome())]
+        asks = Interrupt(id=event.run_id, reason="longthread:max_steps", message=event.data.get("hint"))
+        outcome = RunFinishedInterruptOutcome(interrupts=[asks])
+        return [*self._close_steps(), *self._whole(_message_id(event), summary), self._end(event, outcome)]
+
+    def _failed(self, event: Event) -> list[BaseEvent]:
+        error = event.data.get("error") or {}
+        failed = RunErrorEvent(
+            message=str(error.get("message", "")),
+            code=error.get("type"),
+            usage=self._usage(event.data),
+            metadata={NOTE: {"status": "failed", **event.data}},
+        )
+        return [*self._close_steps(), *self._withdraw(), failed]
+
+    def _end(self, event: Event, outcome: Any) -> RunFinishedEvent:
+        return RunFinishedEvent(
+            thread_id=event.thread_id,
+            run_id=event.run_id,
+            result={"status": event.type, **event.data},
+            outcome=outcome,
+            usage=self._usage(event.data),
+        )
+
+    def _usage(self, data: Mapping[str, Any]) -> list[TokenUsage] | None:
+        usage = data.get("usage") or {}
+        if not any(usage.values()):
+            return None
+        sent, made = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
+        return [TokenUsage(model=self._model, input_tokens=sent, output_tokens=made, total_tokens=sent + made)]
+
+
+def _step_name(data: Mapping[str, Any]) -> str:
+    return f"{data['step']}:{data['action']}"
+
+
+def _message_id(event: Event) -> str:
+    return str(event.data.get("message_id") or f"{event.run_id}.answer")
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

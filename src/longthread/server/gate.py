@@ -1,0 +1,127 @@
+"""The gate in front of every route: who may call, how much they may send, and what browsers are told.
+
+The server has no login yet; that only this machine's user reaches it rests on its address. A web page anywhere could
+still make that user's browser call it, by DNS rebinding (hence the check of `Host`) or across origins (hence the check
+of `Origin`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from longthread.server.problems import Problem
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\s]+)(?::(\d{1,5}))?")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class Gate:
+    """ASGI middleware. `host` is what the server listens on; bodies above `limit` bytes are refused."""
+
+    def __init__(self, app: ASGIApp, *, host: str, limit: int) -> None:
+        self._app = app
+        self._names = {host.lower(), "localhost", socket.gethostname().lower()}
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, guarded)
+            return
+        body = _Body(receive, self._limit)
+        await self._app(scope, body.receive, guarded)
+
+    def _refusal(self, scope: Scope) -> Problem | None:
+        headers = Headers(scope=scope)
+        path = scope["path"]
+        host = headers.get("host", "")
+        if not self._knows(host):
+            detail = "This server does not go by that name. Open it under the address that it printed."
+            return Problem(421, "unknown_host", detail, path=path)
+        if scope["method"] not in _READING and not _same_origin(headers, host):
+            detail = "Another site's page sent this request. Send it from this server's page, or from a program."
+            return Problem(403, "cross_origin", detail, path=path)
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > self._limit:
+            return _too_large(path, self._limit)
+        return None
+
+    def _knows(self, header: str) -> bool:
+        """Whether a `Host` is ours. Any address is: a rebound name is a name."""
+        found = _HOST.fullmatch(header)
+        if found is None:
+            return False
+        name = found[1].strip("[]").lower().rstrip(".")
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return name in self._names
+        return True
+
+
+class _Body:
+    """A request's body, counted: one sent in chunks does not say its length."""
+
+    def __init__(self, receive: Receive, limit: int) -> None:
+        self._receive = receive
+        self._left = limit
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._left -= len(message.get("body", b""))
+            if self._left < 0:
+                # To the application the client has gone away, and what it sent is dropped.
+                return {"type": "http.disconnect"}
+        return message
+
+
+def _same_origin(headers: Headers, host: str) -> bool:
+    """Whether our own page, or no page at all, sent a request."""
+    origin = headers.get("origin")
+    if origin is not None:
+        return origin.lower() in {f"http://{host}".lower(), f"https://{host}".lower()}
+    return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+
+
+def _too_large(path: str, limit: int) -> Problem:
+    detail = f"The request is larger than {limit:,} bytes. Put the data into a file and ask that as a source."
+    return Problem(413, "request_too_large", detail, path=path)

@@ -1,0 +1,153 @@
+"""A thread as a page shows it: its messages, and how each run came to its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longthread.agent.owner import may_be_alive
+from longthread.model.entry import Entry
+from longthread.model.fold import PARSE_ERROR
+from longthread.model.run import Run, Step
+from longthread.server.cursor import decode_cursor, encode_cursor
+from longthread.server.observation import cut
+from longthread.store import log, runs
+from longthread.store.driver import Transaction
+
+_CHUNK = 100
+"""Entries that are read at a time."""
+_ENDLESS = 2**62
+_SHOWN = frozenset({"question", "answer", "summary"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Some messages of a branch, oldest first, and the seq of the entry before them; 0 when there is none."""
+
+    messages: Sequence[Entry]
+    before: int
+
+
+async def history(
+    tx: Transaction, thread_id: str, *, user_id: str, limit: int, before: str | None = None
+) -> dict[str, Any]:
+    """The last `limit` messages of a thread's active branch, or those before a cursor, with their runs and steps.
+
+    It reads what it returns and the steps between, however long the thread is.
+
+    Raises:
+        ThreadNotFound: the user has no such thread.
+        InvalidInput: the cursor is none that was given out.
+    """
+    thread = await log.find_thread(tx, thread_id, user_id=user_id)
+    tip, stop = decode_cursor(before, int, int) if before else (thread.tip, _ENDLESS)
+    page = await _messages(tx, thread_id, tip, limit)
+    found = [await runs.find_run(tx, thread_id, run_id) for run_id in _run_ids(page.messages)]
+    shown = [run for run in found if run is not None]
+    first = min((run.first_step for run in shown), default=0)
+    steps = await runs.steps_between(tx, thread_id, first, stop) if shown else []
+    last = await runs.last_run(tx, thread_id)
+    return {
+        "thread_id": thread.id,
+        "label": thread.title or "",
+        "source": thread.source,
+        "createdAt": thread.created_at.isoformat(),
+        "lastActiveAt": thread.updated_at.isoformat(),
+        "messages": [_message(entry) for entry in page.messages],
+        "runs": [await run_json(tx, run) for run in shown],
+        "steps": {run.id: _steps([step for step in steps if step.run_id == run.id]) for run in shown},
+        "run": await run_json(tx, last) if last else None,
+        "before": encode_cursor(page.before, first) if page.before else None,
+    }
+
+
+async def run_json(tx: Transaction, run: Run) -> dict[str, Any]:
+    """A run as JSON. Its `status` is `interrupted` when it is unfinished and nobody executes it."""
+    status: str = run.status
+    if run.status == "running" and not await runs.is_held(tx, run, alive=may_be_alive):
+        status = "interrupted"
+    warnings = await runs.events_of_type(tx, run.thread_id, run.id, "warning")
+    return {
+        "id": run.id,
+        "status": status,
+        "question": run.question,
+        "source": run.source,
+        "model": run.model,
+        "protocol": run.protocol,
+        "max_steps": run.max_steps,
+        "continues": run.continues,
+        "started_at": run.started_at.isoformat(),
+        "ended_at": run.ended_at.isoformat() if run.ended_at else None,
+        "outcome": dict(run.outcome),
+        "warnings": [event.data.get("message", "") for event in warnings],
+        "last_event_seq": await runs.last_event(tx, run.thread_id, run.id),
+        "events": events_path(run),
+    }
+
+
+def events_path(run: Run) -> str:
+    """Where the run's event stream is."""
+    return f"/api/conversations/{run.thread_id}/runs/{run.id}/events"
+
+
+def step_json(step: Step, *, thought: str = "", whole: bool = False) -> dict[str, Any]:
+    """A step as JSON; its observation is cut unless the `whole` of it is wanted."""
+    observation, was_cut = (step.observation, False) if whole else cut(step.observation)
+    return {
+        "step": step.index,
+        "action": step.action,
+        "args": dict(step.args),
+        "call_id": step.call_id,
+        "ok": bool(observation.get("ok")) if observation is not None else None,
+        "observation": observation,
+        "cut": was_cut,
+        "thought": thought,
+        "elapsed_ms": step.elapsed_ms,
+        "started_at": step.started_at.isoformat(),
+        "status": step.status,
+    }
+
+
+async def _messages(tx: Transaction, thread_id: str, tip: int, limit: int) -> _Page:
+    """The last `limit` messages up to `tip`; a page begins with a question, so that it holds whole runs."""
+    messages: list[Entry] = []
+    at = tip
+    while at:
+        entries = await log.branch(tx, thread_id, at, limit=_CHUNK)
+        for entry in reversed(entries):
+            if entry.kind in _SHOWN or (entry.role == "user" and entry.kind is None):
+                messages.append(entry)
+            at = entry.parent_seq
+            if len(messages) >= limit and messages[-1].role == "user":
+                return _Page(messages[::-1], at)
+    return _Page(messages[::-1], 0)
+
+
+def _run_ids(messages: Sequence[Entry]) -> list[str]:
+    return list(dict.fromkeys(entry.run_id for entry in messages if entry.run_id))
+
+
+def _message(entry: Entry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "role": entry.role,
+        "content": entry.text,
+        "kind": entry.kind,
+        "created_at": entry.created_at.isoformat(),
+        "run_id": entry.run_id,
+    }
+
+
+def _steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """The tool calls of a run, each with the thought that led to it. A call that was run again counts once."""
+    last = {step.call_id: step.index for step in steps if step.kind == "tool"}
+    made: list[dict[str, Any]] = []
+    thought = ""
+    for step in steps:
+        if step.kind == "model":
+            thought = step.thought if step.action not in {"finish", PARSE_ERROR} else ""
+        elif last[step.call_id] == step.index:
+            made.append(step_json(step, thought=thought))
+            thought = ""
+    return made

@@ -1,0 +1,40 @@
+"""Observations, cut to what a page shows at first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+ROWS = 100
+"""Rows of a result that are kept. A row is never cut: it is as wide as its table."""
+ITEMS = 2_000
+"""Items of any other list that are kept."""
+TEXT = 4_000
+"""Characters of one string that are kept."""
+SIZE = 256_000
+"""Characters of JSON above which fewer rows are kept."""
+
+
+def cut(observation: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, bool]:
+    """The observation with its first rows, and whether anything was left out."""
+    if observation is None:
+        return None, False
+    rows = ROWS
+    while True:
+        short: dict[str, Any] = _cut(observation, rows)
+        if rows == 1 or len(json.dumps(short, ensure_ascii=False, default=str)) <= SIZE:
+            return short, short != observation
+        rows = max(1, rows // 4)
+
+
+def _cut(value: Any, rows: int) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _cut(_first(each, rows) if key == "rows" else each, rows) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_cut(item, rows) for item in value[:ITEMS]]
+    return f"{value[:TEXT]}…" if isinstance(value, str) and len(value) > TEXT else value
+
+
+def _first(value: Any, rows: int) -> Any:
+    return value[:rows] if isinstance(value, list) else value

@@ -1,0 +1,113 @@
+"""Errors as RFC 9457 problems."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from longthread.errors import (
+    EntryNotFound,
+    InvalidInput,
+    LeaseLost,
+    LongthreadError,
+    ModelFailed,
+    ModelUnavailable,
+    NothingToResume,
+    QuestionTooLong,
+    RunInProgress,
+    RunNotFound,
+    SourceError,
+    SourceNotAllowed,
+    StoreError,
+    ThreadConflict,
+    ThreadNotFound,
+)
+
+MEDIA_TYPE = "application/problem+json"
+
+_STATUS: dict[type[LongthreadError], int] = {
+    ThreadNotFound: 404,
+    EntryNotFound: 404,
+    RunNotFound: 404,
+    RunInProgress: 409,
+    ThreadConflict: 409,
+    LeaseLost: 409,
+    NothingToResume: 409,
+    QuestionTooLong: 413,
+    InvalidInput: 422,
+    SourceNotAllowed: 403,
+    SourceError: 422,
+    ModelUnavailable: 503,
+    ModelFailed: 502,
+    StoreError: 503,
+}
+"""By class; a class that is not here has the status of its nearest parent that is."""
+
+_log = logging.getLogger(__name__)
+
+
+class Problem(JSONResponse):
+    """An error's answer. `code` is what programs tell errors apart by, `detail` what people read."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, status: int, code: str, detail: str, *, path: str, **members: Any) -> None:
+        body = {
+            "type": f"urn:longthread:problem:{code}",
+            "title": HTTPStatus(status).phrase,
+            "status": status,
+            "detail": detail,
+            "instance": path,
+            "code": code,
+        }
+        super().__init__(body | members, status_code=status)
+
+
+def status_of(error: LongthreadError) -> int:
+    """The HTTP status for an error."""
+    return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of `app` with a problem."""
+    app.add_exception_handler(LongthreadError, _known)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unknown)
+
+
+async def _known(request: Request, error: Exception) -> Problem:
+    assert isinstance(error, LongthreadError)
+    status = status_of(error)
+    if status >= 500:
+        _log.error("%s %s: %s", request.method, request.url.path, error)
+    members = {name: error.details[name] for name in ("thread", "run") if name in error.details}
+    return Problem(status, error.code, str(error), path=request.url.path, **members)
+
+
+async def _invalid(request: Request, error: Exception) -> Problem:
+    assert isinstance(error, RequestValidationError)
+    # Without the values: a question of a megabyte, or a password in a source, is not sent back.
+    errors = [{"at": ".".join(map(str, each["loc"])), "message": each["msg"]} for each in error.errors()]
+    detail = " ".join(f"{each['at']}: {each['message']}." for each in errors)
+    return Problem(422, InvalidInput.code, detail, path=request.url.path, errors=errors)
+
+
+async def _http(request: Request, error: Exception) -> Problem:
+    assert isinstance(error, HTTPException)
+    code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
+    problem = Problem(error.status_code, code, str(error.detail), path=request.url.path)
+    problem.headers.update(error.headers or {})
+    return problem
+
+
+async def _unknown(request: Request, error: Exception) -> Problem:
+    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    detail = "Longthread has met an error of its own. Its log says more; nothing that was answered before is lost."
+    return Problem(500, "internal_error", detail, path=request.url.path)

@@ -1,0 +1,109 @@
+"""Asking: runs are started, gone on with and watched."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from longthread.agent.analyst import RunHandle
+from longthread.errors import EntryNotFound, RunNotFound
+from longthread.model.event import FINAL
+from longthread.model.run import Protocol, Run
+from longthread.server.history import events_path, step_json
+from longthread.server.state import Served, ServedDep
+from longthread.server.stream import Position, RunStream
+from longthread.store import log, runs
+
+router = APIRouter(prefix="/api", tags=["chat"])
+
+_NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+class Options(BaseModel):
+    """How to work on a question; what is left out is the thread's or the server's."""
+
+    source: str | None = Field(default=None, min_length=1, max_length=4096)
+    model: str | None = Field(default=None, min_length=1, max_length=200)
+    max_steps: int | None = Field(default=None, ge=1, le=1000)
+
+
+class Question(Options):
+    """What to ask. Without a `thread_id` it begins a conversation."""
+
+    question: str
+    thread_id: str | None = Field(default=None, pattern=r"^[\w.:-]{1,200}$")
+    protocol: Protocol = "auto"
+
+
+@router.post("/chat", status_code=202)
+async def ask(served: ServedDep, body: Question) -> dict[str, str]:
+    """Ask. When this answers, the question is in the log and its run is under way."""
+    served.sources.check(body.source)
+    handle = await served.analyst.ask(
+        body.question,
+        thread_id=body.thread_id,
+        source=body.source,
+        model=body.model,
+        protocol=body.protocol,
+        max_steps=body.max_steps,
+    )
+    return _accepted(handle)
+
+
+@router.post("/conversations/{thread_id}/resume", status_code=202)
+async def resume(served: ServedDep, thread_id: str, body: Options | None = None) -> dict[str, str]:
+    """Go on with the conversation's unfinished run. One that was interrupted goes on itself, under its own id."""
+    body = body or Options()
+    served.sources.check(body.source)
+    handle = await served.analyst.resume(thread_id, model=body.model, max_steps=body.max_steps, source=body.source)
+    return _accepted(handle)
+
+
+@router.get("/conversations/{thread_id}/runs/{run_id}/events")
+async def events(
+    served: ServedDep,
+    thread_id: str,
+    run_id: str,
+    after: str | None = None,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> Response:
+    """The run's events as AG-UI 1.0 over server-sent events, from the first or from behind the `id` last read.
+
+    204 when the run has ended and all was read: a browser then stops to connect again.
+    """
+    read = Position.parse(last_event_id or after)
+    run = await _run(served, thread_id, run_id)
+    if run.status in FINAL:
+        async with served.analyst.store.reading() as tx:
+            last = await runs.last_event(tx, thread_id, run_id)
+        if read >= Position(last):
+            return Response(status_code=204)
+    stream = RunStream(served.analyst.store, served.analyst.bell, run, read=read, closing=served.closing)
+    return StreamingResponse(aiter(stream), media_type="text/event-stream", headers=_NO_STORE)
+
+
+@router.get("/conversations/{thread_id}/steps/{index}")
+async def step(served: ServedDep, thread_id: str, index: int) -> dict[str, Any]:
+    """One step with its whole observation."""
+    async with served.analyst.store.reading() as tx:
+        await log.find_thread(tx, thread_id, user_id=served.analyst.settings.user)
+        found = await runs.steps_between(tx, thread_id, index, index + 1)
+    if not found:
+        raise EntryNotFound(thread=thread_id, entry=f"step {index}")
+    return step_json(found[0], whole=True)
+
+
+async def _run(served: Served, thread_id: str, run_id: str) -> Run:
+    async with served.analyst.store.reading() as tx:
+        await log.find_thread(tx, thread_id, user_id=served.analyst.settings.user)
+        run = await runs.find_run(tx, thread_id, run_id)
+    if run is None:
+        raise RunNotFound(thread=thread_id, run=run_id)
+    return run
+
+
+def _accepted(handle: RunHandle) -> dict[str, str]:
+    return {"thread_id": handle.thread_id, "run_id": handle.run.id, "events": events_path(handle.run)}

@@ -1,0 +1,45 @@
+"""Whether the server is up, and what it serves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from longthread import __version__
+from longthread.agent.models import DEMO, model_name
+from longthread.server.state import ServedDep
+from longthread.store import log
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/health")
+async def health() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "ok"}
+
+
+@router.get("/ready")
+async def ready(served: ServedDep) -> dict[str, str]:
+    """The store answers too; 503 when it does not."""
+    async with served.analyst.store.reading() as tx:
+        await log.list_threads(tx, user_id=served.analyst.settings.user, limit=1)
+    return {"status": "ready"}
+
+
+@router.get("/api/info")
+async def info(served: ServedDep) -> dict[str, Any]:
+    """What a page shows of the server. `sources` says which ones may be asked: `any`, or the list of them."""
+    settings = served.analyst.settings
+    model = model_name(None, settings)
+    return {
+        "version": __version__,
+        "model": model,
+        "demo": model == DEMO,
+        "source": settings.source,
+        "sources": "any" if served.sources.open else served.sources.allowed,
+        "max_steps": settings.max_steps,
+        # Where files are is nobody's business on the other side of a network.
+        "database": served.analyst.store.where if served.sources.open else None,
+    }

@@ -1,0 +1,33 @@
+"""What the routes of one app share."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+
+from longthread.agent.analyst import Analyst
+from longthread.server.sources import SourcePolicy
+
+
+@dataclass(slots=True)
+class Served:
+    """The analyst that a server serves. When `closing` is set, its streams end."""
+
+    analyst: Analyst
+    sources: SourcePolicy
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def close(self) -> None:
+        """Stop the runs of this process, whose streams then tell their end, and end all other streams."""
+        await self.analyst.close()
+        self.closing.set()
+
+
+def _served(request: Request) -> Served:
+    return cast(Served, request.app.state.served)
+
+
+ServedDep = Annotated[Served, Depends(_served)]

@@ -1,0 +1,135 @@
+"""A run's events as server-sent events that can be cut and gone on with anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+
+from ag_ui.core import BaseEvent, CustomEvent
+
+from longthread.agent.owner import may_be_alive
+from longthread.agent.stream import Bell, watch
+from longthread.errors import InvalidInput
+from longthread.model.event import FINAL, Event
+from longthread.model.run import Run
+from longthread.server.events import INTERRUPTED, Encoder
+from longthread.store import runs
+from longthread.store.driver import Driver
+
+HEARTBEAT_SECONDS = 15.0
+"""How long a stream is silent at most: proxies and browsers drop one that is silent for long."""
+LOOK_SECONDS = 2.0
+"""How often a silent stream looks whether the run's process still lives."""
+RETRY_MS = 1000
+"""What a browser is told to wait before it connects again."""
+
+_POSITION = re.compile(r"(\d{1,15})(?:\.(\d{1,6}))?")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """How far a client has read: all of event `seq`, and `part` frames of the next.
+
+    One of our events may be several AG-UI events. Each has its own frame and each frame its own id, for the connection
+    may break between any two: the last one's id is `seq`, the ones before are `seq-1.1`, `seq-1.2`, …
+    """
+
+    seq: int = 0
+    part: int = 0
+
+    @classmethod
+    def parse(cls, text: str | None) -> Position:
+        """The position that an `id:` says.
+
+        Raises:
+            InvalidInput: it is no id of ours.
+        """
+        if not text:
+            return cls()
+        found = _POSITION.fullmatch(text)
+        if found is None:
+            raise InvalidInput(reason="Last-Event-ID and `after` take the `id` of an event of this stream, such as 7.")
+        return cls(int(found[1]), int(found[2] or 0))
+
+    def __str__(self) -> str:
+        return f"{self.seq}.{self.part}" if self.part else str(self.seq)
+
+
+def frames_of(encoder: Encoder, event: Event) -> list[tuple[Position, str]]:
+    """The frames of one event, each with the position behind it. `encoder` has seen all events before."""
+    made = encoder.encode(event)
+    places = [Position(event.seq - 1, part) for part in range(1, len(made))] + [Position(event.seq)]
+    return [(place, frame(each, place)) for place, each in zip(places, made, strict=False)]
+
+
+def frame(event: BaseEvent, place: Position | None = None) -> str:
+    """One server-sent event. Without a place it has no id, and is not part of what is gone on with."""
+    head = f"id: {place}\n" if place else ""
+    return f"{head}data: {event.model_dump_json(by_alias=True)}\n\n"
+
+
+class RunStream:
+    """One client's stream of a run: what it has not read yet, then what comes, to the run's end.
+
+    Ends without the run's end when the server closes (`closing` is set), and after `longthread.interrupted` when the
+    run's process is gone.
+    """
+
+    def __init__(self, store: Driver, bell: Bell, run: Run, *, read: Position, closing: asyncio.Event) -> None:
+        self._store = store
+        self._bell = bell
+        self._run = run
+        self._read = read
+        self._closing = closing
+        self._lives = True
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        yield f"retry: {RETRY_MS}\n\n"
+        encoder = Encoder()
+        ended = False
+        async for event in self._events():
+            if event is None:
+                yield ": beat\n\n"
+                continue
+            # What was read already is encoded again, unsent: how to go on depends on what is open.
+            fresh = "".join(text for place, text in frames_of(encoder, event) if place > self._read)
+            if fresh:
+                yield fresh
+            ended = event.type in FINAL
+        if not ended and not self._closing.is_set():
+            yield frame(CustomEvent(name=INTERRUPTED, value={}))
+
+    async def _events(self) -> AsyncIterator[Event | None]:
+        """The run's events from the first on, and None whenever it has been silent for long."""
+        events = watch(self._store, self._bell, self._run.thread_id, self._run.id, lives=lambda: self._lives)
+        closing = asyncio.ensure_future(self._closing.wait())
+        upcoming = asyncio.ensure_future(anext(events, None))
+        spoke = time.monotonic()
+        try:
+            while not closing.done():
+                await asyncio.wait({upcoming, closing}, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                if upcoming.done():
+                    event = upcoming.result()
+                    if event is None:
+                        return
+                    yield event
+                    spoke = time.monotonic()
+                    upcoming = asyncio.ensure_future(anext(events, None))
+                    continue
+                self._lives = await self._is_executed()
+                if time.monotonic() - spoke >= HEARTBEAT_SECONDS:
+                    yield None
+                    spoke = time.monotonic()
+        finally:
+            for task in (upcoming, closing):
+                task.cancel()
+            await asyncio.gather(upcoming, closing, return_exceptions=True)
+            if isinstance(events, AsyncGenerator):
+                await events.aclose()
+
+    async def _is_executed(self) -> bool:
+        async with self._store.reading() as tx:
+            return await runs.is_held(tx, self._run, alive=may_be_alive)
