@@ -1,0 +1,121 @@
+"""The composer: within budget, no call without its result, the newest question always in."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longthread.view.budget import LEAST, message_budget
+from longthread.view.compose import Item, Part, compose
+from longthread.view.condense import condense_result, cut_middle
+from longthread.view.tokens import estimate
+
+TEXTS = st.sampled_from(["", "short", "运载火箭有哪些？" * 20, "word " * 400, '{"rows":' + "[1,2]," * 900 + "}", "x" * 9000])
+
+
+@st.composite
+def threads(draw: st.DrawFn) -> list[Item]:
+    items: list[Item] = []
+
+    def add(role: str, text: str, **more: object) -> None:
+        items.append(Item(f"e{len(items)}", role, text, **more))  # type: ignore[arg-type]
+
+    for _ in range(draw(st.integers(1, 6))):
+        add("user", draw(TEXTS))
+        for _ in range(draw(st.integers(0, 3))):
+            calls = tuple(f"c{len(items)}-{n}" for n in range(draw(st.integers(1, 3))))
+            add("assistant", draw(TEXTS), calls=calls, extra=draw(st.integers(0, 50)))
+            answered = draw(st.integers(0, 10))
+            for call in calls[: len(calls) - 1 if answered == 0 else len(calls)]:
+                add("tool", draw(TEXTS), answers=call)
+        if draw(st.booleans()):
+            add("assistant", draw(TEXTS))
+    return items
+
+
+def shown(parts: list[Part]) -> list[Part]:
+    return [part for part in parts if part.how != "left out"]
+
+
+@settings(max_examples=300)
+@given(threads(), st.integers(LEAST, 20_000))
+def test_a_view_fits_and_is_whole(items: list[Item], budget: int) -> None:
+    parts = compose(items, budget)
+    view = shown(parts)
+    assert sum(part.tokens for part in view) <= budget
+    calls = {call for part in view for call in part.item.calls}
+    answers = {part.item.answers for part in view if part.item.answers}
+    assert calls == answers
+    newest = max(n for n, item in enumerate(items) if item.role == "user")
+    assert items[newest].key in {part.item.key for part in view}
+    order = [items.index(part.item) for part in view]
+    assert order == sorted(order)
+    assert compose(items, budget) == parts
+
+
+@given(threads())
+def test_with_room_everything_is_whole(items: list[Item]) -> None:
+    parts = compose(items, 10_000_000)
+    assert {part.how for part in parts} == {"whole"}
+
+
+def test_what_is_old_is_condensed_before_it_is_left_out() -> None:
+    items = [Item("q0", "user", "first")]
+    for n in range(8):
+        items += [
+            Item(f"a{n}", "assistant", "", calls=(f"c{n}",)),
+            Item(f"t{n}", "tool", "word " * 500, answers=f"c{n}"),
+        ]
+    items.append(Item("q1", "user", "second"))
+    how = {part.item.key: part.how for part in compose(items, 3000)}
+    assert how["q1"] == how["t7"] == "whole"
+    assert how["t0"] == "condensed"
+
+
+def test_a_huge_newest_question_is_cut_in_the_middle_and_says_so() -> None:
+    parts = compose([Item("q", "user", "begin " + "汉字" * 100_000 + " end")], 1000)
+    assert parts[0].how == "cut"
+    assert parts[0].text is not None
+    assert parts[0].text.startswith("begin ")
+    assert parts[0].text.endswith(" end")
+    assert "characters left out" in parts[0].text
+
+
+def test_the_newest_results_are_shown_whatever_their_size() -> None:
+    items = [
+        Item("q", "user", "how many?"),
+        Item("a", "assistant", "", calls=("c",)),
+        Item("t", "tool", "x " * 50_000, answers="c"),
+    ]
+    how = {part.item.key: part.how for part in compose(items, 600)}
+    assert how["t"] in {"condensed", "cut"}
+
+
+def test_no_messages_make_no_view() -> None:
+    assert compose([], 1000) == []
+
+
+def test_condensing_cuts_lists_by_structure() -> None:
+    condensed = condense_result('{"ok":true,"tables":[' + ",".join(str(n) for n in range(100)) + "]}", limit=120)
+    assert condensed == '{"ok":true,"tables":[0,1,2,3,4,5,6,7,8,9,"… (10 of 100)"]}'
+    assert condense_result("x" * 300) == "x" * 200 + "... (truncated)"
+    assert condense_result("short") == "short"
+
+
+def test_cutting_says_how_much_is_left_out() -> None:
+    text = cut_middle("a" * 500 + "b" * 500, 200)
+    assert len(text) <= 220
+    assert text.startswith("a")
+    assert text.endswith("b")
+    assert "(860 characters left out)" in text
+
+
+def test_the_budget_never_falls_below_the_least() -> None:
+    assert message_budget(100, output=2000, fixed=5000) == LEAST
+    assert message_budget(128_000, output=16_000, fixed=4_200) == 95_000
+
+
+def test_tokens_of_chinese_are_about_its_characters_and_of_english_its_words() -> None:
+    assert 9 <= estimate("运载火箭有哪些发射场") <= 14
+    assert 5 <= estimate("How many customers are there?") <= 9
+    assert estimate("x" * 10_000) >= 1_000
