@@ -1,0 +1,159 @@
+"""What the demo model says: answers, refusals and explanations, in the language of the question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longthread.agent.demo.examples import examples_for
+from longthread.agent.demo.parse import Understanding
+from longthread.agent.demo.phrases import PHRASES, REFUSALS
+from longthread.agent.demo.schema import Schema, Table
+from longthread.agent.demo.talk import Exchange
+from longthread.agent.demo.wording import plan_in_words
+
+_SHOWN_ROWS = 50
+
+
+class Answer:
+    """The texts of one language about one database."""
+
+    def __init__(self, language: str, schema: Schema) -> None:
+        self.language, self.schema = language, schema
+
+    def say(self, name: str, text: str) -> str:
+        """A phrase of the demo model."""
+        return PHRASES[name][self.language].format(text=text)
+
+    def _signed(self, *parts: str) -> str:
+        return "\n\n".join([*(part for part in parts if part), self.say("label", "")])
+
+    # Without rows.
+
+    def greeting(self) -> str:
+        return self._signed(self.say("greeting", ""), self._examples())
+
+    def empty(self) -> str:
+        return self._signed(self.say("empty", ""))
+
+    def tables(self, *, counted: bool = False) -> str:
+        lines = [self.say("tables", str(len(self.schema.tables))), ""]
+        for table in self.schema.tables.values():
+            rows = self.say("rows", f"{table.rows:,}") if table.rows is not None else ""
+            lines.append("- " + " · ".join(part for part in (f"`{table.name}`", rows, table.comment) if part))
+        return self._signed("\n".join(lines[:202]), self._examples() if not counted else "")
+
+    def columns(self, table: Table) -> str:
+        lines = [self.say("columns", f"`{table.name}`").replace("{count}", str(len(table.columns))), ""]
+        targets = {
+            link.columns[0]: link for link in self.schema.links if link.table == table.name and len(link.columns) == 1
+        }
+        for column in table.columns:
+            link = targets.get(column.name)
+            arrow = f"→ `{link.target}.{link.references[0]}`" if link else ""
+            lines.append(
+                "- " + " · ".join(part for part in (f"`{column.name}`", column.type, column.comment, arrow) if part)
+            )
+        return self._signed("\n".join(lines))
+
+    def lost(self, read: Understanding, unplaced: Sequence[str]) -> str:
+        return self._signed(self.say("lost", ""), self._examples())
+
+    def refused(self, read: Understanding, unplaced: Sequence[str]) -> str:
+        reason = ""
+        if read.refusal is not None:
+            name, about = read.refusal
+            reason = REFUSALS[name][self.language].format(text=about)
+        understood = ""
+        if read.plan is not None:
+            understood = self.say("understood", plan_in_words(read.plan, self.schema, self.language))
+        words = [*unplaced, *(read.ignored if read.plan is None else ())]
+        lost = self.say("unplaced", self._quoted(words)) if words else ""
+        return self._signed(
+            " ".join(part for part in (self.say("cannot", ""), reason, lost, understood) if part), self._examples()
+        )
+
+    def unreachable(self, base: str, other: str) -> str:
+        text = self.say("unreachable", f"`{base}` / `{other}`")
+        return self._signed(f"{self.say('cannot', '')} {text}", self._examples())
+
+    def failed(self, message: str, sql: str) -> str:
+        return self._signed(self.say("failed", message), _fenced(sql) if sql else "")
+
+    def _examples(self) -> str:
+        found = examples_for(self.schema, self.language)
+        if not found:
+            return ""
+        return self.say("try", "") + "\n" + "\n".join(f"- {example}" for example in found)
+
+    def _quoted(self, words: Sequence[str]) -> str:
+        marks = ("“", "”")
+        joint = "、" if self.language == "zh" else ", "
+        return joint.join(f"{marks[0]}{word}{marks[1]}" for word in dict.fromkeys(words))
+
+    # With rows.
+
+    def result(self, read: Understanding, exchange: Exchange, unplaced: Sequence[str]) -> str:
+        """The answer from a query's rows."""
+        data = exchange.data
+        assert read.plan is not None
+        left_out = [*unplaced, *read.ignored]
+        warning = self.say("ignored", self._quoted(left_out)) if left_out else ""
+        words = plan_in_words(read.plan, self.schema, self.language)
+        body = self._rows(read, data, words)
+        notes = [
+            PHRASES[f"note_{name}"][self.language].format(text=text)
+            for name, text in read.notes
+            if f"note_{name}" in PHRASES
+        ]
+        notes += [str(note) for note in data.get("notes") or ()]
+        sql = str(data.get("sql") or exchange.call.args.get("sql") or "")
+        return self._signed(warning, body, " ".join(notes), _fenced(sql))
+
+    def _rows(self, read: Understanding, data: Mapping[str, Any], words: str) -> str:
+        rows: Sequence[Sequence[Any]] = data.get("rows") or ()
+        columns = [str(name) for name in data.get("columns") or ()]
+        cite = f" [{data['query']}]" if data.get("query") else ""
+        if not rows:
+            return self.say("nothing", words) + cite
+        if len(rows) == 1 and len(columns) == 1:
+            value = rows[0][0]
+            if value is None:
+                return self.say("null_result", words) + cite
+            return self._headed(words, f"**{_cell(value)}**{cite}")
+        if len(rows) == 1 and len(columns) <= 4:
+            shown = ", ".join(f"{name} = **{_cell(value)}**" for name, value in zip(columns, rows[0], strict=False))
+            return self._headed(words, shown + cite)
+        total = str(data.get("shown") or f"{len(rows)} of {len(rows)}")
+        counted = self._counted(rows, data, total)
+        more = self.say("first_rows", str(_SHOWN_ROWS)) if len(rows) > _SHOWN_ROWS else ""
+        return f"{self._headed(words, counted + cite)}\n\n{_table(columns, rows[:_SHOWN_ROWS])}{more}"
+
+    def _counted(self, rows: Sequence[Any], data: Mapping[str, Any], shown: str) -> str:
+        if data.get("truncated") or (data.get("total") not in (None, len(rows))):
+            return self.say("rows_of", shown.replace(" of ", " / ") if self.language == "zh" else shown)
+        return self.say("rows", str(len(rows)))
+
+    def _headed(self, words: str, text: str) -> str:
+        return f"{words}{'：' if self.language == 'zh' else ': '}{text}"
+
+
+def _fenced(sql: str) -> str:
+    return f"```sql\n{sql}\n```"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "—"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        text = f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) < 1e15 else repr(value)
+        return text or "0"
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = ["| " + " | ".join(_cell(name) for name in columns) + " |", "|" + " --- |" * len(columns)]
+    lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
+    return "\n".join(lines)

@@ -1,0 +1,286 @@
+"""The plan made of what the passes over a question found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from longthread.agent.demo.display import display_columns, link_of, listed_columns, naming_columns
+from longthread.agent.demo.focus import focus_of
+from longthread.agent.demo.nouns import (
+    amount_measure,
+    counted_for,
+    dimension_at,
+    dimension_of_column,
+    dimension_of_table,
+    is_name,
+)
+from longthread.agent.demo.plan import Condition, Dimension, Field, Measure, Plan, field_of
+from longthread.agent.demo.ranking import ranked
+from longthread.agent.demo.reading import Reading
+from longthread.agent.demo.restrictions import restrict
+from longthread.agent.demo.schema import key_of
+
+
+def assemble(r: Reading, *, follows: bool) -> Plan | None:
+    """The plan of a question by itself. A follow-up may lack what the plan before it has."""
+    previous = r.previous if follows else None
+    plan = ranked(r, previous) if r.superlative is not None else None
+    if plan is None:
+        plan = _aggregated(r, previous) if r.counted or r.aggregates or r.groups else _listed(r, previous)
+    if plan is None:
+        return None
+    plan = restrict(r, plan)
+    plan = _leftover_tables(r, plan)
+    return _ordered(r, plan)
+
+
+def measures_of(r: Reading, base: str | None) -> list[Measure]:
+    """The measures that counting and aggregating words ask for."""
+    found: list[Measure] = []
+    for _, target in r.counted:
+        made = _count(r, target, base)
+        if made is not None:
+            found.append(made)
+    for function, _, target in r.aggregates:
+        if function == "avg" and target is None and r.counted:
+            continue  # the average of a count: a function over groups
+        amount = amount_measure(r, function, target, base)
+        if amount is not None:
+            found.append(amount)
+        elif target is not None and r.table_at(target) and function == "sum":
+            found.append(Measure("count", r.table_at(target) or ""))
+        else:
+            r.refuse(
+                "no_amount", r.text(target) if target is not None else r.text(*[at for f, at, t in r.aggregates][:1])
+            )
+    return list(dict.fromkeys(found))
+
+
+def _count(r: Reading, target: int | None, base: str | None) -> Measure | None:
+    if target is None:
+        return Measure("count", base) if base else None
+    table = r.table_at(target)
+    if table is not None:
+        return Measure("count", table)
+    if is_name(r.chunks[target].key) and base:
+        return Measure("count", base)
+    ref = r.column_at(target, least=-0.8)
+    if ref is None:
+        return None
+    column = r.schema.column(ref)
+    key = key_of(r.schema.tables[ref.table])
+    if ref.column == key:
+        return Measure("count", ref.table)
+    if column.kind == "number" and not column.yearish and not r.foreign(ref):
+        return Measure("sum", ref.table, Field(ref))
+    link = link_of(r.schema, ref)
+    return Measure("count", link.target) if link and base is None else Measure("distinct", ref.table, Field(ref))
+
+
+def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:
+    base = r.entity or (previous.table if previous else None)
+    if r.counted and all(target is None for _, target in r.counted) and r.groups:
+        grouped = r.table_at(r.groups[0])
+        base = _free_table(r) or counted_for(r, grouped) or base or grouped
+    measures = measures_of(r, base)
+    if not measures and r.groups and not previous:
+        table = _free_table(r) or base or _group_table(r)
+        measures = [Measure("count", table)] if table else []
+    if not measures and not previous:
+        return None
+    base = measures[0].table if measures else base
+    r.entity = r.entity or base
+    dimensions = _dimensions(r, base)
+    wrap = ""
+    if dimensions and any(function == "avg" and target is None for function, _, target in r.aggregates) and r.counted:
+        wrap = "avg"
+    return Plan(table=base or "", measures=tuple(m for m in measures if m.table == base) or tuple(measures[:1]), dimensions=tuple(dimensions), wrap=wrap)  # type: ignore[arg-type]  # fmt: skip
+
+
+def _dimensions(r: Reading, base: str | None) -> list[Dimension]:
+    found: list[Dimension] = []
+    for at in r.groups:
+        made = dimension_at(r, at, base)
+        if made is None:
+            r.refuse("no_dimension", r.text(at))
+        elif made not in found:
+            found.append(made)
+    return found
+
+
+def _group_table(r: Reading) -> str | None:
+    for at in r.groups:
+        ref = r.column_at(at, least=-0.8)
+        if ref is not None:
+            return ref.table
+    return None
+
+
+def _free_table(r: Reading) -> str | None:
+    places = [at for at in range(len(r)) if (r.free(at)) and r.table_at(at)]
+    if not places:
+        return None
+    return r.table_at(places[-1] if r.chinese else places[0])
+
+
+def _listed(r: Reading, previous: Plan | None) -> Plan | None:
+    place = focus_of(r)
+    table = r.table_at(place) if place is not None else None
+    shown, named = _shown(r, place)
+    if table is None and shown:
+        table = _home(r, shown, previous)
+    table = table or r.entity or (previous.table if previous else None)
+    if table is None:
+        return None
+    r.entity = table
+    r.use("entity", place)
+    if not shown and not named and previous is not None and (place is None or r.table_at(place) is None):
+        return Plan(table=table, implied=True)
+    distinct = bool(shown) and _distinct(r, table, shown)
+    if not shown or (not distinct and not _names(r, table, shown) and _each_row(r)):
+        listed = naming_columns(r.schema.tables[table]) if shown else listed_columns(r.schema.tables[table], r.schema)
+        shown = [*(field_of(table, name) for name in listed), *shown]
+    chosen = r.find("distinct")
+    if chosen is not None:
+        r.use("distinct", chosen)
+        distinct = True
+    return Plan(table=table, shown=tuple(dict.fromkeys(shown)), distinct=distinct, implied=not named)
+
+
+def _each_row(r: Reading) -> bool:
+    return True
+
+
+def _home(r: Reading, shown: list[Field], previous: Plan | None) -> str:
+    if previous is not None and any(field.ref.table == previous.table for field in shown):
+        return previous.table
+    return shown[0].ref.table
+
+
+def _shown(r: Reading, focus: int | None) -> tuple[list[Field], bool]:
+    """The columns a list names: free nouns that are columns, or other tables by their names."""
+    found: list[Field] = []
+    if focus is not None and r.table_at(focus):
+        r.entity = r.table_at(focus)
+    for at in range(len(r)):
+        chunk = r.chunks[at]
+        if not r.free(at) or not (r.is_noun(at) or chunk.of("flag")) or (at == focus and r.table_at(at)):
+            continue
+        if is_name(chunk.key) and r.entity:
+            r.use("shown", at)
+            found += [field_of(r.entity, name) for name in naming_columns(r.schema.tables[r.entity])]
+            continue
+        if r.table_at(at) is not None:
+            continue
+        ref = r.column_at(at, least=0.0)
+        if ref is None:
+            continue
+        r.use("shown", at)
+        found += dimension_of_column(r, ref).fields if link_of(r.schema, ref) else [Field(ref)]
+    return list(dict.fromkeys(found)), bool(found)
+
+
+def _names(r: Reading, table: str, shown: list[Field]) -> bool:
+    """Whether the columns shown already say whose they are."""
+    names = set(naming_columns(r.schema.tables[table]))
+    return any(field.ref.table == table and field.ref.column in names for field in shown) or not names
+
+
+def _distinct(r: Reading, table: str, shown: list[Field]) -> bool:
+    """`which countries are our customers from`: the values, each once, and not one for every row."""
+    if r.find("distinct") is not None:
+        return True
+    if len(shown) != 1 or shown[0].ref.table != table:
+        return False
+    column = r.schema.column(shown[0].ref)
+    if shown[0].ref.column in display_columns(r.schema.tables[table]) or column.kind not in ("text", "unknown", "bool"):
+        return False
+    rows = r.schema.tables[table].rows
+    repeated = column.distinct is not None and rows is not None and column.distinct < rows
+    places = [at for at in range(len(r)) if r.role.get(at) == "shown"]
+    tables = [at for at in range(len(r)) if r.role.get(at) in ("entity", None) and r.table_at(at)]
+    column_first = not tables or (bool(places) and places[0] < tables[0])
+    asked = any(chunk.op("which", "list") for chunk in r.chunks)
+    single = any(r.conditions) and any(condition.operator == "=" for condition in r.conditions)
+    return repeated and asked and not single and (column_first or r.chinese)
+
+
+def _leftover_tables(r: Reading, plan: Plan) -> Plan:
+    """A table that is named and used for nothing yet: rows must have a partner there, or it is shown beside."""
+    extra: list[Condition] = []
+    shown: list[Field] = list(plan.shown)
+    joined = set(plan.tables())
+    for at in range(len(r)):
+        table = r.table_at(at) if r.free(at) and r.is_noun(at) else None
+        if table is None:
+            continue
+        if table in joined:
+            r.use("context", at)
+            continue
+        beside = not plan.measures and not plan.dimensions and _beside(r, at)
+        r.use("context", at)
+        if beside:
+            shown += dimension_of_table(r, table).fields
+        else:
+            extra.append(Condition(field_of(table, ""), "exists"))
+    if not extra and len(shown) == len(plan.shown):
+        return plan
+    return replace(plan, shown=tuple(dict.fromkeys(shown)), conditions=(*plan.conditions, *extra))
+
+
+def _beside(r: Reading, at: int) -> bool:
+    """`albums and their artists`, `专辑及其艺术家`, `the artist of each album`."""
+    for place in r.before(at, lambda p: r.chunks[p].op("pron", "stop", "all") is not None):
+        return (
+            r.chunks[place].op("and", "each", "list", "which") is not None
+            or r.chunks[place].sign
+            or r.role.get(place) == "shown"
+        )
+    return True
+
+
+def _ordered(r: Reading, plan: Plan) -> Plan:
+    if r.ordering is not None:
+        at, down = r.ordering
+        plan = _sorted_by(r, plan, at, down)
+    elif r.superlative is None:
+        place = r.find("desc", "asc")
+        if place is not None:
+            down = r.chunks[place].op("desc") is not None
+            r.use("order", place)
+            order: Measure | Field | str = plan.measures[0] if plan.measures and plan.dimensions else ""
+            if not plan.measures and plan.shown:
+                order = plan.shown[0]
+            plan = replace(plan, order=order, descending=down)  # type: ignore[arg-type]  # never another string
+    if r.limit is not None and plan.limit is None and r.limit > 0:
+        plan = replace(
+            plan, limit=r.limit, order=plan.order or (plan.measures[0] if plan.measures and plan.dimensions else "")
+        )
+        if r.reverse and not plan.order and plan.shown:
+            key = key_of(r.schema.tables[plan.table])
+            plan = replace(plan, order=field_of(plan.table, key) if key else "", descending=True)
+    return plan
+
+
+def _sorted_by(r: Reading, plan: Plan, at: int, down: bool | None) -> Plan:
+    if plan.dimensions:
+        ref = r.column_at(at, least=-0.8)
+        measured = [m for m in plan.measures if m.field and ref == m.field.ref]
+        if (
+            measured
+            or r.chunks[at].op("count")
+            or (r.table_at(at) and any(m.table == r.table_at(at) for m in plan.measures))
+        ):
+            return replace(plan, order=(measured or list(plan.measures))[0], descending=down is not False)
+        return replace(plan, order="dimension", descending=bool(down))
+    r.entity = r.entity or plan.table
+    if is_name(r.chunks[at].key) or r.table_at(at) == plan.table:
+        order = field_of(plan.table, naming_columns(r.schema.tables[plan.table])[-1])
+        return replace(plan, order=order, descending=bool(down))
+    ref = r.column_at(at, least=-0.8)
+    if ref is None:
+        r.refuse("no_order", r.text(at))
+        return plan
+    field = Field(ref)
+    shown = plan.shown if field in plan.shown or not plan.shown else (*plan.shown, field)
+    return replace(plan, order=field, descending=bool(down), shown=shown)

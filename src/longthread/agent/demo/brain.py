@@ -1,0 +1,238 @@
+"""What the demo model does next: a pure function of the conversation."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longthread.agent.demo.answer import Answer
+from longthread.agent.demo.glossary import glossary
+from longthread.agent.demo.joins import path
+from longthread.agent.demo.lexicon import language_of
+from longthread.agent.demo.parse import Understanding, understand
+from longthread.agent.demo.plan import Plan
+from longthread.agent.demo.probe import found_in, is_probe, probe_sql, probed_words
+from longthread.agent.demo.render import Unreachable, sql_of
+from longthread.agent.demo.schema import Schema, schema_of
+from longthread.agent.demo.schematalk import SchemaQuestion, schema_question
+from longthread.agent.demo.talk import Call, Exchange, Message, Turn, facts_of, turns_of
+from longthread.agent.demo.vocabulary import Vocabulary, vocabulary
+from longthread.tools.analysis.linking import Linker, document
+
+_FEW_TABLES = 12
+_DESCRIBED_AT_ONCE = 8
+_MOST_LINKED = 40
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The next calls, or when there are none the answer. `thought` says why."""
+
+    thought: str
+    calls: tuple[Call, ...] = ()
+    answer: str = ""
+
+
+def decide(messages: Sequence[Message]) -> Decision:
+    """The next step of the conversation's last question."""
+    turns = turns_of(messages)
+    if not turns:
+        return Decision("No question.", answer=Answer("en", Schema(tables={})).greeting())
+    return _Mind(turns, facts_of(messages)).next()
+
+
+class _Mind:
+    """The reasoning over one conversation. It lives for one decision."""
+
+    def __init__(self, turns: list[Turn], facts: dict[str, Any]) -> None:
+        self.turn = turns[-1]
+        self.earlier = turns[:-1]
+        self.exchanges = [exchange for turn in turns for exchange in turn.exchanges]
+        self.schema = schema_of(facts, self.exchanges)
+        self.language = language_of(self.turn.question)
+        self.answer = Answer(self.language, self.schema)
+
+    def next(self) -> Decision:
+        if not self.schema.listed:
+            return self._explore()
+        if not self.schema.tables:
+            return self._finish("There are no tables.", self.answer.empty())
+        about = schema_question(self.turn.question, self.schema)
+        if about is not None:
+            return self._of_schema(about)
+        words = self._words()
+        previous, lost = self._previous(words)
+        read = understand(self.turn.question, self.schema, words, previous)
+        wanted = self._undescribed(read)
+        if wanted:
+            calls = tuple(Call("describe_table", {"table": name}) for name in wanted)
+            return Decision(self.answer.say("describing", ", ".join(wanted)), calls)
+        unknown = [word for word in read.unknown if not self._probed(word)]
+        if unknown and (read.plan is not None or _might_be_value(unknown)) and not _hopeless(read):
+            sql = probe_sql(unknown, self._probe_tables(read), self.schema)
+            if sql and not self._tried("run_sql", sql):
+                return Decision(self.answer.say("probing", ", ".join(unknown)), (Call("run_sql", {"sql": sql}),))
+        return self._conclude(read, lost)
+
+    # Exploring.
+
+    def _explore(self) -> Decision:
+        failed = [exchange for exchange in self.turn.exchanges if exchange.call.name == "list_tables"]
+        if failed:
+            error = failed[-1].error or {}
+            return self._finish("The tables cannot be listed.", self.answer.failed(str(error.get("message") or ""), ""))
+        return Decision(self.answer.say("listing", ""), (Call("list_tables", {}),))
+
+    def _of_schema(self, about: SchemaQuestion) -> Decision:
+        table = self.schema.tables.get(about.table)
+        if table is not None and not table.described and not self._tried_table(table.name):
+            return Decision(self.answer.say("describing", table.name), (Call("describe_table", {"table": table.name}),))
+        text = self.answer.columns(table) if table is not None else self.answer.tables(counted=about.counted)
+        return self._finish("The schema is known.", text)
+
+    def _words(self) -> Vocabulary:
+        found = [item for exchange in self.exchanges for item in found_in(exchange)]
+        return vocabulary(self._near(), found)
+
+    def _near(self) -> Schema:
+        """The schema, cut to the tables that the conversation may be about when there are very many."""
+        if len(self.schema.tables) <= _MOST_LINKED:
+            return self.schema
+        documents = {
+            table.name: document(table.name, columns=[c.name for c in table.columns], texts=[table.comment])
+            for table in self.schema.tables.values()
+        }
+        linker = Linker(documents, expand=glossary().expand)
+        keep = {name for turn in (*self.earlier[-3:], self.turn) for name, _ in linker.rank(turn.question, 12)}
+        keep |= {name for name, table in self.schema.tables.items() if table.described}
+        for link in self.schema.links:
+            if link.table in keep and len(keep) < _MOST_LINKED:
+                keep.add(link.target)
+        tables = {name: table for name, table in self.schema.tables.items() if name in keep}
+        links = tuple(link for link in self.schema.links if link.table in keep and link.target in keep)
+        return Schema(self.schema.source, self.schema.dialect, True, tables, links)
+
+    def _previous(self, words: Vocabulary) -> tuple[Plan | None, bool]:
+        """The plan before this question, from the last questions that stand alone; whether there was a question."""
+        chain: list[Turn] = []
+        for turn in reversed(self.earlier[-12:]):
+            chain.append(turn)
+            if not understand(turn.question, self.schema, words, None).followup:
+                break
+        plan: Plan | None = None
+        for turn in reversed(chain):
+            if schema_question(turn.question, self.schema) is None:
+                read = understand(turn.question, self.schema, words, plan)
+                plan = read.plan if read.plan is not None and not read.refusal else plan
+        return plan, not self.earlier
+
+    def _undescribed(self, read: Understanding) -> list[str]:
+        names: list[str] = []
+        if read.plan is not None:
+            names += self._along(read.plan)
+        few = len(self.schema.tables) <= _FEW_TABLES
+        candidates = [*read.candidates[: 6 if few else 4]]
+        names += candidates if read.plan is not None or read.candidates else []
+        fresh = [
+            name
+            for name in dict.fromkeys(names)
+            if name in self.schema.tables and not self.schema.tables[name].described and not self._tried_table(name)
+        ]
+        return fresh[:_DESCRIBED_AT_ONCE]
+
+    def _along(self, plan: Plan) -> list[str]:
+        """The tables of a plan and those between them."""
+        names = plan.tables()
+        between: list[str] = []
+        for name in names[1:]:
+            between += [hop.end for hop in path(self.schema, names[0], name) or []]
+        return [*names, *between]
+
+    def _tried_table(self, name: str) -> bool:
+        return any(e.call.name == "describe_table" and e.call.args.get("table") == name for e in self.turn.exchanges)
+
+    def _tried(self, name: str, sql: str) -> bool:
+        return any(e.call.name == name and e.call.args.get("sql") == sql for e in self.turn.exchanges)
+
+    # Probing.
+
+    def _probed(self, word: str) -> bool:
+        return any(word.lower() in probed_words(e.call) for e in self.exchanges if is_probe(e.call) and e.data)
+
+    def _probe_tables(self, read: Understanding) -> list[str]:
+        """The tables worth searching: those of the question and their neighbours first, then the rest."""
+        near = self._along(read.plan) if read.plan is not None else []
+        near += read.candidates
+        around = [
+            other
+            for link in self.schema.links
+            for one, other in ((link.table, link.target), (link.target, link.table))
+            if one in near
+        ]
+        return list(dict.fromkeys([*near, *around, *self.schema.tables]))
+
+    # Answering.
+
+    def _conclude(self, read: Understanding, lost: bool) -> Decision:
+        unplaced = [word for word in read.unknown]
+        if read.followup and lost and (read.plan is None or self._summarized()):
+            return self._finish("The question before is out of sight.", self.answer.lost(read, unplaced))
+        if read.refusal is not None or read.plan is None:
+            return self._finish("This cannot be answered by the rules.", self.answer.refused(read, unplaced))
+        if self._too_much(read, unplaced):
+            return self._finish("Too much of the question is unexplained.", self.answer.refused(read, unplaced))
+        try:
+            sql = sql_of(read.plan, self.schema)
+        except Unreachable as reason:
+            return self._finish("Two tables are not connected.", self.answer.unreachable(*reason.args[0]))
+        return self._run(read, sql, unplaced)
+
+    def _summarized(self) -> bool:
+        return False
+
+    def _too_much(self, read: Understanding, unplaced: list[str]) -> bool:
+        """A name or value that exists nowhere would be the heart of the question; so would several lost words."""
+        named = [
+            word for word in unplaced if word[:1].isupper() or not word.isascii() or any(c.isdigit() for c in word)
+        ]
+        quoted = [word for word in unplaced if f'"{word}"' in self.turn.question or f"“{word}”" in self.turn.question]
+        return bool(named or quoted) or len(unplaced) + len(read.ignored) >= 3 or len(unplaced) >= 2
+
+    def _run(self, read: Understanding, sql: str, unplaced: list[str]) -> Decision:
+        runs = [e for e in self.turn.exchanges if e.call.name == "run_sql" and not is_probe(e.call)]
+        for exchange in runs:
+            if exchange.data:
+                return self._finish("The rows answer the question.", self.answer.result(read, exchange, unplaced))
+        if not runs:
+            return Decision(self.answer.say("running", ""), (Call("run_sql", {"sql": sql}),))
+        repaired = _repaired(sql, runs[-1])
+        if len(runs) == 1 and repaired != sql and not self._tried("run_sql", repaired):
+            return Decision(self.answer.say("repairing", ""), (Call("run_sql", {"sql": repaired}),))
+        message = str((runs[-1].error or {}).get("message") or "")
+        return self._finish("The query failed.", self.answer.failed(message, str(runs[-1].call.args.get("sql") or sql)))
+
+    def _finish(self, thought: str, text: str) -> Decision:
+        return Decision(thought, answer=text)
+
+
+def _might_be_value(words: list[str]) -> bool:
+    return any(word[:1].isupper() for word in words)
+
+
+def _hopeless(read: Understanding) -> bool:
+    return read.refusal is not None and read.refusal[0] == "unsupported"
+
+
+def _repaired(sql: str, failure: Exchange) -> str:
+    """The query once more, careful: dates cast, division and comparison by text avoided where the error hints at it."""
+    message = json.dumps(failure.error or {}).lower()
+    if "timestamp" in message or "date" in message or "extract" in message or "strftime" in message:
+        return re.sub(r"EXTRACT\((\w+) FROM ([^()]+)\)", r"EXTRACT(\1 FROM CAST(\2 AS TIMESTAMP))", sql)
+    if "distinct" in message and "order by" in message:
+        return re.sub(r"\nORDER BY [^\n]+", "", sql)
+    if "timeout" in message or "stopped" in message or "too long" in message:
+        return sql if "LIMIT" in sql else sql + "\nLIMIT 100"
+    return re.sub(r"\nORDER BY [^\n]+", "", sql)

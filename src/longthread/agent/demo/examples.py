@@ -1,0 +1,58 @@
+"""Questions that the demo model can answer about a database, made from its tables."""
+
+from __future__ import annotations
+
+from longthread.agent.demo.display import amounts
+from longthread.agent.demo.schema import Schema, Table
+from longthread.tools.analysis.linking import is_cjk, split_name
+
+
+def examples_for(schema: Schema, language: str) -> list[str]:
+    """Three questions about the largest tables."""
+    ranked = sorted(schema.tables.values(), key=lambda table: -(table.rows or 0))
+    if not ranked:
+        return []
+    named = [table for table in ranked if not _joins_only(table)] or ranked
+    first, second = named[0], named[min(1, len(named) - 1)]
+    group = next((table for table in named if _category(table)), None)
+    chinese = language == "zh"
+    found = [f"{_name(first)}有多少？" if chinese else f"How many {_plural(first)} are there?"]
+    if group is not None:
+        column = _words(_category(group) or "")
+        found.append(f"按{column}统计{_name(group)}的数量" if chinese else f"How many {_plural(group)} per {column}?")
+    numbers = next(((table, amounts(table, schema)[0].name) for table in named if amounts(table, schema)), None)
+    if numbers is not None:
+        table, amount = numbers
+        found.append(
+            f"{_name(table)}的平均{_words(amount)}是多少？"
+            if chinese
+            else f"What is the average {_words(amount)} of {_plural(table)}?"
+        )
+    found.append(f"列出{_name(second)}" if chinese else f"List the {_plural(second)}")
+    return found[:3]
+
+
+def _joins_only(table: Table) -> bool:
+    return bool(table.columns) and all(column.keyish for column in table.columns)
+
+
+def _category(table: Table) -> str | None:
+    for column in table.columns:
+        if column.kind == "text" and column.distinct is not None and 1 < column.distinct <= 50 and not column.keyish:
+            return column.name
+    return None
+
+
+def _words(name: str) -> str:
+    return name if is_cjk(name) else split_name(name)
+
+
+def _name(table: Table) -> str:
+    return _words(table.name.rsplit(".", 1)[-1])
+
+
+def _plural(table: Table) -> str:
+    name = _name(table)
+    if is_cjk(name) or name.endswith("s"):
+        return name
+    return name[:-1] + "ies" if name.endswith("y") and name[-2:-1] not in "aeiou" else name + "s"

@@ -1,0 +1,265 @@
+"""Filters in a question: known values, yes/no columns, missing values, and rows without partners."""
+
+from __future__ import annotations
+
+from longthread.agent.demo.display import link_of
+from longthread.agent.demo.plan import Condition, Field, field_of
+from longthread.agent.demo.reading import Reading, as_number
+from longthread.agent.demo.schema import Ref, key_of
+from longthread.agent.demo.vocabulary import Sense
+
+_DEPART = frozenset(["from", "depart", "origin", "sourc", "sender", "start", "home", "出发", "起飞", "始发", "起点", "出", "主队"])
+_ARRIVE = frozenset(["to", "arriv", "destin", "target", "receiv", "end", "away", "到达", "目的", "终点", "到", "抵达", "客队"])
+
+
+def read_absences(r: Reading) -> None:
+    """`without a company`, `公司为空`, `customers who never ordered`; and their opposites."""
+    for at, chunk in enumerate(r.chunks):
+        if not r.free(at):
+            continue
+        if chunk.op("notnull", "null"):
+            _null(r, at, "not null" if chunk.op("notnull") else "null")
+        elif chunk.op("without") and chunk.noun < 0.9:
+            _without(r, at)
+
+
+def _null(r: Reading, at: int, operator: str) -> None:
+    negated = at > 0 and r.free(at - 1) and r.chunks[at - 1].op("not") is not None
+    place = r.previous_noun(at - 1 if negated else at, 3)
+    if place is None or r.column_at(place) is None:
+        place = r.next_noun(at, 3)
+    ref = r.column_at(place) if place is not None else None
+    if ref is None or place is None:
+        return
+    flipped = {"null": "not null", "not null": "null"}[operator] if negated else operator
+    r.conditions.append(Condition(Field(ref), flipped))  # type: ignore[arg-type]  # both are operators
+    r.use("filter", at, place, at - 1 if negated else None)
+
+
+def _without(r: Reading, at: int) -> None:
+    """After *without* comes the noun that is lacking: a column (null) or a table (no partner row)."""
+    for place in r.after(at, lambda p: (r.filler(p) and not r.chunks[p].of("table", "column")) or bool(r.chunks[p].op("have", "distinct"))):  # fmt: skip
+        chunk = r.chunks[place]
+        if chunk.sign or place - at > 5 or not r.free(place):
+            return
+        if chunk.of("table", "column"):
+            _lacking(r, at, place)
+            return
+        if not chunk.op("soft"):
+            return
+
+
+def _lacking(r: Reading, at: int, place: int) -> None:
+    table = r.table_at(place)
+    ref = r.column_at(place, least=0.0)
+    own = ref is not None and (r.entity == ref.table or (ref.table in r.anchors() and table != ref.table))
+    if ref is not None and own and (table is None or _score(r, place, "column") > _score(r, place, "table") - 0.3) and not (table and table != ref.table and link_of(r.schema, ref) is None):  # fmt: skip
+        r.conditions.append(Condition(Field(ref), "null"))
+    elif table is not None:
+        r.conditions.append(Condition(field_of(table, ""), "not exists"))
+    else:
+        return
+    r.use("filter", at, place)
+
+
+def _score(r: Reading, at: int, kind: str) -> float:
+    return max((sense.score for sense in r.chunks[at].of(kind)), default=0.0)
+
+
+def read_values(r: Reading) -> None:
+    """Every known value, with the column it belongs to; several of one column become `in`."""
+    found: list[tuple[int, Ref, object, bool, Ref | None]] = []
+    for at, chunk in enumerate(r.chunks):
+        senses = chunk.of("value")
+        if not r.free(at) or not senses:
+            continue
+        if chunk.noun > 0.9 and not chunk.quoted and not _follows_noun(r, at):
+            continue
+        sense = _chosen(r, at, senses)
+        if sense is None:
+            continue
+        via = _role(r, at, sense.ref)
+        if not any(place == at for place, *_ in found):
+            found.append((at, sense.ref, sense.value, _negated(r, at), via))
+            r.use("value", at)
+            _consume_noun(r, at, sense.ref)
+    _conditions(r, found)
+
+
+def _follows_noun(r: Reading, at: int) -> bool:
+    return at > 0 and r.role.get(at - 1) is None and r.is_noun(at - 1) and r.table_at(at) is None
+
+
+def _chosen(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
+    """The sense whose column is named beside the value, or is nearest to what is asked."""
+    beside = [place for place in (*list(r.before(at, r.filler))[:2], *list(r.after(at, r.filler))[:1])]
+
+    def worth(sense: Sense) -> float:
+        total = r.fitness(sense)
+        for order, place in enumerate(beside):
+            chunk = r.chunks[place]
+            near = 0.5 if order == 0 else 0.35
+            if any(other.ref == sense.ref for other in chunk.of("column")):
+                total += near
+            elif any(other.ref.table == sense.ref.table for other in chunk.of("table")):
+                total += near * 0.8
+        return total
+
+    best = max(senses, key=worth)
+    return best if worth(best) > -0.5 else None
+
+
+def _consume_noun(r: Reading, at: int, ref: Ref) -> None:
+    """The noun beside a value that only names its column: `genre Rock`, `country is Brazil`, `状态为已完成`."""
+    skip = lambda p: r.filler(p) or bool(r.chunks[p].op("not", "cmp", "have") and r.chunks[p].noun < 0.5)  # noqa: E731
+    before = next(iter(r.before(at, skip)), None)
+    for place, adjacent in ((before, True), (at + 1, at + 1 < len(r))):
+        if place is None or not adjacent or not r.free(place) or not r.is_noun(place):
+            continue
+        column = any(sense.ref == ref for sense in r.chunks[place].of("column"))
+        table = r.table_at(place)
+        tables_free = [p for p in range(len(r)) if r.table_at(p) and (r.free(p) or r.role.get(p) in ("count", "group"))]
+        if column and not (table and table != ref.table and table not in r.linked_to(ref.table)):
+            if table is None or len(tables_free) > 1:
+                r.use("context", place)
+        elif table == ref.table and place == before and before == at - 1 and len(tables_free) > 1:
+            r.use("context", place)
+    for place in (at - 1, at - 2):
+        if r.free(place) and r.chunks[place].op("cmp") and r.chunks[place].op("cmp").args[0] == "=":  # type: ignore[union-attr]  # checked
+            r.use("filter", place)
+
+
+def _negated(r: Reading, at: int) -> bool:
+    for place in r.before(at, lambda p: (r.filler(p) or r.role.get(p) == "context" or r.is_noun(p) or bool(r.chunks[p].of("value"))) and not r.chunks[p].op("not", "without")):  # fmt: skip
+        chunk = r.chunks[place]
+        if (chunk.op("not", "without") and at - place <= 5 and place not in r.role) or r.role.get(place) == "not":
+            between = range(place + 1, at)
+            if any(r.role.get(p) not in (None, "context", "value", "not") for p in between):
+                return False
+            r.use("not", place)
+            _close_negation(r, at)
+            return True
+        return False
+    return False
+
+
+def _close_negation(r: Reading, at: int) -> None:
+    for place in (at + 1, at + 2):
+        if r.free(place) and r.chunks[place].text in ("之外", "以外", "除外", "外"):
+            r.use("not", place)
+
+
+def _role(r: Reading, at: int, ref: Ref) -> Ref | None:
+    """Which of several foreign keys leads to the value: `from Beijing to Shanghai`, `home team`, `主队`."""
+    home = r.entity or next((name for name in sorted(r.anchors()) if name != ref.table), None)
+    links = [link for link in r.schema.links if link.target == ref.table and link.table == home]
+    if len(links) < 2:
+        return None
+    words: set[str] = set()
+    for place in range(max(0, at - 3), min(at + 2, len(r))):
+        if any(r.chunks[p].of("value") for p in range(min(place, at) + 1, max(place, at))):
+            continue
+        words |= {*r.chunks[place].key, r.chunks[place].text.lower()} if place != at else set()
+        for group in (_DEPART, _ARRIVE):
+            if {*r.chunks[place].key, r.chunks[place].text} & group and place != at:
+                words |= group
+    words -= {"team", "airport", "station"}
+    for link in links:
+        mine = set(r.schema.tables[link.table].column(link.columns[0]).words)
+        if mine & words or any(len(word) > 1 and word in link.columns[0] for word in words if not word.isascii()):
+            for place in range(max(0, at - 2), at):
+                if r.free(place) and {*r.chunks[place].key} & (_DEPART | _ARRIVE):
+                    r.use("preposition", place)
+            return Ref(link.table, link.columns[0])
+    return None
+
+
+def _conditions(r: Reading, found: list[tuple[int, Ref, object, bool, Ref | None]]) -> None:
+    grouped: dict[tuple[Ref, bool, Ref | None], list[object]] = {}
+    negative = {(ref, via) for _, ref, _, negated, via in found if negated}
+    for _, ref, value, negated, via in found:
+        grouped.setdefault((ref, negated or (ref, via) in negative, via), []).append(value)
+    for (ref, negated, via), values in grouped.items():
+        unique = tuple(dict.fromkeys(values))
+        if len(unique) == 1:
+            operator = "!=" if negated else "="
+        else:
+            operator = "not in" if negated else "in"
+        r.conditions.append(Condition(Field(ref, via), operator, unique))  # type: ignore[arg-type]  # one of the operators
+
+
+def read_flags(r: Reading) -> None:
+    """Yes/no columns: `active customers`, `inactive`, `not reusable`, `可回收的火箭`."""
+    for at, chunk in enumerate(r.chunks):
+        flags = chunk.of("flag")
+        if not r.free(at) or not flags or (chunk.noun > flags[0].score):
+            continue
+        ref = r.column_at(at, lambda c: c.kind == "bool", -0.5)
+        if ref is None or _asked_for(r, at):
+            continue
+        negated = at > 0 and r.free(at - 1) and bool(r.chunks[at - 1].op("not", "without"))
+        if negated:
+            r.use("not", at - 1)
+        r.conditions.append(Condition(Field(ref), "=", (not negated,)))
+        r.use("filter", at)
+
+
+def _asked_for(r: Reading, at: int) -> bool:
+    return at in r.groups or any(r.chunks[p].op("whether") for p in range(at))
+
+
+def read_equalities(r: Reading) -> None:
+    """A bare number beside a noun: `rating 5`, `customer 12`, `年级为3`; and text patterns."""
+    for at, chunk in enumerate(r.chunks):
+        if not r.free(at) or chunk.number is None:
+            continue
+        before = next(iter(r.before(at, lambda p: r.filler(p) or bool(r.chunks[p].op("cmp") and r.chunks[p].op("cmp").args[0] == "="))), None)  # type: ignore[union-attr]  # checked  # fmt: skip
+        if before is None or at - before > 4 or not (r.free(before) or r.role.get(before) == "context"):
+            continue
+        table = r.table_at(before)
+        ref = r.column_at(before, lambda c: c.kind in ("number", "unknown"), 0.0)
+        key = key_of(r.schema.tables[table]) if table else None
+        negated = any(r.chunks[p].op("not") and r.free(p) for p in range(before + 1, at))
+        if ref is not None and not (table and before == at - 1 and not r.chinese):
+            r.conditions.append(Condition(Field(ref), "!=" if negated else "=", (as_number(chunk.number),)))
+        elif table is not None and key is not None and before == at - 1:
+            r.conditions.append(Condition(field_of(table, key), "=", (as_number(chunk.number),)))
+        else:
+            continue
+        r.use("filter", at, *range(before + 1, at))
+        if ref is not None or len(r.anchors()) > 1:
+            r.use("context", before)
+
+
+def read_patterns(r: Reading) -> None:
+    """`contains "love"`, `starting with A`, `名字以A开头`."""
+    for at, chunk in enumerate(r.chunks):
+        operation = chunk.op("contains", "starts", "ends")
+        if operation is None or not r.free(at) or chunk.noun >= 0.9:
+            continue
+        place = _pattern_text(r, at)
+        if place is None:
+            continue
+        text = r.chunks[place].text
+        noun = r.previous_noun(min(at, place), 4)
+        ref = r.column_at(noun, lambda c: c.kind in ("text", "unknown"), -0.5) if noun is not None else None
+        shape = {"contains": f"%{text}%", "starts": f"{text}%", "ends": f"%{text}"}[operation.name]
+        negated = at > 0 and r.free(at - 1) and r.chunks[at - 1].op("not") is not None
+        r.patterns.append((ref, "not like" if negated else "like", shape, noun))
+        r.use("filter", at, place, at - 1 if negated else None)
+        if ref is not None and noun is not None and not r.table_at(noun):
+            r.use("context", noun)
+
+
+def _pattern_text(r: Reading, at: int) -> int | None:
+    for places in (range(at + 1, min(at + 4, len(r))), range(at - 1, max(at - 3, -1), -1)):
+        for place in places:
+            chunk = r.chunks[place]
+            named = r.free(place) and not r.is_noun(place)
+            if chunk.quoted or (named and (chunk.unknown or chunk.of("value"))):
+                return place
+            if r.free(place) and len(chunk.text) == 1 and chunk.text.isascii() and chunk.text.isalpha() and place > at:
+                return place
+            if not r.filler(place):
+                break
+    return None

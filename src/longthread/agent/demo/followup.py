@@ -1,0 +1,209 @@
+"""Follow-ups: a fragment such as `and by country?` or `只看2020年以后的` put onto the plan before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from longthread.agent.demo.display import naming_columns
+from longthread.agent.demo.nouns import amount_measure, default_amount, dimension_of_table
+from longthread.agent.demo.plan import Condition, Field, Measure, Plan, field_of
+from longthread.agent.demo.reading import Reading
+from longthread.agent.demo.schema import Ref
+
+_LEADS = ("and", "but", "or", "so", "then", "那", "那么", "再", "还有", "以及")
+
+
+def is_followup(r: Reading) -> bool:
+    """Whether a question leans on the one before: it says so, or it names nothing to ask about."""
+    first = next((chunk for chunk in r.chunks if not chunk.sign), None)
+    if first is None:
+        return False
+    leads = first.text.lower() in _LEADS and not _whole(r)
+    marked = any(chunk.op("follow", "pron") for chunk in r.chunks) and not _whole(r)
+    pointing = any(chunk.op("pron") and chunk.text.lower() in _POINTING for chunk in r.chunks) and not _named_before(r)
+    return leads or marked or pointing or not _names_something(r)
+
+
+_POINTING = frozenset(["those", "them", "these", "they", "ones", "of", "them", "of", "those", "他们", "她们", "它们", "这些", "那些", "其中"]) | {
+    "of them",
+    "of those",
+}
+
+
+def _whole(r: Reading) -> bool:
+    """Whether a question could be asked by itself: it names a table, and asks for something."""
+    named = any(chunk.of("table") and chunk.of("table")[0].score >= 0.85 for chunk in r.chunks)
+    asks = any(
+        chunk.op("count", "list", "which", "sum", "avg", "max", "min", "most", "high", "low", "adj")
+        for chunk in r.chunks
+    )
+    return named and asks and not any(chunk.op("pron") and chunk.text.lower() in _POINTING for chunk in r.chunks)
+
+
+def _named_before(r: Reading) -> bool:
+    """Whether a table is named before the pronoun, which then stands for it."""
+    for chunk in r.chunks:
+        if chunk.op("pron") and chunk.text.lower() in _POINTING:
+            return False
+        if chunk.of("table") and chunk.of("table")[0].score >= 0.85:
+            return True
+    return False
+
+
+def _names_something(r: Reading) -> bool:
+    if any(chunk.of("table") and chunk.of("table")[0].score >= 0.85 for chunk in r.chunks):
+        return True
+    asks = any(
+        chunk.op("count", "list", "which", "sum", "avg", "max", "min", "most", "least", "high", "low", "adj", "howmuch")
+        for chunk in r.chunks
+    )
+    return asks and any(chunk.noun >= 0.5 for chunk in r.chunks) and not _bare(r)
+
+
+def _bare(r: Reading) -> bool:
+    """`and the average?`, `how many?`: an operation whose noun is missing."""
+    roles = set(r.role.values())
+    targets = [target for _, target in r.counted] + [target for _, _, target in r.aggregates]
+    made = r.superlative
+    if made is not None and made.target is None and not made.concept:
+        return r.previous is not None and not any(chunk.of("table") for chunk in r.chunks)
+    return bool(targets) and all(target is None for target in targets) and not {"entity", "focus"} & roles
+
+
+def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
+    """The plan before, with what the fragment changes."""
+    replaced = _new_subject(r, previous, new)
+    if replaced is not None:
+        return replaced
+    measures = _measures(r, previous, new)
+    dimensions = new.dimensions or (previous.dimensions if not _pointing(r) or not r.aggregates else ())
+    if r.superlative is not None and new.dimensions:
+        return replace(new, conditions=_conditions(previous, new))
+    if new.order and not new.measures and r.superlative is not None:
+        return replace(new, conditions=_conditions(previous, new))
+    if not measures and dimensions:
+        measures = (Measure("count", previous.table),)
+    counted_anew = bool(r.counted) and all(target is None for _, target in r.counted)
+    if counted_anew and not new.dimensions:
+        dimensions = ()
+        measures = (Measure("count", previous.table),)
+    lists = bool(new.shown) and not new.implied and not measures and not r.groups
+    base = measures[0].table if measures else previous.table
+    grouped_anew = bool(new.dimensions)
+    plan = replace(
+        previous,
+        table=base,
+        measures=() if lists else measures,
+        dimensions=() if lists else dimensions,
+        conditions=_conditions(previous, new),
+        having=(*(() if grouped_anew else previous.having), *new.having),
+        wrap=new.wrap or ("" if grouped_anew or counted_anew else previous.wrap),
+        shown=_shown(r, previous, new, measures),
+        limit=new.limit if new.limit is not None else (None if grouped_anew or counted_anew else previous.limit),
+        distinct=new.distinct or previous.distinct,
+    )
+    return _order(r, plan, previous, new)
+
+
+def _pointing(r: Reading) -> bool:
+    return any(chunk.op("pron") for chunk in r.chunks)
+
+
+def _measures(r: Reading, previous: Plan, new: Plan) -> tuple[Measure, ...]:
+    if r.aggregates and previous.measures and all(target is None for _, _, target in r.aggregates):
+        function = r.aggregates[0][0]
+        field = next((m.field for m in previous.measures if m.field is not None), None)
+        if field is not None:
+            r.refusal = None
+            return tuple(replace(m, function=function) for m in previous.measures if m.field is not None)  # type: ignore[arg-type]
+        column = default_amount(r, r.schema.tables[previous.table])
+        if column is not None:
+            r.refusal = None
+            made = amount_measure(r, function, None, previous.table)
+            return (made,) if made else ()
+    if r.counted or r.aggregates:
+        return new.measures
+    return previous.measures
+
+
+def _shown(r: Reading, previous: Plan, new: Plan, measures: tuple[Measure, ...]) -> tuple[Field, ...]:
+    if measures and not (new.shown and not new.implied):
+        return previous.shown
+    if new.shown and not new.implied:
+        names = naming_columns(r.schema.tables[previous.table])
+        kept = previous.shown or tuple(field_of(previous.table, name) for name in names)
+        if any(chunk.text.lower() in ("only", "just", "只显示", "只") for chunk in r.chunks):
+            return new.shown
+        kept = tuple(
+            field for field in kept if not previous.implied or field.ref.column in names or field == previous.order
+        )
+        return tuple(dict.fromkeys((*kept, *new.shown)))
+    return previous.shown
+
+
+def _order(r: Reading, plan: Plan, previous: Plan, new: Plan) -> Plan:
+    if new.order:
+        return replace(plan, order=new.order, descending=new.descending)
+    if isinstance(previous.order, Measure):
+        kept = plan.measures[0] if plan.measures and plan.dimensions else ""
+        if plan.measures and previous.order in plan.measures:
+            kept = previous.order
+        return replace(plan, order=kept)
+    if new.limit is not None and plan.measures and plan.dimensions and not plan.order:
+        return replace(plan, order=plan.measures[0], descending=True)
+    if plan.measures and isinstance(plan.order, Field):
+        return replace(plan, order="", limit=new.limit)
+    return plan
+
+
+def _conditions(previous: Plan, new: Plan) -> tuple[Condition, ...]:
+    """The old filters but for those on a column filtered anew; a new date replaces an old one."""
+    fresh = {(item.field.ref, item.field.via) for item in new.conditions}
+    dated = any(item.operator in ("range", "newest") for item in new.conditions)
+    names = {item.field.ref.column.lower() for item in new.conditions if item.operator in ("=", "in", "!=")}
+    kept = [
+        item
+        for item in previous.conditions
+        if (item.field.ref, item.field.via) not in fresh
+        and not (dated and item.operator in ("range", "newest"))
+        and not (
+            item.operator in ("=", "in")
+            and item.field.ref.column.lower() in names
+            and item.field.ref.column.lower() != "name"
+        )
+    ]
+    return (*kept, *new.conditions)
+
+
+def _new_subject(r: Reading, previous: Plan, new: Plan) -> Plan | None:
+    """`and employees?`: the same question about another table."""
+    named = [at for at in range(len(r)) if r.role.get(at) in ("entity", "context") and r.table_at(at)]
+    if not named or r.counted or r.aggregates or r.groups or r.superlative or new.table == previous.table:
+        return None
+    if r.find("list", "which") is not None:
+        return None
+    table = r.table_at(named[0]) or new.table
+    if previous.measures and previous.dimensions and previous.measures[0].function != "count":
+        return replace(previous, dimensions=(dimension_of_table(r, table),), order=previous.measures[0], limit=None)
+    carried = _carried(r, previous, table)
+    if not previous.measures:
+        return replace(new, table=table, conditions=(*carried, *(c for c in new.conditions if c.operator != "exists")))
+    measures = (Measure("count", table),)
+    return replace(previous, table=table, measures=measures, conditions=(*carried, *(c for c in new.conditions if c.operator != "exists")), order=measures[0] if previous.order else "")  # fmt: skip
+
+
+def _carried(r: Reading, previous: Plan, table: str) -> list[Condition]:
+    """Old filters that the other table can have too: on a column of the same name."""
+    names = {column.name.lower(): column.name for column in r.schema.tables[table].columns}
+    kept = []
+    for item in previous.conditions:
+        same = names.get(item.field.ref.column.lower())
+        if (
+            same
+            and item.field.ref.column.lower() not in ("name", "id")
+            and item.operator not in ("exists", "not exists")
+        ):
+            kept.append(replace(item, field=Field(Ref(table, same))))
+        else:
+            r.note("filter_dropped", item.field.ref.column or item.field.ref.table)
+    return kept

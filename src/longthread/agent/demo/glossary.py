@@ -1,0 +1,68 @@
+"""The bilingual glossary: which words mean the same thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+from longthread.tools.analysis.linking import atoms
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Glossary:
+    """`synonyms[key]` are the keys that mean the same; `hints[key]` those that often name a column of it."""
+
+    synonyms: dict[Key, tuple[Key, ...]]
+    hints: dict[Key, tuple[Key, ...]]
+    longest: int
+
+    def same(self, key: Key) -> tuple[Key, ...]:
+        """The other keys of the same concepts."""
+        return self.synonyms.get(key, ())
+
+    def parts(self, key: Key) -> list[Key]:
+        """A key cut into the longest glossary words it is made of; an atom nobody knows stands alone."""
+        pieces: list[Key] = []
+        at = 0
+        while at < len(key):
+            for size in range(min(self.longest, len(key) - at), 0, -1):
+                piece = key[at : at + size]
+                if size == 1 or piece in self.synonyms:
+                    pieces.append(piece)
+                    at += size
+                    break
+        return pieces
+
+    def expand(self, text: str) -> Iterator[str]:
+        """The synonyms of the glossary words in a text."""
+        for piece in self.parts(atoms(text)):
+            for other in self.same(piece):
+                yield "".join(other) if not other[0].isascii() else " ".join(other)
+
+
+def _rows() -> Iterator[tuple[list[Key], list[Key]]]:
+    text = files(__package__).joinpath("glossary.tsv").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            strong, _, weak = line.partition("\t")
+            yield [atoms(word) for word in strong.split(",")], [atoms(word) for word in weak.split(",") if word]
+
+
+@lru_cache(maxsize=1)
+def glossary() -> Glossary:
+    """The packaged glossary, read once."""
+    synonyms: dict[Key, dict[Key, None]] = {}
+    hints: dict[Key, dict[Key, None]] = {}
+    for strong, weak in _rows():
+        for key in strong:
+            synonyms.setdefault(key, {}).update(dict.fromkeys(other for other in strong if other != key))
+            hints.setdefault(key, {}).update(dict.fromkeys(weak))
+    return Glossary(
+        synonyms={key: tuple(others) for key, others in synonyms.items()},
+        hints={key: tuple(others) for key, others in hints.items() if others},
+        longest=max(len(key) for key in synonyms),
+    )

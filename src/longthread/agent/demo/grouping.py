@@ -1,0 +1,83 @@
+"""Grouping: `per country`, `by year`, `每个国家`, `按月`, `不同国家的…数量`."""
+
+from __future__ import annotations
+
+from longthread.agent.demo.reading import Reading
+
+
+def read_groups(r: Reading) -> None:
+    """Every chunk that something is grouped by, nouns and units of time."""
+    for at, chunk in enumerate(r.chunks):
+        if not r.free(at) or chunk.noun >= 0.9:
+            continue
+        if chunk.op("each", "by") or (chunk.op("distinct") and r.chinese and _shared(r, at)):
+            _group(r, at)
+        elif chunk.op("unit") and chunk.text.lower() in _ADVERBS:
+            r.use("group", at)
+            r.groups.append(at)
+    for at, chunk in enumerate(r.chunks):
+        if r.free(at) and chunk.op("split"):
+            r.use("group", at)
+
+
+_ADVERBS = frozenset(
+    ["yearly", "annually", "monthly", "quarterly", "daily", "每年", "逐年", "各年", "历年", "每月", "逐月", "各月", "每季度", "逐季", "每天", "每日", "逐日"]
+)
+
+
+def _group(r: Reading, at: int) -> None:
+    passive = r.chunks[at].text.lower() == "by"
+    for place in r.after(at, r.filler):
+        chunk = r.chunks[place]
+        if not r.free(place) or chunk.sign or place - at > 4:
+            return
+        if passive and chunk.of("value") and not r.is_noun(place):
+            r.use("preposition", at)
+            return
+        if chunk.op("distinct", "each"):
+            r.use("group", place)
+            continue
+        if chunk.op("unit") and chunk.noun < 0.97:
+            break
+        if r.is_noun(place):
+            if passive and _filtered(r, place):
+                r.use("preposition", at)
+                return
+            break
+        if passive:
+            return
+    else:
+        return
+    r.use("group", at, place)
+    r.groups.append(place)
+    _more(r, place)
+
+
+def _filtered(r: Reading, noun: int) -> bool:
+    """`albums by artist Queen`: the noun only introduces a value."""
+    after = next(iter(r.after(noun, r.filler)), None)
+    return after == noun + 1 and (bool(r.chunks[noun + 1].of("value")) or r.chunks[noun + 1].quoted or (r.chunks[noun + 1].unknown and r.chunks[noun + 1].proper))  # fmt: skip
+
+
+def _more(r: Reading, at: int) -> None:
+    """`per country and year`, `按国家和年份`."""
+    joint = at + 1
+    while r.free(joint) and r.chunks[joint].text in (",", "，", "的"):
+        joint += 1
+    if not (r.free(joint) and r.chunks[joint].op("and")) or not r.free(joint + 1):
+        return
+    place = joint + 1
+    while r.free(place) and (r.filler(place) or r.chunks[place].op("each", "by")):
+        place += 1
+    if r.free(place) and (
+        r.chunks[place].op("unit") or (r.is_noun(place) and r.table_at(place) not in r.anchored_before(at))
+    ):
+        r.use("group", joint, place)
+        r.groups.append(place)
+
+
+def _shared(r: Reading, at: int) -> bool:
+    """`不同国家的客户数量`: different X, each with a number."""
+    noun = r.next_noun(at, 2)
+    later = range((noun or at) + 1, len(r))
+    return noun is not None and any(r.chunks[p].op("count", "sum", "avg", "max", "min") for p in later)

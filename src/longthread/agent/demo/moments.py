@@ -1,0 +1,138 @@
+"""Dates in a question: years, months, quarters and days as half-open ranges of ISO dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from longthread.agent.demo.lexicon import Token
+from longthread.tools.analysis.linking import stem
+
+_MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
+_MONTH_OF = {stem(name): number for number, name in enumerate(_MONTHS, 1)} | {
+    name[:3]: number for number, name in enumerate(_MONTHS, 1)
+}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """From `start` up to but without `end`, ISO dates. `grain` is how exact it was said."""
+
+    start: str
+    end: str
+    grain: str
+
+
+def year(value: int) -> Moment:
+    """A calendar year."""
+    return Moment(f"{value:04d}-01-01", f"{value + 1:04d}-01-01", "year")
+
+
+def month(of_year: int, value: int) -> Moment:
+    """A month of a year."""
+    after = date(of_year + value // 12, value % 12 + 1, 1)
+    return Moment(f"{of_year:04d}-{value:02d}-01", after.isoformat(), "month")
+
+
+def quarter(of_year: int, value: int) -> Moment:
+    """A quarter of a year."""
+    return Moment(month(of_year, 3 * value - 2).start, month(of_year, 3 * value).end, "quarter")
+
+
+def day(of_year: int, of_month: int, value: int) -> Moment:
+    """A day. Raises ValueError when there is none."""
+    start = date(of_year, of_month, value)
+    return Moment(start.isoformat(), (start + timedelta(days=1)).isoformat(), "day")
+
+
+def moment_at(tokens: Sequence[Token], start: int) -> tuple[Moment, int] | None:
+    """The moment that starts at a token, and the token after it; None when there is none."""
+    try:
+        return _chinese(tokens, start) or _western(tokens, start)
+    except ValueError:
+        return None
+
+
+def _norm(tokens: Sequence[Token], at: int) -> str:
+    return tokens[at].norm if 0 <= at < len(tokens) else ""
+
+
+def _number(tokens: Sequence[Token], at: int, low: int, high: int) -> int | None:
+    text = _norm(tokens, at)
+    if at < len(tokens) and tokens[at].kind == "number" and text.isdigit() and low <= int(text) <= high:
+        return int(text)
+    return None
+
+
+def _is_year(tokens: Sequence[Token], at: int) -> int | None:
+    value = _number(tokens, at, 1000, 2199)
+    return value if value is not None and len(tokens[at].text) == 4 else None
+
+
+def _chinese(tokens: Sequence[Token], at: int) -> tuple[Moment, int] | None:
+    value = _is_year(tokens, at)
+    if value is None:
+        return None
+    at += 1
+    if _norm(tokens, at) != "年":
+        return None
+    at += 1
+    at += _norm(tokens, at) == "度"
+    if _norm(tokens, at) == "第" and _quarter(_norm(tokens, at + 1)):
+        return quarter(value, _quarter(_norm(tokens, at + 1))), at + 4
+    if _quarter(_norm(tokens, at)) and _norm(tokens, at + 1) == "季":
+        return quarter(value, _quarter(_norm(tokens, at))), at + 2 + (_norm(tokens, at + 2) == "度")
+    if _norm(tokens, at) == "q" and _number(tokens, at + 1, 1, 4):
+        return quarter(value, int(_norm(tokens, at + 1))), at + 2
+    of_month = _number(tokens, at, 1, 12)
+    if of_month is None or _norm(tokens, at + 1) != "月":
+        return year(value), at
+    at += 2
+    at += _norm(tokens, at) == "份"
+    of_day = _number(tokens, at, 1, 31)
+    if of_day is not None and _norm(tokens, at + 1) in ("日", "号"):
+        return day(value, of_month, of_day), at + 2
+    return month(value, of_month), at
+
+
+def _quarter(text: str) -> int:
+    return {"一": 1, "二": 2, "三": 3, "四": 4, "1": 1, "2": 2, "3": 3, "4": 4}.get(text, 0)
+
+
+def _western(tokens: Sequence[Token], at: int) -> tuple[Moment, int] | None:
+    token = tokens[at]
+    if token.kind == "date":
+        parts = [int(part) for part in re.split(r"[-/]", token.norm)]
+        return (day(*parts) if len(parts) == 3 else month(*parts)), at + 1
+    if token.norm in ("q", "quarter") and _number(tokens, at + 1, 1, 4):
+        after = at + 2 + (_norm(tokens, at + 2) in ("of", "in"))
+        found = _is_year(tokens, after)
+        return (quarter(found, int(_norm(tokens, at + 1))), after + 1) if found else None
+    if token.norm in _MONTH_OF:
+        return _named_month(tokens, at, _MONTH_OF[token.norm])
+    value = _is_year(tokens, at)
+    if value is None:
+        of_day = _number(tokens, at, 1, 31)
+        after = at + 1 + (_norm(tokens, at + 1) in ("th", "st", "nd", "rd"))
+        of_month = _MONTH_OF.get(_norm(tokens, after))
+        found = _is_year(tokens, after + 1)
+        return (day(found, of_month, of_day), after + 2) if of_day and of_month and found else None
+    if _norm(tokens, at + 1) == "q" and _number(tokens, at + 2, 1, 4):
+        return quarter(value, int(_norm(tokens, at + 2))), at + 3
+    if token.text == token.norm and 1500 <= value <= 2100:
+        return year(value), at + 1
+    return None
+
+
+def _named_month(tokens: Sequence[Token], at: int, number: int) -> tuple[Moment, int] | None:
+    after = at + 1
+    of_day = _number(tokens, after, 1, 31)
+    if of_day:
+        after += 1 + (_norm(tokens, after + 1) in ("th", "st", "nd", "rd"))
+    after += _norm(tokens, after) in (",", "of", "in")
+    found = _is_year(tokens, after)
+    if found is None:
+        return None
+    return (day(found, number, of_day) if of_day else month(found, number)), after + 1

@@ -1,0 +1,214 @@
+"""What the nouns of a question become in a plan: the entity, dimensions, measures, default columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from longthread.agent.demo.display import amounts, dates, link_of, naming_columns
+from longthread.agent.demo.glossary import glossary
+from longthread.agent.demo.joins import distance, path
+from longthread.agent.demo.plan import Dimension, Field, Measure, field_of
+from longthread.agent.demo.reading import Reading
+from longthread.agent.demo.schema import Column, Ref, Table, key_of
+from longthread.tools.analysis.linking import atoms
+
+_PERSONS = ("customer", "employee", "user", "student", "teacher", "patient", "doctor", "player", "author", "person", "passenger", "artist", "reader", "driver", "guest", "actor", "salesperson", "coach", "pilot", "nurse")  # fmt: skip
+_ADDITIVE = ("revenue", "amount", "total", "quantity", "spending", "profit", "cost", "payment", "sales", "goal", "count", "subtotal", "assist", "attendance", "bonus", "discount", "tax", "population", "stock", "fee", "point", "budget", "score total", "hours", "credit", "loan", "donation", "deposit")  # fmt: skip
+_MONEY = ("revenue", "amount", "total", "spending", "payment", "price", "cost", "fee", "salary")
+_NAME_KEYS = frozenset({("nam",), ("full", "nam"), *(atoms(word) for word in ("名称", "名字", "姓名"))})
+
+
+def is_name(key: tuple[str, ...]) -> bool:
+    """Whether a word asks for what a thing is called."""
+    return key in _NAME_KEYS
+
+
+def means(words: tuple[str, ...], concepts: tuple[str, ...]) -> bool:
+    """Whether a name ends with (or is) one of these concepts, in either language."""
+    for name in concepts:
+        key = atoms(name)
+        for form in (key, *glossary().same(key)):
+            if words[-len(form) :] == form or words[: len(form)] == form:
+                return True
+    return False
+
+
+def person_like(table: Table) -> bool:
+    """Whether a table's rows are people."""
+    return means(table.words, _PERSONS)
+
+
+def additive(column: Column) -> bool:
+    """Whether adding up a column's values makes sense (an amount and no price or age)."""
+    return means(column.words, _ADDITIVE) and not means(column.words, ("price", "rating", "age"))
+
+
+def default_amount(r: Reading, table: Table) -> Column | None:
+    """The column meant by `total sales` of a table of sales: its money, or its only amount."""
+    found = amounts(table, r.schema)
+    for name in _MONEY:
+        for column in found:
+            if means(column.words, (name,)):
+                return column
+    return found[0] if len(found) == 1 else None
+
+
+def default_date(r: Reading, table: str) -> Field | None:
+    """The date column meant when none is named: the table's, else that of a table it points to."""
+    own = dates(r.schema.tables[table])
+    if own:
+        return field_of(table, own[0].name)
+    best: tuple[float, Field] | None = None
+    for name, other in r.schema.tables.items():
+        found = dates(other)
+        hops = path(r.schema, table, name) if found else None
+        if hops and len(hops) <= 2 and not _births(found[0]):
+            cost = len(hops) + sum(0.6 for hop in hops if not hop.up)
+            if best is None or cost < best[0]:
+                best = (cost, field_of(name, found[0].name))
+    return best[1] if best else None
+
+
+def _births(column: Column) -> bool:
+    return means(column.words, ("birth date",))
+
+
+def dimension_of_table(r: Reading, table: str, via: Ref | None = None) -> Dimension:
+    """Rows grouped by what a row of a table is called, and its key so that namesakes stay apart."""
+    found = r.schema.tables[table]
+    fields = tuple(Field(Ref(table, name), via) for name in naming_columns(found))
+    key = key_of(found)
+    return Dimension(fields, key=Field(Ref(table, key), via) if key else None)
+
+
+def dimension_of_column(r: Reading, ref: Ref) -> Dimension:
+    """Rows grouped by a column; a foreign key by what it points to."""
+    link = link_of(r.schema, ref)
+    if link is not None:
+        several = sum(other.table == link.table and other.target == link.target for other in r.schema.links) > 1
+        return dimension_of_table(r, link.target, ref if several or link.target == ref.table else None)
+    table = r.schema.tables[ref.table]
+    if key_of(table) == ref.column or naming_columns(table) == (ref.column,):
+        return dimension_of_table(r, ref.table)
+    return Dimension((Field(ref),))
+
+
+def dimension_at(r: Reading, at: int, base: str | None) -> Dimension | None:
+    """The dimension a chunk names: a table, a column, or a unit of time."""
+    chunk = r.chunks[at]
+    unit = chunk.op("unit")
+    if unit is not None:
+        return _time(r, at, unit.args[0], base)
+    table = r.table_at(at)
+    foreign = _role_column(r, at, base)
+    if foreign is not None:
+        return dimension_of_column(r, foreign)
+    if table is not None:
+        return dimension_of_table(r, table)
+    if is_name(chunk.key) and (r.entity or base):
+        return dimension_of_table(r, r.entity or base or "")
+    ref = r.column_at(at, least=-0.8)
+    if ref is None:
+        return None
+    if base is not None and ref.table != base:
+        mine = [s for s in chunk.of("column") if s.ref.table == base]
+        ref = mine[0].ref if mine and mine[0].score >= 0.7 else ref
+    if r.schema.column(ref).kind == "date":
+        return Dimension((Field(ref),), "day")
+    return dimension_of_column(r, ref)
+
+
+def _role_column(r: Reading, at: int, base: str | None) -> Ref | None:
+    """A foreign key of the base that the chunk names better than any table: `home team`, `manager`."""
+    fits = [s for s in r.chunks[at].of("column") if s.ref.table == base and link_of(r.schema, s.ref) is not None]
+    tables = r.chunks[at].of("table")
+    if fits and (not tables or fits[0].score > tables[0].score):
+        other = [s.score for s in r.chunks[at].of("column") if s.ref.table == base and link_of(r.schema, s.ref) is None]
+        return fits[0].ref if not other or max(other) <= fits[0].score else None
+    return None
+
+
+def _time(r: Reading, at: int, grain: str, base: str | None) -> Dimension | None:
+    named = None
+    for place in (at - 1, at - 2):
+        if place >= 0 and (r.free(place) or r.role.get(place) in ("context", "group")):
+            named = named or r.column_at(place, lambda c: c.kind == "date" or c.yearish, -0.5)
+    if named is not None:
+        r.use("group", *(p for p in (at - 1, at - 2) if r.free(p) and r.chunks[p].of("column")))
+        return Dimension((Field(named),), grain)
+    own = r.column_at(at, lambda c: c.kind == "number" and c.name.lower() == grain, 0.8) if base else None
+    if own is not None and own.table == base:
+        return Dimension((Field(own),))
+    found = default_date(r, base) if base else None
+    return Dimension((found,), grain) if found else None
+
+
+def amount_measure(r: Reading, function: str, at: int | None, base: str | None) -> Measure | None:
+    """A function over the number column a chunk names; for money, a price times a quantity when that is all there is."""
+    numeric = lambda c: c.kind in ("number", "unknown") and not c.keyish  # noqa: E731
+    if function in ("min", "max"):
+        numeric = lambda c: c.kind in ("number", "unknown", "date") and not (c.keyish and c.kind != "date")  # noqa: E731
+    if at is not None:
+        ref = r.column_at(at, numeric, -1.0)
+        table = r.table_at(at)
+        if ref is not None and (table is None or _sure(r, at, ref)):
+            return _with_factor(r, Measure(function, ref.table, Field(ref)), at)  # type: ignore[arg-type]  # a function
+        product = _product(r, at)
+        if product is not None:
+            return replace(product, function=function)  # type: ignore[arg-type]  # a function
+        base = table or base
+    if base is None:
+        return None
+    column = default_amount(r, r.schema.tables[base])
+    return Measure(function, base, field_of(base, column.name)) if column else None  # type: ignore[arg-type]  # a function
+
+
+def _sure(r: Reading, at: int, ref: Ref) -> bool:
+    return any(sense.ref == ref and sense.score >= 0.85 for sense in r.chunks[at].of("column"))
+
+
+def _money_word(r: Reading, at: int) -> bool:
+    key = r.chunks[at].key
+    return any(key == atoms(name) or key in glossary().same(atoms(name)) for name in ("revenue", "spending"))
+
+
+def _product(r: Reading, at: int) -> Measure | None:
+    """Price times quantity of one table, nearest to what is asked."""
+    if not _money_word(r, at):
+        return None
+    best: tuple[float, Measure] | None = None
+    for name, table in r.schema.tables.items():
+        price = r.concept(table, "price", lambda c: c.kind == "number")
+        count = r.concept(table, "quantity", lambda c: c.kind == "number")
+        if price is None or count is None or price == count or means(count.words, ("stock",)):
+            continue
+        cost = min((distance(r.schema, name, anchor) for anchor in r.anchors() or {name}), default=0.0)
+        if best is None or cost < best[0]:
+            best = (cost, Measure("sum", name, field_of(name, price.name), field_of(name, count.name)))
+    return best[1] if best else None
+
+
+def _with_factor(r: Reading, made: Measure, at: int) -> Measure:
+    """Revenue grouped below the level of an order's total is the sum of its lines, or the total counts many times."""
+    if not _money_word(r, at) or made.field is None:
+        return made
+    others = [anchor for anchor in r.anchors() if anchor != made.table]
+    column = r.schema.column(made.field.ref)
+    multiplied = any(any(not hop.up for hop in path(r.schema, made.table, other) or []) for other in others)
+    unit = means(column.words, ("price", "unit price")) and not means(column.words, ("total",))
+    if multiplied or unit:
+        product = _product(r, at)
+        return replace(product, function=made.function) if product else made
+    return made
+
+
+def counted_for(r: Reading, table: str | None) -> str | None:
+    """The table counted when only `人数` or `most popular` is said: people of a group, else the only table that points."""
+    if table is None:
+        return None
+    pointing = [link.table for link in r.schema.links if link.target == table and link.table != table]
+    people = [name for name in dict.fromkeys(pointing) if person_like(r.schema.tables[name])]
+    if len(people) == 1:
+        return people[0]
+    unique = list(dict.fromkeys(pointing))
+    return unique[0] if len(unique) == 1 else None

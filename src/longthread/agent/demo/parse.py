@@ -1,0 +1,106 @@
+"""From a question to a plan, given what is known of the database and the plan before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from longthread.agent.demo.assembly import assemble
+from longthread.agent.demo.chunks import chunks_of
+from longthread.agent.demo.filtering import (
+    read_absences,
+    read_equalities,
+    read_flags,
+    read_patterns,
+    read_values,
+)
+from longthread.agent.demo.followup import is_followup, merged
+from longthread.agent.demo.grouping import read_groups
+from longthread.agent.demo.lexicon import language_of
+from longthread.agent.demo.measuring import read_aggregates, read_counts, read_ranking
+from longthread.agent.demo.plan import Plan
+from longthread.agent.demo.quantities import read_comparisons, read_limits, read_superlative
+from longthread.agent.demo.reading import Reading
+from longthread.agent.demo.schema import Schema
+from longthread.agent.demo.times import read_dates
+from longthread.agent.demo.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """What was understood. `unknown` are words that may be values nobody has looked up; `ignored` known words that
+    found no place; `refusal` a reason not to answer, with what it is about."""
+
+    plan: Plan | None
+    unknown: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    refusal: tuple[str, str] | None = None
+    followup: bool = False
+    candidates: tuple[str, ...] = ()
+
+
+def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan | None) -> Understanding:
+    """Read a question. A follow-up is merged with the plan before it."""
+    chunks = chunks_of(question, words)
+    r = Reading(question, chunks, schema, previous, chinese=language_of(question) == "zh")
+    _refuse_the_unsupported(r)
+    for read in (
+        read_comparisons, read_dates, read_limits, read_absences, read_groups, read_ranking, read_superlative, read_counts,
+        read_aggregates, read_patterns, read_values, read_flags, read_equalities,
+    ):  # fmt: skip
+        read(r)
+    follows = is_followup(r)
+    fragment = assemble(r, follows=follows and previous is not None)
+    plan = fragment
+    if follows and previous is not None and fragment is not None:
+        plan = merged(r, previous, fragment)
+    return Understanding(
+        plan=plan,
+        unknown=tuple(dict.fromkeys(chunk.text for at, chunk in enumerate(chunks) if _unknown(r, at))),
+        ignored=_ignored(r),
+        notes=tuple(r.notes),
+        refusal=r.refusal,
+        followup=follows,
+        candidates=_candidates(r),
+    )
+
+
+def _refuse_the_unsupported(r: Reading) -> None:
+    for at, chunk in enumerate(r.chunks):
+        operation = chunk.op("unsup")
+        if operation is not None and chunk.noun < 0.85:
+            r.use("unsupported", at)
+            r.refuse("unsupported", chunk.text)
+
+
+def _unknown(r: Reading, at: int) -> bool:
+    chunk = r.chunks[at]
+    return r.free(at) and (chunk.unknown or (chunk.quoted and not chunk.senses))
+
+
+def _ignored(r: Reading) -> tuple[str, ...]:
+    """Words that carry meaning and found no place in the plan."""
+    left = []
+    for at, chunk in enumerate(r.chunks):
+        if not r.free(at) or chunk.sign or chunk.unknown or chunk.quoted:
+            continue
+        light = any(op.name in _LIGHT for op in chunk.ops)
+        if not light or (chunk.number is not None):
+            left.append(chunk.text)
+    return tuple(dict.fromkeys(left))
+
+
+_LIGHT = frozenset(
+    ["stop", "soft", "all", "list", "which", "howmuch", "have", "and", "or", "to", "follow", "pron", "tableword", "dbword", "unit", "money", "distinct", "count", "sum", "split", "each", "by", "since", "after", "before", "colword", "top", "between", "high"]
+)
+
+
+def _candidates(r: Reading) -> tuple[str, ...]:
+    """The tables that nouns and values of the question may mean, the surest first."""
+    scored: dict[str, float] = {}
+    for chunk in r.chunks:
+        for sense in chunk.senses[:6]:
+            if sense.kind == "table" or sense.score >= 0.9:
+                bonus = 1.0 if sense.kind == "table" else 0.0
+                scored[sense.ref.table] = max(scored.get(sense.ref.table, 0), sense.score + bonus)
+    return tuple(sorted(scored, key=lambda name: -scored[name]))

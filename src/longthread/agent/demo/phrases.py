@@ -1,0 +1,88 @@
+"""The demo model's sentences, in English and Chinese."""
+
+from __future__ import annotations
+
+PHRASES: dict[str, dict[str, str]] = {
+    "label": {"en": "*Demo model: rule-based, no AI.*", "zh": "*演示模型：基于规则，没有使用 AI。*"},
+    "greeting": {"en": "Ask a question about the database.", "zh": "请就这个数据库提一个问题。"},
+    "empty": {
+        "en": "This source has no tables, so there is nothing to ask.",
+        "zh": "这个数据源里没有表，无法回答问题。",
+    },
+    "listing": {"en": "I do not know the tables yet.", "zh": "我还不知道有哪些表。"},
+    "describing": {"en": "I need the columns of {text}.", "zh": "我需要了解 {text} 的列。"},
+    "probing": {"en": "I look for {text} among the values.", "zh": "我在数据里查找 {text}。"},
+    "running": {"en": "I can ask this in one query.", "zh": "可以用一条查询回答。"},
+    "repairing": {
+        "en": "The query failed; I try once more in a simpler form.",
+        "zh": "查询失败，换一种更简单的写法再试一次。",
+    },
+    "tables": {"en": "There are {text} tables:", "zh": "共有 {text} 张表："},
+    "columns": {"en": "{text} has these columns:", "zh": "{text} 有以下列："},
+    "rows": {"en": "{text} rows", "zh": "{text} 行"},
+    "rows_of": {"en": "showing {text} rows", "zh": "显示 {text} 行"},
+    "first_rows": {"en": "\n\nOnly the first {text} are printed here.", "zh": "\n\n这里只列出前 {text} 行。"},
+    "cannot": {
+        "en": "I am the rule-based demo model and cannot answer this.",
+        "zh": "我是基于规则的演示模型，无法回答这个问题。",
+    },
+    "understood": {"en": "I understood: {text}.", "zh": "我理解到的是：{text}。"},
+    "unplaced": {
+        "en": "I could not place the words {text}: they name no table or column, and I found no such value.",
+        "zh": "我无法解释 {text}：它们不是表名或列名，数据里也没有找到这样的值。",
+    },
+    "ignored": {
+        "en": "**I ignored {text}**, which I could not place; what follows leaves it out.",
+        "zh": "**我忽略了 {text}**，因为无法解释它；以下结果没有考虑它。",
+    },
+    "try": {"en": "Try for example:", "zh": "可以试试："},
+    "lost": {
+        "en": "This seems to follow up on an earlier question that I cannot see any more. Please ask it in full.",
+        "zh": "这像是对之前问题的追问，但我已看不到之前的问题。请完整地再问一次。",
+    },
+    "nothing": {"en": "{text}: no rows match.", "zh": "{text}：没有符合条件的数据。"},
+    "null_result": {
+        "en": "{text}: there is no value (no matching rows).",
+        "zh": "{text}：没有值（没有符合条件的数据）。",
+    },
+    "failed": {"en": "The database did not answer: {text}", "zh": "数据库没有给出结果：{text}"},
+    "unreachable": {"en": "I see no key that connects {text}.", "zh": "我没有找到连接 {text} 的键。"},
+    "note_newest": {
+        "en": "“Last” is counted from the newest date in the data, not from today.",
+        "zh": "“最近/去年”按数据中最新的日期计算，而不是今天。",
+    },
+    "note_inclusive": {"en": "{text} itself is included.", "zh": "包含{text}当年。"},
+    "note_assumed_ten": {"en": "No number was given, so I show ten.", "zh": "没有说明数量，这里显示十个。"},
+    "note_counted": {"en": "Counted by rows of `{text}`.", "zh": "按 `{text}` 的行数计算。"},
+    "note_unit_assumed": {"en": "I took the number in the unit of `{text}`.", "zh": "数值按 `{text}` 的单位理解。"},
+    "note_filter_dropped": {
+        "en": "The earlier filter on `{text}` does not apply here.",
+        "zh": "之前对 `{text}` 的筛选在这里不适用。",
+    },
+}
+
+REFUSALS: dict[str, dict[str, str]] = {
+    "unsupported": {
+        "en": "I have no rule for “{text}”: I list, count, filter, group, rank and aggregate.",
+        "zh": "我没有处理“{text}”的规则：我只会列出、计数、筛选、分组、排名和汇总。",
+    },
+    "no_amount": {"en": "I found no number column for “{text}”.", "zh": "我没有找到“{text}”对应的数值列。"},
+    "no_dimension": {"en": "I do not see what to group by for “{text}”.", "zh": "我不确定“{text}”应按什么分组。"},
+    "no_measure": {"en": "I do not see what “{text}” counts.", "zh": "我不确定“{text}”统计的是什么。"},
+    "no_ranking": {"en": "I found no column to rank by for “{text}”.", "zh": "我没有找到可用于“{text}”排序的列。"},
+    "no_order": {"en": "I found no column “{text}” to sort by.", "zh": "我没有找到可用于排序的列“{text}”。"},
+    "no_date": {"en": "I found no date column for “{text}”.", "zh": "我没有找到“{text}”对应的日期列。"},
+    "odd_dates": {
+        "en": "The dates in `{text}` are not in a form I can compare.",
+        "zh": "`{text}` 里的日期格式我无法比较。",
+    },
+    "no_comparison": {"en": "I do not see which column “{text}” compares.", "zh": "我不确定“{text}”比较的是哪一列。"},
+    "no_pattern_column": {
+        "en": "I do not see which column should contain “{text}”.",
+        "zh": "我不确定哪一列应包含“{text}”。",
+    },
+    "apart": {
+        "en": "I can only take dates that lie together, not “{text}”.",
+        "zh": "我只能处理连续的日期，不能处理“{text}”。",
+    },
+}

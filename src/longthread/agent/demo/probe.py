@@ -1,0 +1,80 @@
+"""Looking a word up among the values of the database, with one query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from longthread.agent.demo.render import literal, quote
+from longthread.agent.demo.schema import Column, Ref, Schema, Table
+from longthread.agent.demo.talk import Call, Exchange
+from longthread.agent.demo.vocabulary import Found
+
+_COLUMNS = ("found_in_table", "found_in_column", "found_value")
+_PATTERN = re.compile(r"LIKE '%((?:[^'%]|'')+)%'")
+_MOST_COLUMNS = 40
+_MOST_WORDS = 6
+_ENOUGH = 5
+_MOST_FOUND_PER_COLUMN = 20
+
+
+def is_probe(call: Call) -> bool:
+    """Whether a call is such a look-up."""
+    return call.name == "run_sql" and _COLUMNS[2] in str(call.args.get("sql") or "")
+
+
+def probed_words(call: Call) -> set[str]:
+    """The words a look-up was for, in lower case."""
+    return {word.replace("''", "'") for word in _PATTERN.findall(str(call.args.get("sql") or ""))}
+
+
+def found_in(exchange: Exchange) -> Iterator[Found]:
+    """The values a look-up found."""
+    if not is_probe(exchange.call):
+        return
+    columns = list(exchange.data.get("columns") or ())
+    if tuple(columns[:3]) != _COLUMNS:
+        return
+    for row in exchange.data.get("rows") or ():
+        yield Found(Ref(str(row[0]), str(row[1])), str(row[2]))
+
+
+def probe_sql(words: Sequence[str], tables: Sequence[str], schema: Schema) -> str:
+    """One query over the likely text columns of the tables, nearest first; empty when there is nothing to search."""
+    wanted = _variants(words)
+    parts: list[str] = []
+    for name in tables:
+        table = schema.tables[name]
+        for column in table.columns:
+            if len(parts) < _MOST_COLUMNS and _searchable(table, column):
+                parts.append(_part(table, column, wanted, schema.dialect, len(parts)))
+    return "\nUNION ALL\n".join(parts)
+
+
+def _variants(words: Sequence[str]) -> list[str]:
+    """The words as they are, and the parts of a name of several words."""
+    found: list[str] = []
+    for word in words[:3]:
+        found.append(word.lower())
+        found += [part for part in word.lower().split() if len(part) >= 3]
+    return list(dict.fromkeys(found))[:_MOST_WORDS]
+
+
+def _searchable(table: Table, column: Column) -> bool:
+    if column.kind in ("number", "date", "bool"):
+        return False
+    if column.kind == "unknown" and column.keyish:
+        return False
+    known = column.distinct is not None and column.distinct <= len(column.values)
+    return not known
+
+
+def _part(table: Table, column: Column, words: Sequence[str], dialect: str, number: int) -> str:
+    name = quote(column.name, dialect)
+    text = name if column.kind == "text" else f"CAST({name} AS TEXT)"
+    tests = " OR ".join(f"LOWER({text}) LIKE {literal(f'%{word}%')}" for word in words)
+    inner = (
+        f"SELECT DISTINCT {literal(table.name)} AS {_COLUMNS[0]}, {literal(column.name)} AS {_COLUMNS[1]}, "
+        f"{text} AS {_COLUMNS[2]}, LENGTH({text}) AS size FROM {quote(table.name, dialect)} WHERE {tests} ORDER BY size LIMIT {_ENOUGH}"
+    )
+    return f"SELECT {', '.join(_COLUMNS)} FROM ({inner}) AS p{number}"

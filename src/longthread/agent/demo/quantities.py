@@ -1,0 +1,314 @@
+"""Numbers in a question: comparisons, limits and superlatives."""
+
+from __future__ import annotations
+
+from longthread.agent.demo.reading import Comparison, Reading, Superlative
+
+_POSTFIX = ("以上", "以下", "以内", "及以上", "及以下", "或以上", "或更多", "或更少")
+
+
+def read_comparisons(r: Reading) -> None:
+    """Every `more than 5 …`, `… 大于 10`, `5 or more`, `between 1 and 3`."""
+    for at, chunk in enumerate(r.chunks):
+        if at in r.role:
+            continue
+        operation = chunk.op("cmp")
+        if operation is not None and chunk.noun < 0.9:
+            _comparison(r, at, operation.args)
+        elif chunk.op("between"):
+            _between(r, at)
+    for at, chunk in enumerate(r.chunks):
+        if r.free(at) and chunk.number is not None and _to(r, at) and r.free(at):
+            _range(r, at, at)
+
+
+def _number_near(r: Reading, at: int, step: int) -> int | None:
+    place = at + step
+    for _ in range(3):
+        if not r.free(place):
+            return None
+        chunk = r.chunks[place]
+        if chunk.number is not None or (chunk.moment is not None and chunk.moment.grain == "year"):
+            return place
+        if not (r.filler(place) or chunk.op("money", "unit", "dur", "stop", "cmp")):
+            return None
+        place += step
+    return None
+
+
+def _value(r: Reading, at: int) -> float:
+    chunk = r.chunks[at]
+    if chunk.number is not None:
+        return chunk.number
+    return float(chunk.moment.start[:4]) if chunk.moment else 0.0
+
+
+def _comparison(r: Reading, at: int, args: tuple[str, ...]) -> None:
+    text = r.chunks[at].text.lower()
+    postfix = text in _POSTFIX or text.startswith(("or ", "and "))
+    place = _number_near(r, at, -1 if postfix else 1)
+    if place is None:
+        if args[1:] and args[1] in ("price", "salary"):
+            place = _number_near(r, at, 1)
+        if place is None:
+            return
+    start, end = min(at, place), max(at, place)
+    year = r.chunks[place].moment is not None
+    left = _left(r, start)
+    if year and not _numeric(r, left, end):
+        return  # a year: the dates' affair
+    made = Comparison(at, args[0], _value(r, place), concept=args[1] if len(args) > 1 else "")
+    r.use("comparison", at, place)
+    _attach(r, made, start, end, left)
+    r.comparisons.append(made)
+
+
+def _numeric(r: Reading, left: int | None, end: int) -> bool:
+    """Whether what stands around a four-digit number makes it an amount and no year."""
+    if left is not None:
+        if r.chunks[left].op("count") is not None and r.chunks[left].noun < 0.5:
+            return True
+        if r.column_at(left, lambda c: c.kind == "number" and not c.yearish) and not r.column_at(left, lambda c: c.kind == "date" or c.yearish):  # fmt: skip
+            return True
+    following = next(iter(r.after(end, r.filler)), None)
+    if following is None or r.chunks[following].sign:
+        return False
+    chunk = r.chunks[following]
+    return bool(chunk.op("money", "dur", "age")) or (r.is_noun(following) and following == end + 1 and not r.chinese)
+
+
+def _left(r: Reading, start: int) -> int | None:
+    """What stands before a comparison: the noun compared, or the word for counting."""
+    for place in r.before(start, lambda at: r.filler(at) or bool(r.chunks[at].op("not", "money", "pron"))):
+        chunk = r.chunks[place]
+        if r.free(place) and (r.is_noun(place) or chunk.op("count") or chunk.senses):
+            return place
+        if chunk.op("have", "which", "and", "with") and start - place < 3:
+            continue
+        return None
+    return None
+
+
+def _attach(r: Reading, made: Comparison, start: int, end: int, left: int | None) -> None:
+    """Find what a comparison is about: units and the noun after it, or what stands before it."""
+    place = end + 1
+    while place < len(r) and (r.chunks[place].op("money", "dur", "age", "stop", "distinct") or r.filler(place)) and not r.chunks[place].noun >= 0.9:  # fmt: skip
+        operation = r.chunks[place].op("dur")
+        if operation is not None:
+            made.scale = float(operation.args[0])
+            made.concept = made.concept or "length"
+        made.money = made.money or bool(r.chunks[place].op("money"))
+        if r.chunks[place].op("age"):
+            made.concept = "age"
+        if r.chunks[place].op("money", "dur", "age"):
+            r.use("comparison", place)
+        elif r.chunks[place].text == "的" or r.chunks[place].sign:
+            place = len(r)
+        place += 1
+    right = place if place < len(r) and r.free(place) and r.is_noun(place) else None
+    if start > 0 and r.chunks[start - 1].op("money"):
+        made.money = True
+        r.use("comparison", start - 1)
+    if left is not None and r.chunks[left].op("count") and r.chunks[left].noun < 0.5:
+        r.use("comparison", left)
+        made.noun, made.function = r.previous_noun(left) if r.chinese else _counted(r, left, start), "count"
+        r.use("comparison", made.noun)
+        return
+    numeric = (
+        left is not None and r.column_at(left, lambda c: c.kind in ("number", "unknown") and not c.keyish) is not None
+    )
+    if left is not None and (numeric or (r.chinese and right is None) or (right is None and not made.concept)):
+        if not made.concept or numeric:
+            made.noun, made.concept = left, "" if numeric else made.concept
+            r.use("comparison", left)
+            _function_before(r, made, left)
+        return
+    if right is not None and not made.concept:
+        made.noun = right
+        r.use("comparison", right)
+
+
+def _counted(r: Reading, count: int, end: int) -> int | None:
+    """The noun between `number of` and the comparison."""
+    return next((at for at in range(count + 1, end) if r.free(at) and r.is_noun(at)), None)
+
+
+def _function_before(r: Reading, made: Comparison, noun: int) -> None:
+    for place in r.before(noun, r.filler):
+        operation = r.chunks[place].op("sum", "avg", "max", "min")
+        if operation is not None and r.free(place):
+            made.function = operation.name
+            r.use("comparison", place)
+        return
+
+
+def _to(r: Reading, at: int) -> int | None:
+    """The number after `to` / `到`, when a chunk is followed by one."""
+    joint = at + 1
+    if r.free(joint) and r.chunks[joint].op("to") and r.free(joint + 1) and r.chunks[joint + 1].number is not None:
+        return joint + 1
+    return None
+
+
+def _between(r: Reading, at: int) -> None:
+    first = _number_near(r, at, 1)
+    if first is not None and r.chunks[first].number is not None:
+        _range(r, first, at)
+
+
+def _range(r: Reading, first: int, start: int) -> None:
+    joint = first + 1
+    while r.free(joint) and r.chunks[joint].op("money", "dur"):
+        joint += 1
+    second = joint + 1
+    if not (r.free(joint) and r.chunks[joint].op("to", "and") and r.free(second)):
+        return
+    if r.chunks[second].number is None and r.chunks[second].op("money") and r.free(second + 1):
+        second += 1
+    if r.chunks[second].number is None:
+        return
+    made = Comparison(start, "between", _value(r, first), high=_value(r, second))
+    left = _left(r, min(start, first))
+    r.use("comparison", start, first, joint, second)
+    tail = second
+    if r.free(tail + 1) and r.chunks[tail + 1].op("between", "money", "dur"):
+        tail += 1
+    _attach(r, made, min(start, first), second, left)
+    r.use("comparison", tail)
+    r.comparisons.append(made)
+
+
+def read_limits(r: Reading) -> None:
+    """`top 5`, `前10`, `5 most expensive`, `最长的3首`, `which 3 …`, `show 10 …`."""
+    for at, chunk in enumerate(r.chunks):
+        if not r.free(at) or chunk.number is None or not 1 <= chunk.number <= 10000 or chunk.number % 1:
+            continue
+        before, after = r.chunks[at - 1] if at else None, r.chunks[at + 1] if at + 1 < len(r) else None
+        if before is not None and before.op("top", "bottom") and r.free(at - 1):
+            r.limit = int(chunk.number)
+            r.reverse = before.op("bottom") is not None and before.op("top") is None
+            r.use("limit", at, at - 1)
+        elif (after is not None and after.op("adj", "high", "low", "most", "least")) or _after_superlative(r, at) or (before is not None and before.op("which", "list", "all") and not r.chinese) or (r.chinese and before is not None and before.op("list") and r.next_noun(at, 3) is not None):
+            r.limit = int(chunk.number)
+            r.use("limit", at)
+    _bare_top(r)
+
+
+def _after_superlative(r: Reading, at: int) -> bool:
+    for place in r.before(at, lambda p: r.chunks[p].text in ("的", "the", "是", "哪") or bool(r.chunks[p].op("which"))):
+        return bool(r.chunks[place].op("adj", "high", "low", "most", "least", "desc", "asc"))
+    return False
+
+
+def _bare_top(r: Reading) -> None:
+    """`top customers` without a number means ten, `the top customer` one."""
+    for at, chunk in enumerate(r.chunks):
+        if r.free(at) and chunk.op("top") and chunk.text.lower() == "top" and r.limit is None:
+            noun = r.next_noun(at)
+            if noun is not None:
+                r.limit = 10 if r.chunks[noun].text.lower().endswith("s") else 1
+                r.use("limit", at)
+                if r.limit == 10:
+                    r.note("assumed_ten")
+
+
+def read_superlative(r: Reading) -> None:
+    """The first superlative, and the chunk it ranks by."""
+    for at, chunk in enumerate(r.chunks):
+        operation = chunk.op("adj", "most", "least", "high", "low")
+        if operation is None or not r.free(at) or chunk.noun >= 0.9:
+            continue
+        if operation.name == "adj":
+            made = Superlative(at, operation.args[0] == "desc", False, concept=operation.args[1])
+            made.date = made.concept == "date"
+        else:
+            made = Superlative(at, operation.name in ("most", "high"), operation.name in ("most", "least"))
+            _target(r, made)
+        r.superlative = made
+        r.use("superlative", at)
+        return
+
+
+def _target(r: Reading, made: Superlative) -> None:
+    """What `highest …` or `most …` is about: `number of X`, `average X`, `X`; in Chinese mostly what is before it."""
+    place = next(iter(r.after(made.index, lambda p: r.chunks[p].op("stop") is not None and not r.is_noun(p) and r.chunks[p].text != "的")), None)  # fmt: skip
+    if place is not None and r.free(place) and not (r.chinese and _chinese_before(r, made)):
+        operation = r.chunks[place].op("count", "sum", "avg", "max", "min")
+        if operation is not None and not (r.chunks[place].noun >= 0.9 and r.next_noun(place, 2) is None):
+            made.function = operation.name
+            noun = r.next_noun(place, 3)
+            if operation.name in ("sum", "avg") and noun is not None:
+                count = next((p for p in range(place + 1, noun) if r.chunks[p].op("count")), None)
+                made.function = "count" if count is not None else made.function
+                r.use("superlative", count)
+            r.use("superlative", place, noun)
+            made.target, made.counting = noun, operation.name == "count"
+            return
+        if r.is_noun(place) and r.chunks[place].text != "的":
+            made.target = place
+            r.use("superlative", place)
+            _trailing_count(r, made)
+            return
+        if r.chunks[place].op("money"):
+            r.use("superlative", place)
+    if r.chinese:
+        _chinese_before(r, made, take=True)
+    elif made.counting:
+        before = r.before(made.index, lambda p: r.chunks[p].op("stop") is not None and not r.chunks[p].senses)
+        place = next(iter(before), None)
+        if place is not None and r.free(place) and r.chunks[place].op("soft") and r.chunks[place].of("column"):
+            made.target = place
+            r.use("superlative", place)
+
+
+def _trailing_count(r: Reading, made: Superlative) -> None:
+    """`highest sales total`, `most tracks sold`, `largest customer count`."""
+    place = (made.target or 0) + 1
+    if r.free(place) and r.chunks[place].op("count") and r.chunks[place].text.lower() == "count":
+        made.counting = True
+        made.function = "count"
+        r.use("superlative", place)
+
+
+def _chinese_before(r: Reading, made: Superlative, *, take: bool = False) -> bool:
+    """In Chinese what is ranked by stands before: `客户最多`, `客户数量最多`, `平均工资最高`, `销售额最高`."""
+    before = list(r.before(made.index, lambda p: r.filler(p) and r.chunks[p].text != "的" and not r.is_noun(p)))
+    if not before or not r.free(before[0]):
+        return False
+    place = before[0]
+    chunk = r.chunks[place]
+    function = ""
+    if chunk.op("count") and chunk.noun < 0.9:
+        noun = r.previous_noun(place, 2)
+        if take:
+            r.use("superlative", place, noun)
+            made.target, made.function, made.counting = noun, "count", True
+        return True
+    aggregate = chunk.op("sum", "avg", "max", "min")
+    if aggregate is not None and chunk.noun < 0.9:
+        function = aggregate.name
+        place = r.previous_noun(place, 2) or place
+    if not r.is_noun(place) or not r.free(place):
+        return False
+    ahead = place - 1
+    if not function and ahead >= 0 and r.free(ahead):
+        operation = r.chunks[ahead].op("sum", "avg")
+        function = operation.name if operation else ""
+    if place == 0 or not take:
+        first_noun = all(not r.is_noun(p) for p in range(place))
+        if not take:
+            return True
+        if first_noun and made.index + 1 >= len(r) and not any(r.chunks[p].op("which") for p in range(len(r))):
+            pass
+    if (
+        any(r.chunks[p].op("which") for p in (place - 1, place - 2) if p >= 0)
+        and not made.counting
+        and r.table_at(place)
+    ):
+        return False
+    if take:
+        made.target, made.function = place, function
+        r.use("superlative", place)
+        if function and r.free(ahead) and r.chunks[ahead].op("sum", "avg"):
+            r.use("superlative", ahead)
+    return True

@@ -1,0 +1,324 @@
+"""Superlatives as plans: `longest track`, `which employee has the most customers`, `top 5 countries by revenue`."""
+
+from __future__ import annotations
+
+from longthread.agent.demo.display import amounts, link_of, listed_columns, naming_columns
+from longthread.agent.demo.focus import focus_of, free_nouns
+from longthread.agent.demo.joins import path
+from longthread.agent.demo.nouns import (
+    additive,
+    amount_measure,
+    counted_for,
+    default_amount,
+    default_date,
+    dimension_at,
+    dimension_of_table,
+    is_name,
+    person_like,
+)
+from longthread.agent.demo.plan import Dimension, Field, Measure, Plan, field_of
+from longthread.agent.demo.reading import Reading, Superlative
+from longthread.agent.demo.schema import Column, Ref
+
+
+def ranked(r: Reading, previous: Plan | None) -> Plan | None:
+    """The plan of a superlative; None when it is none after all. Refuses when what it ranks by cannot be found."""
+    made = r.superlative
+    assert made is not None
+    focus = _focus(r, made)
+    if focus is not None and r.table_at(focus):
+        r.entity = r.table_at(focus)
+    if (made.function == "avg" and made.target is not None) or made.function in ("sum", "max", "min", "avg"):
+        return _by_measure(r, made, focus, previous)
+    counting = made.function == "count" or (made.counting and not _numeric_target(r, made))
+    if counting:
+        return _by_count(r, made, focus, previous)
+    return _by_column(r, made, focus, previous)
+
+
+def _numeric_target(r: Reading, made: Superlative) -> bool:
+    if made.target is None:
+        return False
+    numeric = r.column_at(made.target, lambda c: c.kind == "number" and not c.keyish, -1.0)
+    return numeric is not None and r.table_at(made.target) is None
+
+
+def _focus(r: Reading, made: Superlative) -> int | None:
+    """Whose superlative it is: the noun grouped by, the noun asked for, or the one after `longest`."""
+    if r.groups:
+        return r.groups[0]
+    for at in range(len(r)):
+        if r.chunks[at].op("which"):
+            unit = next(iter(r.after(at, r.filler)), None)
+            if unit is not None and r.free(unit) and r.chunks[unit].op("unit") and not r.table_at(unit):
+                r.use("focus", unit)
+                return unit
+            if r.chunks[at].text in ("哪一年", "哪年"):
+                return at
+    nouns = free_nouns(r)
+    if not nouns:
+        unit = next((at for at in range(len(r)) if r.free(at) and r.chunks[at].op("unit")), None)
+        return unit
+    behind = [at for at in nouns if at > made.index]
+    if made.target is None and not r.chinese and behind and behind[0] - made.index <= 2 and not _asked_table(r, nouns):
+        return behind[0]
+    if r.chinese and behind and made.index + 1 < len(r):
+        return behind[-1] if r.table_at(behind[-1]) else behind[0]
+    if r.chinese and not any(chunk.op("which") for chunk in r.chunks):
+        return nouns[-1] if len(nouns) == 1 or r.table_at(nouns[-1]) else nouns[0]
+    return focus_of(r)
+
+
+def _asked_table(r: Reading, nouns: list[int]) -> bool:
+    first = nouns[0]
+    return any(r.chunks[p].op("which") for p in range(max(0, first - 2), first)) and r.table_at(first) is not None
+
+
+def _limit(r: Reading) -> int | None:
+    if r.limit == 0:
+        return None
+    return r.limit or 1
+
+
+def _plan(r: Reading, made: Superlative, focus: int | None, measure: Measure, previous: Plan | None) -> Plan | None:
+    if focus is None:
+        focus_table = (
+            _doer(r, measure.table) if any(chunk.text.lower() in ("who", "谁", "有谁") for chunk in r.chunks) else None
+        )
+        if focus_table is not None:
+            dimension = dimension_of_table(r, focus_table)
+        elif previous is not None and previous.dimensions:
+            dimension = previous.dimensions[0]
+        else:
+            return None
+    elif r.chunks[focus].text in ("哪一年", "哪年"):
+        found = default_date(r, measure.table)
+        if found is None:
+            return None
+        dimension = Dimension((found,), "year")
+    else:
+        named = dimension_at(r, focus, measure.table)
+        if named is None:
+            r.refuse("no_dimension", r.text(focus))
+            return None
+        dimension = named
+        r.use("focus", focus)
+    empty = not made.descending and dimension.key is not None and measure.function == "count"
+    return Plan(
+        table=measure.table,
+        measures=(measure,),
+        dimensions=(dimension,),
+        order=measure,
+        descending=made.descending,
+        limit=_limit(r),
+        keep_empty=empty and dimension.fields[0].ref.table != measure.table and dimension.fields[0].via is None,
+    )
+
+
+def _doer(r: Reading, table: str) -> str | None:
+    """Who does what a table's rows record: the only people it points to."""
+    people = [
+        link.target for link in r.schema.links if link.table == table and person_like(r.schema.tables[link.target])
+    ]
+    return people[0] if len(set(people)) == 1 else None
+
+
+def _by_count(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Plan | None:
+    table = r.table_at(made.target) if made.target is not None else None
+    measure: Measure | None = None
+    if table is not None:
+        measure = Measure("count", table)
+    elif made.target is not None:
+        ref = r.column_at(made.target, least=-0.8)
+        if ref is not None:
+            link = link_of(r.schema, ref)
+            measure = Measure("count", link.target) if link else Measure("distinct", ref.table, Field(ref))
+    else:
+        measure = _uncounted(r, focus, previous)
+    if measure is None:
+        r.refuse("no_measure", r.text(made.index))
+        return None
+    r.entity = r.entity or measure.table
+    if focus is None and table is not None and previous is None and r.find("each") is None:
+        who = any(chunk.text.lower() in ("who", "谁", "有谁") for chunk in r.chunks)
+        if not who:
+            r.refuse("no_dimension", r.text(made.index))
+            return None
+    return _plan(r, made, focus, measure, previous)
+
+
+def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure | None:
+    """`most popular genre`, `which country has the most?`: what is counted is not said."""
+    if previous is not None and previous.measures:
+        return previous.measures[0]
+    if focus is None:
+        return None
+    table = r.table_at(focus)
+    others = [at for at in free_nouns(r) if at != focus and r.table_at(at) and r.table_at(at) != table]
+    if others:
+        r.use("counted", others[0])
+        return Measure("count", r.table_at(others[0]) or "")
+    if table is None:
+        ref = r.column_at(focus, least=-0.8)
+        return Measure("count", ref.table) if ref else None
+    counted = counted_for(r, table)
+    if counted:
+        r.note("counted", counted)
+    return Measure("count", counted) if counted else None
+
+
+def _by_measure(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Plan | None:
+    measure = amount_measure(r, made.function, made.target, r.entity)
+    if measure is None:
+        r.refuse("no_amount", r.text(made.target if made.target is not None else made.index))
+        return None
+    r.entity = r.entity or measure.table
+    plan = _plan(r, made, focus, measure, previous)
+    if plan is None:
+        return Plan(table=measure.table, measures=(measure,))
+    return plan
+
+
+def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Plan | None:
+    ref = _ranked_column(r, made, focus, previous)
+    if ref is None:
+        product = amount_measure(r, "sum", made.target, None) if made.target is not None else None
+        if product is not None and focus is not None:
+            return _plan(r, made, focus, product, previous)
+        r.refuse("no_ranking", r.text(made.index) + (" " + r.text(made.target) if made.target is not None else ""))
+        return None
+    column = r.schema.column(ref)
+    table = r.table_at(focus) if focus is not None else None
+    if focus is None or (table is None and is_name(r.chunks[focus].key)):
+        r.use("focus", focus)
+        if made.concept or r.limit is not None or (made.target is not None and r.table_at(made.target)) or (previous is not None and _plain(previous)) or focus is not None:  # fmt: skip
+            return _rows(r, made, ref, ref.table)
+        return Plan(table=ref.table, measures=(Measure("max" if made.descending else "min", ref.table, Field(ref)),))
+    if table is None:
+        other = r.column_at(focus, least=-0.8)
+        if other is not None and _describes_row(r, other, ref):
+            r.use("shown", focus)
+            return _rows(r, made, ref, ref.table, Field(other))
+        return _by_group(r, made, focus, ref, column, previous)
+    r.use("entity", focus)
+    if table == ref.table:
+        return _rows(r, made, ref, table)
+    hops = path(r.schema, table, ref.table)
+    if hops is not None and all(hop.up for hop in hops):
+        return _rows(r, made, ref, table)
+    return _by_group(r, made, focus, ref, column, previous)
+
+
+def _plain(plan: Plan) -> bool:
+    return not plan.measures and not plan.dimensions
+
+
+def _describes_row(r: Reading, other: Ref, ranked_by: Ref) -> bool:
+    """Whether a column says something of each ranked row rather than grouping rows."""
+    table = r.schema.tables[other.table]
+    column = table.column(other.column)
+    if other.table != ranked_by.table:
+        return False
+    unique = column.distinct is None or table.rows is None or column.distinct >= 0.9 * table.rows
+    return unique or other.column in naming_columns(table)
+
+
+def _by_group(
+    r: Reading, made: Superlative, focus: int, ref: Ref, column: Column, previous: Plan | None
+) -> Plan | None:
+    function = "sum" if additive(column) else ("max" if made.descending else "min")
+    target = made.target if made.target is not None else None
+    measure = amount_measure(r, function, target, ref.table) if target is not None and function == "sum" else None
+    return _plan(r, made, focus, measure or Measure(function, ref.table, Field(ref)), previous)  # type: ignore[arg-type]  # fmt: skip
+
+
+def _ranked_column(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Ref | None:
+    """The column a superlative ranks by; an adjective's is looked for in the entity, then in its neighbours."""
+    home = (r.table_at(focus) if focus is not None else None) or r.entity
+    if home is None and focus is not None:
+        found = r.column_at(focus, least=-0.8)
+        home = found.table if found else None
+    home = home or (previous.table if previous else None) or next(iter(sorted(r.anchors())), None)
+    if made.target is not None and not made.concept:
+        table = r.table_at(made.target)
+        ref = r.column_at(
+            made.target, lambda c: c.kind in ("number", "date", "unknown") and not (c.keyish and c.kind != "date"), -1.0
+        )
+        if ref is not None and (table is None or table != ref.table or any(s.score >= 0.95 and s.ref == ref for s in r.chunks[made.target].of("column"))) and not (table and r.entity is None and focus is None and table != ref.table):  # fmt: skip
+            return ref
+        if table is not None:
+            column = default_amount(r, r.schema.tables[table]) or r.concept(
+                r.schema.tables[table], "size", lambda c: c.kind == "number"
+            )
+            return Ref(table, column.name) if column else None
+        return None
+    if home is None:
+        return None
+    if made.concept:
+        return _by_concept(r, made, home)
+    column = default_amount(r, r.schema.tables[home])
+    if column is None:
+        return None
+    return Ref(home, column.name)
+
+
+def _by_concept(r: Reading, made: Superlative, home: str) -> Ref | None:
+    numeric = lambda c: c.kind in ("number", "unknown")  # noqa: E731
+    table = r.schema.tables[home]
+    if made.date:
+        found = default_date(r, home)
+        return found.ref if found else None
+    if made.concept == "age":
+        return _age(r, made, home)
+    column = r.concept(table, made.concept, numeric)
+    if column is not None:
+        return Ref(home, column.name)
+    for name in sorted(r.linked_to(home)):
+        column = r.concept(r.schema.tables[name], made.concept, numeric)
+        if column is not None:
+            return Ref(name, column.name)
+    if made.concept == "price":
+        column = default_amount(r, table)
+        return Ref(home, column.name) if column else None
+    if made.concept == "length":
+        column = next((c for c in amounts(table, r.schema) if set(c.words) & {"min", "sec", "hour", "ms"}), None)
+        return Ref(home, column.name) if column else None
+    return None
+
+
+def _age(r: Reading, made: Superlative, home: str) -> Ref | None:
+    """Age itself; else by the date of birth, or of founding, the other way round."""
+    table = r.schema.tables[home]
+    column = r.concept(table, "age", lambda c: c.kind == "number")
+    if column is not None:
+        return Ref(home, column.name)
+    for concept in ("birth date", "birth year", "founded", "built", "release date", "publication date", "hire date"):
+        column = r.concept(table, concept, lambda c: c.kind == "date" or c.yearish)
+        if column is not None:
+            made.descending = not made.descending
+            return Ref(home, column.name)
+    found = default_date(r, home)
+    if found is not None and found.ref.table == home:
+        made.descending = not made.descending
+        return found.ref
+    return None
+
+
+def _rows(r: Reading, made: Superlative, ref: Ref, table: str, extra: Field | None = None) -> Plan:
+    """The rows of a table in the order of a column, what they are called and what they are ranked by."""
+    r.entity = table
+    names = naming_columns(r.schema.tables[table])
+    shown = [field_of(table, name) for name in names]
+    for at in free_nouns(r):
+        wanted = r.column_at(at, least=0.0) if r.table_at(at) is None else None
+        if wanted is not None:
+            r.use("shown", at)
+            if not is_name(r.chunks[at].key):
+                shown.append(Field(wanted))
+    if extra is not None and extra not in shown:
+        shown.append(extra)
+    if Field(ref) not in shown:
+        shown.append(Field(ref))
+    if not names:
+        shown = [field_of(table, name) for name in listed_columns(r.schema.tables[table], r.schema)]
+    return Plan(table=table, shown=tuple(dict.fromkeys(shown)), order=Field(ref), descending=made.descending, limit=_limit(r), implied=True)  # fmt: skip

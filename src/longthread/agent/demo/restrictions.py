@@ -1,0 +1,207 @@
+"""The filters of a question put into its plan: values, comparisons, dates and patterns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from longthread.agent.demo.display import display_columns
+from longthread.agent.demo.focus import focus_of
+from longthread.agent.demo.joins import path
+from longthread.agent.demo.nouns import (
+    amount_measure,
+    default_amount,
+    default_date,
+    dimension_at,
+    dimension_of_column,
+    dimension_of_table,
+)
+from longthread.agent.demo.plan import Condition, Dimension, Field, Having, Measure, Plan, field_of
+from longthread.agent.demo.reading import Comparison, Reading, When, as_number
+
+
+def restrict(r: Reading, plan: Plan) -> Plan:
+    """The plan with every filter that was read."""
+    conditions = [*plan.conditions, *r.conditions]
+    for when in r.dates:
+        made = _when(r, plan, when)
+        if made is not None:
+            conditions.append(made)
+    for ref, operator, shape, noun in r.patterns:
+        field = Field(ref) if ref else _named(r, plan, noun)
+        if field is None:
+            r.refuse("no_pattern_column", shape.strip("%"))
+        else:
+            conditions.append(Condition(field, operator, (shape,)))  # type: ignore[arg-type]  # like or not like
+    plan = replace(plan, conditions=tuple(dict.fromkeys(conditions)))
+    for comparison in r.comparisons:
+        plan = _compared(r, plan, comparison)
+    return plan
+
+
+def _named(r: Reading, plan: Plan, noun: int | None) -> Field | None:
+    table = (r.table_at(noun) if noun is not None else None) or plan.table
+    found = display_columns(r.schema.tables[table])
+    return field_of(table, found[0]) if found else None
+
+
+def _when(r: Reading, plan: Plan, when: When) -> Condition | None:
+    ref = None
+    if when.noun is not None:
+        ref = r.column_at(when.noun, lambda c: c.kind == "date" or c.yearish, -1.0)
+        if r.free(when.noun) and not r.table_at(when.noun):
+            r.use("date", when.noun)
+    field = Field(ref) if ref else default_date(r, plan.table) or _anchored_date(r, plan)
+    if field is None:
+        r.refuse("no_date", r.text(when.index))
+        return None
+    if not r.schema.column(field.ref).iso and not r.schema.column(field.ref).yearish:
+        r.refuse("odd_dates", field.ref.column)
+        return None
+    r.note("date_column", field.ref.column)
+    if when.newest is not None:
+        return Condition(field, "newest", when.newest)
+    return Condition(field, "range", (when.low, when.high))
+
+
+def _anchored_date(r: Reading, plan: Plan) -> Field | None:
+    for name in sorted(r.anchors()):
+        found = default_date(r, name)
+        if found is not None and path(r.schema, plan.table, found.ref.table) is not None:
+            return found
+    return None
+
+
+def _compared(r: Reading, plan: Plan, c: Comparison) -> Plan:
+    if c.function == "count":
+        table = r.table_at(c.noun) if c.noun is not None else None
+        return _having(r, plan, c, Measure("count", table or plan.table))
+    if c.function:
+        measure = amount_measure(r, c.function, c.noun, plan.table)
+        if measure is None:
+            r.refuse("no_amount", r.text(c.noun if c.noun is not None else c.index))
+            return plan
+        return _having(r, plan, c, measure)
+    field = _field(r, plan, c)
+    if field is not None:
+        if plan.measures and plan.dimensions and any(m.field == field for m in plan.measures):
+            return _having(r, plan, c, next(m for m in plan.measures if m.field == field))
+        hops = path(r.schema, plan.table, field.ref.table) or []
+        if (
+            any(not hop.up for hop in hops)
+            and not plan.measures
+            and r.chunks[c.noun if c.noun is not None else c.index].op("soft")
+        ):
+            return _having(r, plan, c, Measure("sum", field.ref.table, field))
+        return replace(plan, conditions=(*plan.conditions, *_tests(r, field, c)))
+    table = r.table_at(c.noun) if c.noun is not None else None
+    if table is not None and (table != plan.table or plan.dimensions or _other_focus(r)):
+        return _having(r, plan, c, Measure("count", table))
+    if c.noun is None and plan.measures and plan.dimensions:
+        return _having(r, plan, c, plan.measures[0])
+    r.refuse("no_comparison", f"{r.text(c.index)} {as_number(c.value)}")
+    return plan
+
+
+def _other_focus(r: Reading) -> bool:
+    return focus_of(r) is not None
+
+
+def _field(r: Reading, plan: Plan, c: Comparison) -> Field | None:
+    """The number column compared."""
+    numeric = lambda col: col.kind in ("number", "unknown") and not col.keyish  # noqa: E731
+    r.entity = r.entity or plan.table
+    if c.concept:
+        return _concept(r, plan, c)
+    if c.noun is not None:
+        table = r.table_at(c.noun)
+        if table is not None and not any(
+            s.score >= 0.9 for s in r.chunks[c.noun].of("column") if s.ref.table == plan.table
+        ):
+            return None
+        ref = r.column_at(c.noun, numeric, -1.0) or r.column_at(c.noun, lambda col: col.kind == "text", -1.0)
+        return Field(ref) if ref else None
+    if c.money:
+        column = default_amount(r, r.schema.tables[plan.table])
+        return field_of(plan.table, column.name) if column else None
+    return None
+
+
+def _concept(r: Reading, plan: Plan, c: Comparison) -> Field | None:
+    for name in (plan.table, *sorted(r.anchors()), *sorted(r.linked_to(plan.table))):
+        column = r.concept(r.schema.tables[name], c.concept, lambda col: col.kind == "number")
+        if column is not None:
+            return field_of(name, column.name)
+    return None
+
+
+_MILLISECONDS = {"millisecond": 1.0, "ms": 1.0, "second": 1e3, "sec": 1e3, "minut": 6e4, "min": 6e4, "hour": 3.6e6, "hr": 3.6e6, "毫秒": 1.0, "秒": 1e3, "分钟": 6e4, "小时": 3.6e6}  # fmt: skip
+
+
+def _scaled(r: Reading, field: Field, c: Comparison, value: float) -> float:
+    """A duration said in minutes, in the unit of the column, which its name or comment tells."""
+    if c.scale == 1.0:
+        return value
+    column = r.schema.column(field.ref)
+    for word, size in _MILLISECONDS.items():
+        if word in column.words or (not word.isascii() and (word in column.name or word in column.comment)):
+            return value * c.scale / size
+    r.note("unit_assumed", field.ref.column)
+    return value
+
+
+def _tests(r: Reading, field: Field, c: Comparison) -> list[Condition]:
+    value = as_number(_scaled(r, field, c, c.value))
+    negated = c.index > 0 and r.free(c.index - 1) and r.chunks[c.index - 1].op("not") is not None
+    if c.high is not None:
+        high = as_number(_scaled(r, field, c, c.high))
+        return [Condition(field, ">=", (value,)), Condition(field, "<=", (high,))]
+    operator = c.operator
+    if negated:
+        r.use("not", c.index - 1)
+        operator = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "!="}[operator]
+    return [Condition(field, operator, (value,))]  # type: ignore[arg-type]  # a comparison
+
+
+def _having(r: Reading, plan: Plan, c: Comparison, measure: Measure) -> Plan:
+    """Groups by their measure: `countries with more than 5 customers`; counted again when `how many` is asked."""
+    operators = [(c.operator, c.value)] if c.high is None else [(">=", c.value), ("<=", c.high)]
+    having = tuple(Having(measure, operator, as_number(value)) for operator, value in operators)
+    if plan.dimensions:
+        measures = plan.measures or (measure,)
+        return replace(plan, having=(*plan.having, *having), measures=measures)
+    counted = bool(plan.measures)
+    dimension = None
+    if counted and plan.measures[0].function == "distinct" and plan.measures[0].field:
+        dimension = dimension_of_column(r, plan.measures[0].field.ref)
+    elif counted and plan.measures[0].function == "count":
+        dimension = dimension_of_table(r, plan.measures[0].table)
+    elif not counted:
+        dimension = _grouped(r, plan, measure)
+    if dimension is None:
+        r.refuse("no_comparison", r.text(c.index))
+        return plan
+    return Plan(
+        table=measure.table,
+        measures=(measure,),
+        dimensions=(dimension,),
+        conditions=plan.conditions,
+        having=having,
+        wrap="count" if counted else "",
+        order=measure,
+        limit=plan.limit,
+    )
+
+
+def _grouped(r: Reading, plan: Plan, measure: Measure) -> Dimension | None:
+    shown = [field for field in plan.shown if not plan.implied]
+    place = next((at for at in range(len(r)) if r.role.get(at) == "entity"), None)
+    if place is not None and r.table_at(place) and r.table_at(place) != measure.table:
+        return dimension_of_table(r, r.table_at(place) or "")
+    if plan.table != measure.table:
+        return dimension_of_table(r, plan.table)
+    named = next((at for at in range(len(r)) if r.role.get(at) in ("shown", "entity") and not r.table_at(at)), None)
+    if named is not None:
+        return dimension_at(r, named, measure.table)
+    if shown:
+        return dimension_of_column(r, shown[0].ref)
+    return None

@@ -1,0 +1,190 @@
+"""What words may mean in this database: every way to say a table, a column or a known value."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from longthread.agent.demo.glossary import Key, glossary
+from longthread.agent.demo.lexicon import Op, lexicon, tokenize
+from longthread.agent.demo.schema import Column, Ref, Schema, Table
+from longthread.tools.analysis.linking import atoms, is_cjk, split_name
+
+_GENERIC = frozenset(["info", "information", "list", "record", "master", "data", "catalog", "profile", "histori", "detail", "entri"])
+_GENERIC_ZH = ("信息", "记录", "列表", "档案", "主表", "资料", "数据", "明细")
+_TAILS = frozenset(["id", "name", "nam", "date", "dat", "time", "tim", "at", "no", "num", "number", "count", "code", "value", "amount", "amt", "key", "year", "nbr", "cd"])
+_PIECES = re.compile(r"[，,;；、()（）|/:：。.\n]+| - ")
+_MAX_COMBINATIONS = 80
+
+
+@dataclass(frozen=True)
+class Sense:
+    """One meaning: a table, a column, a flag (a yes/no column), or a value of a column. `score` is at most 1."""
+
+    kind: Literal["table", "column", "flag", "value"]
+    ref: Ref
+    score: float
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """`senses` of each phrase in this database and `ops` of the language; `longest` phrase in tokens."""
+
+    senses: Mapping[Key, tuple[Sense, ...]]
+    ops: Mapping[Key, tuple[Op, ...]]
+    longest: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """A value that a probe found: which words it was looked up for, and where it is."""
+
+    ref: Ref
+    value: str
+
+
+def plain_key(text: str) -> Key:
+    """The key of a value: its tokens without signs."""
+    return tuple(token.norm for token in tokenize(text.replace("_", " ")) if token.kind != "sign")
+
+
+def vocabulary(schema: Schema, found: Iterable[Found] = ()) -> Vocabulary:
+    """The vocabulary of a schema, and of values found in it."""
+    senses: dict[Key, dict[tuple[str, Ref, Any], Sense]] = {}
+
+    def add(key: Key, sense: Sense) -> None:
+        mine = senses.setdefault(key, {})
+        same = (sense.kind, sense.ref, str(sense.value))
+        if same not in mine or mine[same].score < sense.score:
+            mine[same] = sense
+
+    for table in schema.tables.values():
+        for key, score in _table_terms(table):
+            add(key, Sense("table", Ref(table.name, ""), score))
+        for column in table.columns:
+            ref = Ref(table.name, column.name)
+            for key, score in _column_terms(table, column):
+                add(key, Sense("flag" if column.kind == "bool" else "column", ref, score))
+            for value in column.values:
+                for key, score in _value_terms(column, value):
+                    add(key, Sense("value", ref, score, value))
+    for item in found:
+        for key, score in _value_terms(None, item.value):
+            add(key, Sense("value", item.ref, score, item.value))
+    ops = lexicon()
+    done = {key: tuple(sorted(mine.values(), key=lambda s: -s.score)) for key, mine in senses.items() if key}
+    return Vocabulary(done, ops, max(8, *(min(16, len(key)) for key in (*ops, *done))))
+
+
+def _table_terms(table: Table) -> Iterator[tuple[Key, float]]:
+    words = table.words
+    yield from _expanded(words, 1.0)
+    yield (split_name(table.name).replace(" ", ""),), 0.95
+    if len(words) > 1:
+        if words[-1] in _GENERIC:
+            yield from _expanded(words[:-1], 0.95)
+        elif words[0].isascii():
+            yield from _expanded(words[-1:], 0.6, hints=False)
+    for ending in _GENERIC_ZH:
+        name = "".join(words)
+        if name.endswith(ending) and len(name) > len(ending):
+            yield from _expanded(words[: -len(ending)], 0.9)
+    yield from _comment_terms(table.comment)
+
+
+def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:
+    words = column.words
+    if not words:
+        return
+    yield from _expanded(words, 1.0)
+    yield (split_name(column.name).replace(" ", ""),), 0.95
+    short = _without_table(table, words)
+    if short != words:
+        yield from _expanded(short, 0.95)
+    if short[:1] in (("is",), ("has",)) and len(short) > 1:
+        yield from _expanded(short[1:], 0.95)
+    pieces = glossary().parts(short)
+    if len(pieces) > 1:
+        yield from _expanded(pieces[-1], 0.7, hints=False)
+        head = tuple(itertools.chain.from_iterable(pieces[:-1]))
+        tail = pieces[-1]
+        generic = tail[-1] in _TAILS or "".join(tail) in ("日期", "时间", "名称", "编号", "年份", "名", "金额")
+        yield from _expanded(head, 0.75 if generic else 0.5, hints=False)
+    yield from _comment_terms(column.comment)
+
+
+def _without_table(table: Table, words: Key) -> Key:
+    for prefix in (table.words, table.words[-1:], *glossary().same(table.words)):
+        if prefix and len(words) > len(prefix) and words[: len(prefix)] == prefix:
+            return words[len(prefix) :]
+    return words
+
+
+def _comment_terms(comment: str) -> Iterator[tuple[Key, float]]:
+    for piece in _PIECES.split(comment):
+        key = atoms(piece)
+        if key and len(key) <= (8 if is_cjk(piece) else 3):
+            yield from _expanded(key, 0.95)
+            name = "".join(key)
+            for ending in ("表", *_GENERIC_ZH):
+                if name.endswith(ending) and len(name) > len(ending) and is_cjk(name):
+                    yield key[: -len(ending)], 0.9
+
+
+def _expanded(words: Key, score: float, *, hints: bool = True) -> Iterator[tuple[Key, float]]:
+    """A name in every way the glossary can say it: as a whole, and piece by piece."""
+    if not words:
+        return
+    words = tuple(words)
+    book = glossary()
+    yield words, score
+    for other in book.same(words):
+        yield other, score * 0.92
+    if hints:
+        for key in _hinted_by().get(words, ()):
+            yield key, score * 0.6
+    pieces = book.parts(words)
+    if 1 < len(pieces) <= 4:
+        ways = [[piece, *book.same(piece)][:10] for piece in pieces]
+        for combination in itertools.islice(itertools.product(*ways), 1, _MAX_COMBINATIONS):
+            yield tuple(itertools.chain.from_iterable(combination)), score * 0.85
+
+
+def _hinted_by() -> Mapping[Key, tuple[Key, ...]]:
+    if not _HINTED:
+        for key, names in glossary().hints.items():
+            for name in names:
+                _HINTED[name] = (*_HINTED.get(name, ()), key)
+    return _HINTED
+
+
+_HINTED: dict[Key, tuple[Key, ...]] = {}
+
+_GENDERS = {"m": ("male",), "f": ("femal",)}
+
+
+def _value_terms(column: Column | None, value: Any) -> Iterator[tuple[Key, float]]:
+    if not isinstance(value, str) or not value.strip() or len(value) > 80:
+        return
+    key = plain_key(value)
+    if not key or all(part.replace(".", "").isdigit() for part in key):
+        return
+    if len(value) == 1 and value.isascii():
+        gender = _GENDERS.get(value.lower())
+        if gender and column is not None and set(column.words) & {"gender", "sex", "性"}:
+            yield gender, 0.9
+            for other in glossary().same(gender):
+                yield other, 0.85
+        return
+    yield key, 0.95
+    for other in glossary().same(key):
+        yield other, 0.85
+    pieces = glossary().parts(key)
+    if 1 < len(pieces) <= 3:
+        ways = [[piece, *glossary().same(piece)][:6] for piece in pieces]
+        for combination in itertools.islice(itertools.product(*ways), 1, 30):
+            yield tuple(itertools.chain.from_iterable(combination)), 0.75

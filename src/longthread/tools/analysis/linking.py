@@ -1,0 +1,171 @@
+"""Schema linking: which tables a question is about, by BM25 over names, comments, translations and sampled values.
+
+Pure, and aware of Chinese: text becomes *atoms* (a stemmed Latin word, a number, or one CJK character), and a CJK run
+is searched by its bigrams, because Chinese has no spaces and its words are mostly two characters long.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+_ATOM = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+(?:\.\d+)?|[\u3400-\u9fff]")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
+_VOWEL = re.compile(r"[aeiouy]")
+_IRREGULAR = {
+    "people": "person", "children": "child", "men": "man", "women": "woman", "feet": "foot", "mice": "mouse",
+    "bought": "buy", "sold": "sell", "spent": "spend", "paid": "paid", "taught": "teach", "won": "win", "lost": "lose",
+    "wrote": "write", "written": "write", "borne": "born", "series": "series", "species": "species", "news": "news",
+    "does": "does", "has": "has", "was": "was", "is": "is", "this": "this", "its": "its", "us": "us", "during": "during",
+    "something": "something", "anything": "anything", "everything": "everything", "nothing": "nothing",
+    "thing": "thing", "being": "being", "bytes": "byte", "staff": "staff", "less": "less", "unless": "unless",
+}  # fmt: skip
+
+
+def stem(word: str) -> str:
+    """The stem of an English word: plural, `-ed`, `-ing` and a final `e` are cut (`hired`, `hire` -> `hir`)."""
+    word = word.lower()
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) <= 3:
+        return word
+    word = _singular(word)
+    for ending, shortest in (("ied", 5), ("ing", 6), ("ed", 5)):
+        if word.endswith(ending) and len(word) >= shortest and not word.endswith("eed"):
+            base = word[: -len(ending)]
+            if ending == "ied":
+                return base + "i"
+            if _VOWEL.search(base) and len(base) >= 3:
+                return _closed(_undoubled(base))
+    return _closed(word)
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def _undoubled(base: str) -> str:
+    if len(base) > 3 and base[-1] == base[-2] and (base[-1] not in "lsz" or (base[-1] == "l" and len(base) > 5)):
+        return base[:-1]
+    return base
+
+
+def _closed(word: str) -> str:
+    if len(word) > 3 and word.endswith("ie"):
+        return word[:-1]
+    if len(word) > 3 and word.endswith("e"):
+        return word[:-1]
+    if len(word) > 3 and word.endswith("y") and word[-2] not in "aeiou":
+        return word[:-1] + "i"
+    return word
+
+
+def split_name(name: str) -> str:
+    """An identifier as plain words: `InvoiceLineID` -> `invoice line id`, `tbl_order` -> `tbl order`."""
+    return " ".join(_CAMEL.sub(" ", name).replace("_", " ").split()).lower()
+
+
+def atoms(text: str) -> tuple[str, ...]:
+    """The atoms of a text, in order: stemmed words, numbers, single CJK characters."""
+    found = _ATOM.findall(text.lower().replace("’", "'"))
+    return tuple(stem(part.removesuffix("'s")) if part[0].isascii() and part[0].isalpha() else part for part in found)
+
+
+def is_cjk(text: str) -> bool:
+    """Whether a text holds a Chinese character."""
+    return any("\u3400" <= char <= "\u9fff" for char in text)
+
+
+def terms(text: str) -> list[str]:
+    """What a text is searched by: its words and numbers, and the bigrams of its CJK runs (a lone character whole)."""
+    result: list[str] = []
+    run: list[str] = []
+    for atom in (*atoms(text), ""):
+        if atom and is_cjk(atom):
+            run.append(atom)
+            continue
+        result += ["".join(pair) for pair in zip(run, run[1:], strict=False)] or run
+        run = []
+        if atom:
+            result.append(atom)
+    return result
+
+
+def document(table: str, *, columns: Iterable[str] = (), texts: Iterable[str] = ()) -> list[tuple[str, float]]:
+    """The weighted terms of one table: its name counts three times, a column once, comments and values a half."""
+    weighted = [(term, 3.0) for term in terms(split_name(table))]
+    for column in columns:
+        weighted += [(term, 1.0) for term in terms(split_name(column))]
+    for text in texts:
+        weighted += [(term, 0.5) for term in terms(text)]
+    return weighted
+
+
+def describe(schema: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """The weighted terms of one `describe_table` result."""
+    columns = schema.get("columns") or []
+    texts = [str(schema.get("comment") or "")]
+    for column in columns:
+        texts.append(str(column.get("comment") or ""))
+        texts += [str(value) for value in column.get("values") or () if isinstance(value, str)]
+    names = [str(column["name"]) for column in columns]
+    return document(str(schema.get("table_name", "")), columns=names, texts=texts)
+
+
+class Linker:
+    """BM25 over weighted documents. `expand` adds, to a question, the words that mean the same (a glossary)."""
+
+    def __init__(
+        self,
+        documents: Mapping[str, Sequence[tuple[str, float]]],
+        *,
+        expand: Callable[[str], Iterable[str]] = lambda _: (),
+        saturation: float = 1.2,
+        length_weight: float = 0.5,
+    ) -> None:
+        self._weights: dict[str, Counter[str]] = {}
+        for name, weighted in documents.items():
+            counted: Counter[str] = Counter()
+            for term, weight in weighted:
+                counted[term] += weight  # type: ignore[assignment]  # Counter sums floats as well
+            self._weights[name] = counted
+        self._frequency = Counter(term for counted in self._weights.values() for term in counted)
+        self._lengths = {name: float(sum(counted.values())) for name, counted in self._weights.items()}
+        self._mean = sum(self._lengths.values()) / max(1, len(self._lengths)) or 1.0
+        self._expand = expand
+        self._saturation = saturation
+        self._length_weight = length_weight
+
+    def rank(self, question: str, limit: int = 20) -> list[tuple[str, float]]:
+        """The documents that share terms with the question, best first, with their scores; ties by name."""
+        query = dict.fromkeys(terms(question), 1.0)
+        for other in self._expand(question):
+            for term in terms(other):
+                query.setdefault(term, 0.7)
+        scores = {name: self._score(name, query) for name in self._weights}
+        best = sorted(
+            ((name, score) for name, score in scores.items() if score > 0), key=lambda pair: (-pair[1], pair[0])
+        )
+        return best[:limit]
+
+    def _score(self, name: str, query: Mapping[str, float]) -> float:
+        counted = self._weights[name]
+        norm = 1 - self._length_weight + self._length_weight * self._lengths[name] / self._mean
+        total = 0.0
+        for term, boost in query.items():
+            weight = counted.get(term)
+            if not weight:
+                continue
+            frequency = self._frequency[term]
+            rarity = math.log(1 + (len(self._weights) - frequency + 0.5) / (frequency + 0.5))
+            total += boost * rarity * weight * (self._saturation + 1) / (weight + self._saturation * norm)
+        return total
