@@ -20,7 +20,7 @@ import platformdirs
 from longthread.tools.analysis.spaceflight_facts import AGENCIES, MISSION_KINDS, ORBITS, PAYLOAD_KINDS, ROCKETS, SITES
 
 SEED = 1957
-_VERSION = 1
+_VERSION = 2
 _FIRST_YEAR, _LAST_YEAR = 1990, 2025
 _FREQUENCY = 0.73
 """Share of the real launches that are told, so that the database stays at about 5,000 rows."""

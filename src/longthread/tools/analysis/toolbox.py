@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from longthread.errors import InvalidInput, LongthreadError
+from longthread.errors import InvalidInput, LongthreadError, SqlFailed
 from longthread.tools.analysis.engine import Connection
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.profile import Profile, count_rows, profile
 from longthread.tools.analysis.result import Result, fetch
-from longthread.tools.analysis.schema import Column, Schema, Table
+from longthread.tools.analysis.schema import Column, Schema, Table, close_names
 from longthread.tools.analysis.source import Source
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
 Arguments = Mapping[str, Any]
+_UNKNOWN = re.compile(r"""no such (?P<kind>table|column): (?P<name>.+?)\.?$""")
 
 
 def analysis_tools(source: Source) -> list[Tool]:
@@ -152,10 +154,14 @@ class _Toolbox:
         return result, total
 
     async def run_sql(self, arguments: Arguments) -> dict[str, Any]:
-        tables = (await self._source.schema()).tables
-        sql = self._guard.check(_text(arguments, "sql"), functions=await self._source.functions(), tables=tables)
+        schema = await self._source.schema()
+        functions = await self._source.functions()
+        sql = self._guard.check(_text(arguments, "sql"), functions=functions, tables=schema.tables)
         started = time.monotonic()
-        result = await self._source.work(lambda connection: self._query(connection, sql))
+        try:
+            result = await self._source.work(lambda connection: self._query(connection, sql))
+        except SqlFailed as error:
+            raise _hinted(error, schema) from error
         notes = []
         if result.cut_cells:
             notes.append(f"{result.cut_cells} long values were cut; each says how long it is.")
@@ -176,6 +182,25 @@ class _Toolbox:
     def _query(self, connection: Connection, sql: str) -> Result:
         limits = self._limits
         return fetch(connection, connection.query(sql), limits, keep=limits.rows, cell=limits.cell_characters)
+
+
+def _hinted(error: SqlFailed, schema: Schema) -> SqlFailed:
+    """The error with the names that may have been meant, where the database names none."""
+    reason = str(error.details.get("reason", ""))
+    unknown = _UNKNOWN.search(reason)
+    if unknown is None or "Candidate" in reason or "Perhaps" in reason or "Did you mean" in reason:
+        return error
+    name = unknown["name"].rsplit(".", 1)[-1]
+    if unknown["kind"] == "column":
+        columns = {
+            f"{column.name} (of {table.label})": column.name
+            for table in schema.tables.values()
+            for column in table.columns
+        }
+        close = close_names(name, columns.values())
+        hint = ", ".join([label for label, column in columns.items() if column in close][:5])
+        return SqlFailed(reason=f"{reason} The nearest columns are: {hint}.") if hint else error
+    return SqlFailed(reason=f"{reason} {schema.nearest(name)}")
 
 
 def _matching(schema: Schema, pattern: str) -> list[Table]:

@@ -83,10 +83,13 @@ class PostgresqlEngine(Engine):
         milliseconds = int(self._limits.seconds * 1000) + _GRACE  # a second fence: we cancel first
         settings = (
             "-c default_transaction_read_only=on "
-            f"-c statement_timeout={milliseconds} -c idle_in_transaction_session_timeout={milliseconds} -c DateStyle=ISO "
-            f"-c lock_timeout={int(self._limits.lock_seconds * 1000)}"
+            f"-c statement_timeout={milliseconds} -c idle_in_transaction_session_timeout={milliseconds} "
+            f"-c DateStyle=ISO -c lock_timeout={int(self._limits.lock_seconds * 1000)}"
         )
-        given = {"connect_timeout": self._limits.connect_seconds, "application_name": "longthread"} | self._options
+        given: dict[str, Any] = {
+            "connect_timeout": self._limits.connect_seconds,
+            "application_name": "longthread",
+        } | self._options
         given["options"] = f"{given.get('options', '')} {settings}".strip()
         try:
             raw = psycopg.connect(make_conninfo(**given))

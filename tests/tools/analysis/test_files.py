@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from longthread.errors import SourceNotFound, SourceUnreadable
+from longthread.tools.analysis import Source, open_source
+from longthread.tools.analysis.engines.files import table_names
+
+Opened = Callable[..., Awaitable[Source]]
+
+
+def _write(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "columns", "rows"),
+    [
+        ("plain.csv", "id,名称\n1,长征\n2,猎鹰\n", ["id", "名称"], [[1, "长征"], [2, "猎鹰"]]),
+        ("semicolon.csv", "a;b\n1,5;x\n", ["a", "b"], [["1,5", "x"]]),
+        ("tabs.tsv", "a\tb\n1\tx, y\n", ["a", "b"], [[1, "x, y"]]),
+        ("quoted.csv", 'a,b\n"x, y","two\nlines"\n', ["a", "b"], [["x, y", "two\nlines"]]),
+        ("windows.csv", "\ufeffa,b\r\n1,2\r\n", ["a", "b"], [[1, 2]]),
+        ("chinese.csv", "编号,名称\n1,长征五号\n".encode("gb18030"), ["编号", "名称"], [[1, "长征五号"]]),
+        ("excel.csv", "编号,名称\n1,神舟\n".encode("utf-16"), ["编号", "名称"], [[1, "神舟"]]),
+        ("dates.csv", "d,t\n2020-01-02,2020-01-02 03:04:05\n", ["d", "t"], [["2020-01-02", "2020-01-02T03:04:05"]]),
+        ("ragged.csv", "a,b,c\n1,2\n1,2,3,4\nx,y\n", ["a", "b", "c", "column3"],
+         [["1", "2", None, None], ["1", "2", 3, 4], ["x", "y", None, None]]),
+        ("ragged.tsv", "a\tb\n1\n2\t3\t4\n", ["a", "b", "column2"], [[1, None, None], [2, 3, 4]]),
+        ("stray.tsv", 'a\tb\n"x\t2\n3\t4\n', ["a", "b"], [['"x', 2], ["3", 4]]),
+        ("titled.csv", "Launches of 2020\n\na,b\n1,2\n", ["a", "b"], [[1, 2]]),
+        ("late.csv", "a\n" + "1\n" * 30_000 + "x\n", ["a"], [["1"]] * 100),
+        ("header.csv", "a,b\n", ["a", "b"], []),
+        ("list.json", '[{"a": 1, "b": {"c": [1, 2]}}, {"a": 2}]', ["a", "b"], [[1, {"c": [1, 2]}], [2, None]]),
+        ("lines.jsonl", '{"a": 1}\n{"a": 2}\n', ["a"], [[1], [2]]),
+        ("packed.csv.gz", gzip.compress(b"a,b\n1,2\n"), ["a", "b"], [[1, 2]]),
+    ],
+)  # fmt: skip
+async def test_a_file_is_a_table(
+    opened: Opened, ask: Any, tmp_path: Path, name: str, content: str | bytes, columns: list[str], rows: list[Any]
+) -> None:
+    source = await opened(_write(tmp_path / name, content))
+    table = name.split(".")[0]
+    data = (await ask(source, "run_sql", sql=f"SELECT * FROM {table}"))["data"]
+    assert (data["columns"], data["rows"]) == (columns, rows)
+
+
+async def test_parquet_with_time_zones_and_nested_values(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    duckdb.execute(
+        "COPY (SELECT TIMESTAMPTZ '2020-01-01 00:00:00+00' AS t, [TIMESTAMPTZ '2020-01-01 00:00:00+00'] AS l, "
+        f"{{'a': 1}} AS s, 1.5::DECIMAL(9,2) AS d) TO '{tmp_path}/zones.parquet'"
+    )
+    source = await opened(tmp_path / "zones.parquet")
+    data = (await ask(source, "run_sql", sql="SELECT *, t FROM zones ORDER BY t -- newest"))["data"]
+    assert data["columns"] == ["t", "l", "s", "d", "t_1"] or data["columns"][:4] == ["t", "l", "s", "d"]
+    assert data["rows"][0][0].startswith("2020-01-01 00:00:00")
+    assert data["rows"][0][2:4] == [{"a": 1}, 1.5]
+    described = (await ask(source, "describe_table", table="zones"))["data"]
+    assert described["columns"][0]["min"].startswith("2020-01-01")
+
+
+async def test_a_folder_is_a_database(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    _write(tmp_path / "sales 2024.csv", "id,customer\n1,2\n")
+    _write(tmp_path / "sales-2024.tsv", "id\tx\n1\t2\n")
+    _write(tmp_path / "客户.json", '[{"id": 2, "name": "李"}]')
+    _write(tmp_path / ".hidden.csv", "a\n1\n")
+    _write(tmp_path / "readme.txt", "not a table")
+    _write(tmp_path / "broken.csv", b"\x00\x01\x02")
+    _write(tmp_path / "order.csv", "a\n1\n")
+    source = await opened(tmp_path)
+    listing = (await ask(source, "list_tables"))["data"]
+    assert listing["tables"] == ["order", "sales_2024", "sales_2024_2", "客户"]
+    assert listing["about"]["客户"] == {"rows": 1, "kind": "table"}
+    assert listing["notes"] == ["broken.csv is left out: broken.csv is a binary file, not text."]
+    joined = 'SELECT c.name, o.a FROM sales_2024 s JOIN 客户 c ON c.id = s.customer, "order" o'
+    assert (await ask(source, "run_sql", sql=joined))["data"]["rows"] == [["李", 1]]
+    assert (await ask(source, "sample_rows", table="order"))["data"]["rows"] == [[1]]
+
+
+async def test_a_folder_of_nothing_readable_says_why(tmp_path: Path) -> None:
+    _write(tmp_path / "a.csv", b"\x00")
+    _write(tmp_path / "b.csv", b"\x00")
+    with pytest.raises(SourceUnreadable, match=r"a\.csv.*b\.csv"):
+        await open_source(str(tmp_path))
+
+
+async def test_a_big_file_is_read_in_place(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    path = _write(tmp_path / "big's.csv", "id,name\n" + "".join(f"{n},n{n}\n" for n in range(200_000)))
+    source = await opened(path, loaded_file_mb=1)
+    assert (await ask(source, "run_sql", sql="SELECT count(*), max(id) FROM big_s"))["data"]["rows"] == [
+        [200_000, 199_999]
+    ]
+    about = (await ask(source, "list_tables"))["data"]["about"]["big_s"]
+    assert about == {"rows": 200_000, "kind": "table"}
+    assert (await ask(source, "describe_table", table="big_s"))["data"]["columns"][0]["max"] == 199_999
+
+
+async def test_a_database_of_files_reaches_no_other_file(opened: Opened, tmp_path: Path) -> None:
+    """What the guard refuses, the engine refuses too."""
+    _write(tmp_path / "a.parquet", b"")
+    duckdb.execute(f"COPY (SELECT 1 AS a) TO '{tmp_path}/a.parquet'")
+    other = _write(tmp_path / "other.csv", "secret\n1\n")
+    source = await opened(tmp_path / "a.parquet")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for sql in (
+        f"SELECT * FROM read_csv('{other}')",
+        f"SELECT * FROM '{other}'",
+        f"SELECT * FROM glob('{tmp_path}/*')",
+        f"SELECT content FROM read_text('{other}')",
+        f"COPY (SELECT 1) TO '{tmp_path}/new.csv'",
+        f"COPY (SELECT 2 AS a) TO '{tmp_path}/a.parquet' (USE_TMP_FILE false)",
+        f"ATTACH '{tmp_path}/new.duckdb'",
+        "SET enable_external_access = true",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "CREATE TABLE x (a INT)",
+        "DROP VIEW a",
+        "SELECT 1; DROP VIEW a",
+        "WITH x AS (INSERT INTO a VALUES (1) RETURNING a) SELECT * FROM x",
+        "CALL pragma_version()",
+    ):
+        with pytest.raises(Exception, match=r"not run|refused the query"):
+            await source.work(lambda connection, sql=sql: list(connection.query(sql)))  # type: ignore[misc]
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert await source.work(lambda connection: connection.query("SELECT * FROM a").first()) == (1,)
+
+
+async def test_changed_files_are_read_again(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    path = _write(tmp_path / "t.csv", "a\n1\n")
+    source = await opened(tmp_path)
+    first = await source.fingerprint()
+    _write(path, "a\n1\n2\n")
+    os.utime(path, ns=(1, 1))
+    assert await source.fingerprint() == first
+    assert (await ask(source, "run_sql", sql="SELECT count(*) FROM t"))["data"]["rows"] == [[2]]
+    _write(tmp_path / "u.csv", "b\n1\n")
+    assert await source.fingerprint() != first
+    assert (await ask(source, "list_tables"))["data"]["tables"] == ["t", "u"]
+
+
+async def test_a_file_that_went_away_is_missed(opened: Opened, tmp_path: Path) -> None:
+    path = _write(tmp_path / "t.csv", "a\n1\n")
+    source = await opened(path)
+    path.unlink()
+    with pytest.raises(SourceNotFound):
+        await source.fingerprint()
+
+
+def test_names_of_tables() -> None:
+    paths = [
+        Path(name) for name in ("a b.csv", "a-b.CSV", "A_B.json", "x.y.parquet", "---.csv", "数据 1.csv", "z.csv.gz")
+    ]
+    assert table_names(paths) == ["a_b", "a_b_2", "A_B_3", "x_y", "data", "数据_1", "z"]

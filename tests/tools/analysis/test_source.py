@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longthread.errors import SourceError, SqlTimeout
+from longthread.tools.analysis import Source
+
+ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c"
+Opened = Callable[..., Awaitable[Source]]
+
+
+def _forever(connection: Any) -> Any:
+    return connection.query(ENDLESS).first()
+
+
+def _busy() -> int:
+    """Threads in the middle of a query: each has a watch."""
+    return sum(thread.name == "longthread-watch" for thread in threading.enumerate())
+
+
+@pytest.fixture(params=["sqlite", "duckdb", pytest.param("postgresql", marks=pytest.mark.postgres)])
+async def engine(request: pytest.FixtureRequest, tmp_path: Path, make_sqlite: Any) -> str:
+    if request.param == "sqlite":
+        return str(make_sqlite("CREATE TABLE t (a INTEGER)"))
+    if request.param == "duckdb":
+        (tmp_path / "t.csv").write_text("a\n1\n")
+        return str(tmp_path / "t.csv")
+    import psycopg
+
+    url = request.getfixturevalue("postgres_url")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (a int)")
+    return str(url)
+
+
+async def test_a_query_is_killed_when_its_time_is_up(opened: Opened, engine: str) -> None:
+    source = await opened(engine, seconds=0.3)
+    started = time.monotonic()
+    with pytest.raises(SqlTimeout, match=r"stopped after 0\.3 s"):
+        await source.work(_forever)
+    assert time.monotonic() - started < 3
+    assert _busy() == 0
+    assert await source.fingerprint()
+
+
+async def test_a_query_is_killed_when_its_task_is_cancelled(opened: Opened, engine: str) -> None:
+    source = await opened(engine)
+    task = asyncio.create_task(source.work(_forever))
+    await asyncio.sleep(0.3)
+    assert _busy() == 1
+    started = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - started < 3
+    assert _busy() == 0
+    assert await source.fingerprint()
+
+
+async def test_cancelling_twice_still_waits_for_the_thread(opened: Opened, engine: str) -> None:
+    source = await opened(engine)
+    task = asyncio.create_task(source.work(_forever))
+    await asyncio.sleep(0.2)
+    task.cancel()
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert _busy() == 0
+
+
+async def test_work_that_waits_for_a_place_can_be_cancelled(opened: Opened, engine: str) -> None:
+    source = await opened(engine, workers=1)
+    running = asyncio.create_task(source.work(_forever))
+    waiting = asyncio.create_task(source.work(_forever))
+    await asyncio.sleep(0.2)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert _busy() == 1
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_closing_kills_what_runs_and_ends_the_threads(opened: Opened, engine: str) -> None:
+    source = await opened(engine)
+    task = asyncio.create_task(source.work(_forever))
+    await asyncio.sleep(0.2)
+    await source.close()
+    with pytest.raises(SourceError, match="closed"):
+        await task
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("longthread-")]
+    with pytest.raises(SourceError, match="closed"):
+        await source.fingerprint()
+    await source.close()
+    gc.collect()  # a connection left open would warn here, and warnings are errors
+
+
+async def test_queries_run_side_by_side(opened: Opened, engine: str) -> None:
+    source = await opened(engine, workers=3)
+    results = await asyncio.gather(*(source.work(lambda c: c.query("SELECT 41 + 1").first()) for _ in range(20)))
+    assert {tuple(row or ()) for row in results} == {(42,)}
+
+
+async def test_a_failed_query_leaves_the_connection_usable(opened: Opened, engine: str) -> None:
+    source = await opened(engine, workers=1)
+    for _ in range(2):
+        with pytest.raises(SourceError):
+            await source.work(lambda connection: connection.query("SELECT nothing FROM nowhere").first())
+        row = await source.work(lambda connection: connection.query("SELECT 1").first())
+        assert tuple(row or ()) == (1,)

