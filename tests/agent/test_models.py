@@ -15,6 +15,7 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
+from longthread.agent.demo.chat import DemoChatModel
 from longthread.agent.models import (
     DEFAULT_WINDOW,
     context_window,
@@ -360,3 +361,10 @@ def test_a_broken_connection_names_the_address() -> None:
 def test_any_other_error_is_told_in_its_first_line() -> None:
     assert failure_reason(ValueError("bad thing\nmore"), _settings()) == "bad thing."
     assert failure_reason(KeyError(), _settings()) == "KeyError."
+
+
+def test_demo_needs_neither_key_nor_network() -> None:
+    model = resolve_model(None, _settings())
+    assert isinstance(model, DemoChatModel)
+    assert supports_tools(model)
+    assert context_window(model) >= DEFAULT_WINDOW
