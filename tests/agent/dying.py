@@ -1,6 +1,6 @@
-"""Processes that ask one question and kill themselves at their n-th write: `python -m tests.agent.dying DATA SOURCE WHEN`.
+"""Processes that ask one question and kill themselves at a write: `python -m tests.agent.dying DATA SOURCE WHEN`.
 
-For n = 1, 2, … a forked process works in the folder DATA/n and dies there, `before` or `after` the commit. Prints how
+For n = 1, 2, … a forked process works in the folder DATA/n and dies at its n-th write, `before` or `after` the commit. Prints how
 many died: the next one had no n-th write and finished.
 """
 
@@ -15,12 +15,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from tests.agent.script import COUNT, call, finish
 
 from longthread.agent.analyst import Analyst
 from longthread.settings import Settings
 from longthread.store.sqlite import SqliteDriver
 from longthread.testing import ScriptedChatModel
-from tests.agent.script import COUNT, call, finish
 
 ANSWER = "3 customers [q1], 2 countries [q2]."
 _PLAN: list[Any] = [

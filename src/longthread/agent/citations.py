@@ -9,7 +9,7 @@ from typing import Any
 
 from longthread.model.fold import observation_of
 
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w]|\.\d)|(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?=[\u4e00-\u9fff])")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![A-Za-z0-9_]|[.,]\d)")
 _LABEL = re.compile(r"\[q\d+(?:\s*,\s*q\d+)*\]")
 _CODE = re.compile(r"```.*?```", re.DOTALL)
 
