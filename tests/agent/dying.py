@@ -1,7 +1,7 @@
 """Processes that ask one question and kill themselves at a write: `python -m tests.agent.dying DATA SOURCE WHEN`.
 
-For n = 1, 2, … a forked process works in the folder DATA/n and dies at its n-th write, `before` or `after` the commit. Prints how
-many died: the next one had no n-th write and finished.
+For n = 1, 2, … a forked process works in the folder DATA/n and dies at its n-th write, `before` or `after` the commit.
+Prints how many died: the next one had no n-th write and finished.
 """
 
 from __future__ import annotations

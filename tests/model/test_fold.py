@@ -13,22 +13,9 @@ from longthread.model.run import asks_to_continue
 from longthread.model.thread import title_of
 
 FIELDS = [
-    "question",
-    "messages",
-    "steps",
-    "known_tables",
-    "known_schemas",
-    "candidate_tables",
-    "known_samples",
-    "error_history",
-    "sql_history",
-    "last_error",
-    "done",
-    "answer",
-    "max_steps",
-    "compressed_summary",
-    "compressed_message_count",
-    "compressed_config_hash",
+    *("question", "messages", "steps", "known_tables", "known_schemas", "candidate_tables", "known_samples"),
+    *("error_history", "sql_history", "last_error", "done", "answer", "max_steps"),
+    *("compressed_summary", "compressed_message_count", "compressed_config_hash"),
 ]
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
