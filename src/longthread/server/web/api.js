@@ -1,0 +1,40 @@
+// The server's routes.
+
+/** What the server answered instead: `code` for programs, the message for people. */
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body.detail ?? `HTTP ${status}`);
+    this.status = status;
+    this.code = body.code ?? "error";
+    this.run = body.run ?? null;
+  }
+}
+
+async function call(method, path, body) {
+  const response = await fetch(path, {
+    method,
+    headers: body === undefined ? {} : { "Content-Type": "application/json" },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (response.status === 204) return null;
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Problem(response.status, answer);
+  return answer;
+}
+
+function query(values) {
+  const given = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return new URLSearchParams(given).toString();
+}
+
+const at = (id, rest = "") => `/api/conversations/${encodeURIComponent(id)}${rest}`;
+
+export const info = () => call("GET", "/api/info");
+export const conversations = (cursor, q) => call("GET", `/api/conversations?${query({ limit: 30, cursor, q })}`);
+export const rename = (id, label) => call("PATCH", at(id), { label });
+export const remove = (id) => call("DELETE", at(id));
+export const history = (id, before) => call("GET", `/api/chat/history?${query({ thread_id: id, limit: 20, before })}`);
+export const ask = (question) => call("POST", "/api/chat", question);
+export const resume = (id) => call("POST", at(id, "/resume"), {});
+export const stop = (id) => call("POST", at(id, "/stop"));
+export const step = (id, index) => call("GET", at(id, `/steps/${index}`));

@@ -1,0 +1,174 @@
+// The conversation that is shown: its turns, and the run that is under way.
+
+import * as api from "./api.js";
+import { byId, el } from "./dom.js";
+import { t } from "./i18n.js";
+import { watch } from "./stream.js";
+import { TurnView } from "./turn.js";
+
+export class Conversation {
+  /** `changed()` is called when what can be done has changed; `trouble(error | null)` when something failed. */
+  constructor({ changed, trouble }) {
+    Object.assign(this, { changed, trouble });
+    this.box = byId("thread");
+    this.scroller = byId("scroll");
+    this.unwatch = null;
+    this.following = true;
+    this.scroller.addEventListener("scroll", () => (this.following = this.atBottom()));
+    new ResizeObserver(() => this.following && this.toBottom()).observe(this.box);
+    this.clear();
+  }
+
+  clear() {
+    this.unwatch?.();
+    this.unwatch = null;
+    this.id = null;
+    this.label = "";
+    this.source = null;
+    this.turns = [];
+    this.lastRun = null;
+    this.earlier = null;
+    this.following = true;
+    this.box.replaceChildren();
+  }
+
+  get running() {
+    return this.unwatch !== null;
+  }
+
+  /** Shows a conversation as it is stored, and what is going on in it. */
+  async load(id) {
+    const history = await api.history(id);
+    this.clear();
+    this.id = id;
+    this.label = history.label;
+    this.source = history.source;
+    const views = this.views(history);
+    this.turns = views;
+    this.box.replaceChildren(...this.earlierButton(history.before), ...views.map((view) => view.node));
+    this.lastRun = history.run;
+    this.retireOld();
+    const last = history.run;
+    if (last?.status === "running" && views.length) this.follow(last.events, views.at(-1));
+    this.toBottom();
+  }
+
+  /** Whether the thread has moved on elsewhere since it was loaded. */
+  async isStale() {
+    const { run } = await api.history(this.id);
+    return run?.id !== this.lastRun?.id;
+  }
+
+  views(history) {
+    const runs = new Map(history.runs.map((run) => [run.id, run]));
+    const questions = history.messages.filter((message) => message.role === "user");
+    return questions.map((message) => {
+      const run = runs.get(message.run_id);
+      const actions = this.actions();
+      // The run that is under way is told by its stream, from its first event on.
+      if (!run || run.status === "running") return new TurnView(message.content, this.id, actions);
+      return TurnView.of(message.content, run, history.steps[run.id] ?? [], this.id, actions);
+    });
+  }
+
+  actions() {
+    return { onContinue: (turn) => this.goOn(turn), jump: (query) => this.jump(query) };
+  }
+
+  earlierButton(before) {
+    if (!before) return [];
+    const button = el("button.quiet.earlier", { type: "button" }, t("earlier"));
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      try {
+        const history = await api.history(this.id, before);
+        const views = this.views(history);
+        const height = this.scroller.scrollHeight;
+        this.turns = [...views, ...this.turns];
+        button.replaceWith(...this.earlierButton(history.before), ...views.map((view) => view.node));
+        this.retireOld();
+        this.scroller.scrollTop += this.scroller.scrollHeight - height;
+      } catch (error) {
+        button.disabled = false;
+        this.trouble(error);
+      }
+    });
+    return [button];
+  }
+
+  async ask(question, options) {
+    const given = this.id ? { question, thread_id: this.id } : { question, ...options };
+    const { thread_id: id, run_id: run, events } = await api.ask(given);
+    const isNew = this.id === null;
+    if (isNew) this.box.replaceChildren();
+    this.id = id;
+    this.lastRun = { id: run };
+    this.add(question, events);
+    return isNew;
+  }
+
+  async goOn(turn) {
+    this.trouble(null);
+    try {
+      const { run_id: run, events } = await api.resume(this.id);
+      if (run === this.lastRun?.id) {
+        // The same run goes on where it was interrupted: it is told again from the start, into an empty turn.
+        const fresh = new TurnView(this.lastRun.question, this.id, this.actions());
+        turn.node.replaceWith(fresh.node);
+        this.turns[this.turns.indexOf(turn)] = fresh;
+        this.follow(events, fresh);
+      } else {
+        this.lastRun = { id: run };
+        this.add(t("go"), events);
+      }
+    } catch (error) {
+      this.trouble(error);
+    }
+  }
+
+  add(question, events) {
+    const view = new TurnView(question, this.id, this.actions());
+    this.turns.push(view);
+    this.box.append(view.node);
+    this.retireOld();
+    this.follow(events, view);
+    this.following = true;
+    this.toBottom();
+  }
+
+  retireOld() {
+    for (const view of this.turns.slice(0, -1)) view.retire();
+  }
+
+  follow(events, view) {
+    this.unwatch?.();
+    this.unwatch = watch(events, view, {
+      onEnd: () => {
+        this.unwatch = null;
+        this.trouble(null);
+        if (view.status === "running") this.load(this.id).catch(this.trouble);
+        this.changed(view);
+      },
+      onTrouble: (broken) => this.trouble(broken ? new Error(t("reconnecting")) : null),
+    });
+    this.changed();
+  }
+
+  jump(query) {
+    for (const view of [...this.turns].reverse()) {
+      const step = view.find(query);
+      if (step) {
+        step.reveal();
+        return;
+      }
+    }
+  }
+
+  atBottom() {
+    return this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < 60;
+  }
+
+  toBottom() {
+    this.scroller.scrollTop = this.scroller.scrollHeight;
+  }
+}

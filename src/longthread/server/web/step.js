@@ -1,0 +1,133 @@
+// One step of a run: what was done, with what, and what came out.
+
+import * as api from "./api.js";
+import { el } from "./dom.js";
+import { duration, number, t } from "./i18n.js";
+import { sqlNodes } from "./sql.js";
+import { resultTable } from "./table.js";
+
+export class StepView {
+  /** `step` is a step of the history, or the beginning of one from the stream. */
+  constructor(step, threadId) {
+    this.step = step;
+    this.threadId = threadId;
+    this.title = el("span.step-title");
+    this.found = el("span.step-found");
+    this.time = el("span.step-time");
+    this.body = el("div.step-body");
+    this.details = el("details", {}, el("summary", {}, this.title, this.found, this.time), this.body);
+    this.node = el("li.step", {}, this.details);
+    this.render();
+  }
+
+  /** What came out: `ok`, `observation`, `elapsed_ms`. */
+  end(outcome) {
+    Object.assign(this.step, outcome);
+    this.render();
+  }
+
+  /** The run has ended while this step was under way. */
+  abandon() {
+    if (this.step.observation) return;
+    this.step.status = "abandoned";
+    this.render();
+  }
+
+  get query() {
+    return this.step.observation?.data?.query ?? null;
+  }
+
+  reveal() {
+    this.details.open = true;
+    this.node.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+    this.node.classList.remove("flash");
+    requestAnimationFrame(() => this.node.classList.add("flash"));
+    this.details.querySelector("summary").focus({ preventScroll: true });
+  }
+
+  render() {
+    const { step } = this;
+    const data = step.observation?.data ?? {};
+    const under = !step.observation && step.status !== "abandoned";
+    this.node.dataset.state = under ? "running" : step.ok ? "ok" : "failed";
+    if (this.query) this.node.dataset.query = this.query;
+    this.title.replaceChildren(title(step));
+    this.found.textContent = step.observation && !step.ok ? t("failed") : found(step, data);
+    this.time.textContent = step.elapsed_ms === null || step.elapsed_ms === undefined ? "" : duration(step.elapsed_ms);
+    this.body.replaceChildren(...this.parts(data));
+    if (!this.touched) this.details.open = step.action === "run_sql" || (Boolean(step.observation) && !step.ok);
+    this.details.querySelector("summary").onclick = () => (this.touched = true);
+  }
+
+  parts(data) {
+    const { step } = this;
+    const parts = [];
+    if (step.thought?.trim()) parts.push(el("p.thought", {}, step.thought.trim()));
+    const sql = data.sql ?? step.args?.sql;
+    if (typeof sql === "string" && sql.trim()) parts.push(sqlBlock(sql.trim()));
+    const error = step.observation?.error;
+    if (error) parts.push(el("p.wrong", {}, String(error.message ?? error.type ?? "")));
+    else if (step.action === "list_tables") parts.push(tablesOf(data));
+    else if (step.action === "describe_table") parts.push(columnsOf(data));
+    else if (Array.isArray(data.rows)) parts.push(this.rows(data));
+    else if (step.observation) parts.push(el("pre", { tabindex: 0 }, JSON.stringify(step.observation, null, 2).slice(0, 20_000)));
+    for (const note of data.notes ?? []) parts.push(el("p.note", {}, String(note)));
+    return parts.filter(Boolean);
+  }
+
+  rows(data) {
+    const { threadId, step } = this;
+    const more = step.cut ? async () => (await api.step(threadId, step.step)).observation.data.rows : null;
+    return resultTable(data.columns ?? [], data.rows, { caption: title(step), more });
+  }
+}
+
+function title(step) {
+  const table = step.args?.table ?? step.observation?.data?.table_name ?? "";
+  const query = step.observation?.data?.query;
+  if (step.action === "run_sql") return query ? t("run_sql", { query }) : t("run_sql_failed");
+  const known = ["list_tables", "describe_table", "sample_rows", "json_parse_error"].includes(step.action);
+  return known ? t(step.action, { table }) : t("other_action", { action: step.action });
+}
+
+function found(step, data) {
+  if (step.action === "list_tables" && data.tables) return t("tables", { n: data.total ?? data.tables.length });
+  if (step.action === "describe_table" && data.columns) return t("columns", { n: data.columns.length });
+  if (!Array.isArray(data.rows)) return "";
+  const [shown, total] = String(data.shown ?? "").split(" of ");
+  return total && total !== shown ? t("rowsOf", { shown: data.shown }) : t("rows", { n: data.row_count ?? data.rows.length });
+}
+
+export function sqlBlock(sql) {
+  const copy = el("button.copy", { type: "button" }, t("copy"));
+  copy.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(sql);
+    copy.textContent = t("copied");
+    setTimeout(() => (copy.textContent = t("copy")), 1500);
+  });
+  return el("div.sql", {}, el("pre", { tabindex: 0, "aria-label": t("sql") }, el("code", {}, sqlNodes(sql))), copy);
+}
+
+function tablesOf(data) {
+  const names = data.tables ?? [];
+  const about = data.about ?? {};
+  return el("ul.chips", {}, names.slice(0, 300).map((name) => {
+    const { rows, comment } = about[name] ?? {};
+    const size = typeof rows === "number" ? number(rows) : "";
+    return el("li", { title: comment ?? null }, name, comment ? el("span.soft", {}, ` ${comment}`) : "", size ? el("span.count", {}, size) : "");
+  }));
+}
+
+function columnsOf(data) {
+  const columns = data.columns ?? [];
+  const rows = columns.map((column) => [column.primary_key ? `${column.name} · ${t("key")}` : column.name, column.type, aboutColumn(column)]);
+  return resultTable([t("column"), t("type"), t("about")], rows, { caption: data.table_name ?? "" });
+}
+
+function aboutColumn(column) {
+  const parts = [];
+  if (column.comment) parts.push(column.comment);
+  if (Array.isArray(column.values)) parts.push(column.values.slice(0, 8).map(String).join(", ") + (column.values.length > 8 ? " …" : ""));
+  else if (column.min !== undefined && column.max !== undefined) parts.push(`${column.min} – ${column.max}`);
+  return parts.join(" · ");
+}
