@@ -17,9 +17,7 @@ async def test_the_checkpointer_conforms(store: Driver) -> None:
 
     report = await validate(saver)
     failures = {
-        name: result.failures
-        for name, result in report.results.items()
-        if result.detected and not result.passed
+        name: result.failures for name, result in report.results.items() if result.detected and not result.passed
     }
     assert not failures
     assert report.passed_all_base()

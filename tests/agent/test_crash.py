@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.agent import dying
 
 from longthread.agent.analyst import Analyst
 from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.model.event import FINAL
 from longthread.settings import Settings
 from longthread.store import log, runs
-from tests.agent import dying
 
 
 async def _die(data: Path, shop: str, when: str) -> int:

@@ -25,7 +25,8 @@ from longthread.agent.models import (
     resolve_model,
     supports_tools,
 )
-from longthread.agent.react import BROKEN_CALLS, Malformed, check_calls
+from longthread.agent.react import Malformed, check_calls
+from longthread.agent.recorder import CallRecorder
 from longthread.errors import ModelUnavailable
 from longthread.settings import Settings, variables
 from longthread.testing import Dropped, ProviderEmulator, Refused, ScriptedChatModel, Slow, broken_call
@@ -246,35 +247,30 @@ async def test_a_call_with_half_its_arguments_is_found_within_an_agent(
     reply: Any, broken: bool, streaming: bool
 ) -> None:
     checked: list[Malformed | None] = []
+    recorder = CallRecorder()
 
     class Check(AgentMiddleware):
         async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            recorder.reset()
             response = await handler(request)
-            checked.extend(check_calls(message) for message in response.result)
+            checked.extend(check_calls(message, recorder.written()) for message in response.result)
             return response
 
     async with ProviderEmulator([reply, "done"]) as provider:
         model = resolve_model("llama3", _settings(base_url=provider.base_url))
         agent = create_agent(model, [add], middleware=[Check()])
         question: Any = {"messages": [HumanMessage("q")]}
+        config: Any = {"callbacks": [recorder]}
         if streaming:
-            async for _ in agent.astream(question, stream_mode="messages"):
+            async for _ in agent.astream(question, config, stream_mode="messages"):
                 pass
             assert provider.requests[0].body["stream"] is True
         else:
-            await agent.ainvoke(question)
+            await agent.ainvoke(question, config)
     assert isinstance(checked[0], Malformed) is broken
     if broken:
         assert "add" in str(checked[0])
     assert checked[1:] in ([], [None])
-
-
-def test_the_check_works_on_a_plain_stream_too() -> None:
-    with ProviderEmulator([broken_call("add", '{"a": ')]) as provider:
-        model = resolve_model("llama3", _settings(base_url=provider.base_url))
-        noted = [chunk.response_metadata.get(BROKEN_CALLS) for chunk in model.stream("q")]
-    [[note]] = [each for each in noted if each]
-    assert note["name"] == "add"
 
 
 # What a model can do.

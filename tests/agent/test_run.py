@@ -122,7 +122,7 @@ async def test_native_calls_with_broken_arguments_become_observations(open_analy
     analyst = await open_analyst(model)
     final = await (await analyst.ask("How many?", source=shop)).wait()
     assert final.type == "finished"
-    assert any("not valid JSON" in message.text for message in model.calls[1].messages)
+    assert any("arguments of run_sql cannot be read" in message.text for message in model.calls[1].messages)
     assert any("empty" in message.text for message in model.calls[2].messages)
 
 

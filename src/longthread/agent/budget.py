@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from longthread.agent.context import RunContext, is_malformed, noted
 from longthread.agent.demo.chat import DemoChatModel
+from longthread.agent.models import failure_reason
 from longthread.agent.progress import progress_digest
-from longthread.agent.protocol import error_text
 from longthread.model.ids import new_id
 
 MALFORMED_LIMIT = 3
@@ -61,7 +61,7 @@ class BudgetMiddleware(AgentMiddleware[Any, None, Any]):
         try:
             return str((await self._model.ainvoke(prompt)).text).strip()
         except Exception as error:  # noqa: BLE001 - whatever a provider raises, the digest is there
-            _log.warning("The progress summary failed: %s", error_text(error))
+            _log.warning("The progress summary failed: %s", failure_reason(error, self._context.settings))
             return ""
 
 

@@ -13,6 +13,7 @@ from longthread.agent.recorder import CallRecorder
 from longthread.agent.stream import EventStream
 from longthread.model.ids import new_id
 from longthread.model.run import Protocol, Run, Step
+from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.runs import Lease
 from longthread.tools.tool import Tool
@@ -23,7 +24,7 @@ class RunContext:
     """One run in execution.
 
     `earlier` holds, by call id, the tool steps that this run made in a process that has died. `queries` is the number
-    of the last query label given out in the thread. `window` and `output` are tokens.
+    of the last query label given out in the thread. `window` is in tokens.
     """
 
     store: Driver
@@ -32,8 +33,8 @@ class RunContext:
     run: Run
     tools: Mapping[str, Tool]
     system_prompt: str
+    settings: Settings
     window: int
-    output: int
     question_id: str
     protocol: Protocol
     queries: int = 0

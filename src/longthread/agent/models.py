@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from langchain.chat_models import init_chat_model
 from langchain.chat_models.base import _BUILTIN_PROVIDERS
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessageChunk
-from langchain_core.outputs import ChatGenerationChunk
-from langchain_openai import ChatOpenAI
 from openai import OpenAIError
 from pydantic import SecretStr
 
-from longthread.agent.react import BROKEN_CALLS, arguments_problem
 from longthread.errors import ModelUnavailable
 from longthread.settings import Settings
 
@@ -69,47 +65,12 @@ def resolve_model(name: str | None, settings: Settings) -> BaseChatModel:
     provider, model = _split(name, settings)
     options = _options(name, provider, settings)
     try:
-        if _is_own_server(provider, settings):
-            return CompatibleChatModel(model=model, **options)
         made: BaseChatModel = init_chat_model(model, model_provider=provider, **options)
     except ImportError as error:
         raise ModelUnavailable(model=name, reason=_missing_package(provider, error)) from error
     except (ValueError, TypeError, OSError, OpenAIError) as error:
         raise ModelUnavailable(model=name, reason=f"{_first_line(error)} {_WAY_OUT}") from error
     return made
-
-
-class CompatibleChatModel(ChatOpenAI):
-    """A model on an OpenAI-compatible server.
-
-    OpenAI itself sends whole arguments, and these servers whatever the model wrote. LangChain completes half a JSON of
-    a stream without a word, so what the model wrote is noted for `react.check_calls`.
-    """
-
-    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
-        written: dict[int, list[str]] = {}
-        for chunk in super()._stream(*args, **kwargs):
-            yield _noted(chunk, written)
-
-    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        written: dict[int, list[str]] = {}
-        async for chunk in super()._astream(*args, **kwargs):
-            yield _noted(chunk, written)
-
-
-def _noted(chunk: ChatGenerationChunk, written: dict[int, list[str]]) -> ChatGenerationChunk:
-    """Collect in `written` each call's name and arguments; the chunk that ends the reply gets the verdict."""
-    message = chunk.message
-    for piece in message.tool_call_chunks if isinstance(message, AIMessageChunk) else ():
-        name_and_arguments = written.setdefault(piece["index"] or 0, ["", ""])
-        name_and_arguments[0] += piece["name"] or ""
-        name_and_arguments[1] += piece["args"] or ""
-    if (chunk.generation_info or {}).get("finish_reason"):
-        problems = [(name, arguments_problem(arguments)) for name, arguments in written.values()]
-        broken = [{"name": name, "problem": problem} for name, problem in problems if problem]
-        if broken:
-            message.response_metadata[BROKEN_CALLS] = broken
-    return chunk
 
 
 def _missing_package(provider: str, error: ImportError) -> str:

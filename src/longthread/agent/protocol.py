@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +11,14 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.messages.tool import tool_call
 
 from longthread.agent.context import RunContext, is_malformed, noted
-from longthread.agent.models import refuses_tools, supports_tools
+from longthread.agent.models import failure_reason, refuses_tools, supports_tools
 from longthread.agent.react import (
     OBSERVATION,
     Call,
     Finish,
     Malformed,
+    check_calls,
+    cut_off,
     instructions,
     parse_error_observation,
     parse_reply,
@@ -51,7 +53,8 @@ class ProtocolMiddleware(AgentMiddleware[Any, None, Any]):
             return await self._natively(request, handler)
         except Exception as error:
             # Told and raised on: whether it is tried again, or by another model, is decided further out.
-            await self._context.stream.tell("warning", message=f"The model call failed: {error_text(error)}")
+            reason = failure_reason(error, self._context.settings)
+            await self._context.stream.tell("warning", message=f"The model call failed: {reason}")
             raise
 
     def _speaks_json(self, request: ModelRequest[None]) -> bool:
@@ -68,11 +71,12 @@ class ProtocolMiddleware(AgentMiddleware[Any, None, Any]):
             await self._context.stream.tell("warning", message="The model has no tool calls: asking it for JSON text.")
             return await self._in_json(request, handler)
         message = _message(response)
-        broken = [*message.invalid_tool_calls, *self._context.recorder.broken()]
-        if broken:
-            return replace(response, result=[self._with_broken_calls(message, broken)])
+        if problem := check_calls(message, self._context.recorder.written()):
+            return replace(response, result=[self._read(message, problem)])
         if message.tool_calls:
             return response
+        if cut_off(message):
+            await self._context.stream.tell("warning", message="The answer reached LLM_MAX_TOKENS and was cut off.")
         text = str(message.text)
         reply = (
             parse_reply(text, strict=False)
@@ -102,28 +106,15 @@ class ProtocolMiddleware(AgentMiddleware[Any, None, Any]):
                     return message
                 return noted(message.model_copy(update={"content": text}), raw=raw, thought=thought)
             case Malformed(reason):
-                observation = parse_error_observation(raw, reason, list(self._context.tools.values()))
-                return _malformed(message, [observation])
-
-    def _with_broken_calls(self, message: AIMessage, broken: Sequence[Mapping[str, Any]]) -> AIMessage:
-        tools = list(self._context.tools.values())
-        return _malformed(
-            message,
-            [
-                parse_error_observation(
-                    f"{bad.get('name')}({bad.get('args')})", "The arguments of the call are not valid JSON.", tools
-                )
-                for bad in broken
-            ],
-        )
+                raw = raw or _calls_text(message, self._context.recorder.written())
+                return _malformed(message, parse_error_observation(raw, reason, list(self._context.tools.values())))
 
 
-def _malformed(message: AIMessage, observations: Sequence[Observation]) -> AIMessage:
-    calls = [tool_call(id=new_id(), name=PARSE_ERROR, args={}) for _ in observations]
-    by_id = {call["id"]: observation for call, observation in zip(calls, observations, strict=True)}
-    # What came with a broken call is not run either: the model is asked to say the whole again.
-    changed = message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
-    return noted(changed, kind="malformed", observations=by_id)
+def _malformed(message: AIMessage, observation: Observation) -> AIMessage:
+    """The reply as a call of `json_parse_error`. What came with a broken call is not run: all is to be said again."""
+    call = tool_call(id=new_id(), name=PARSE_ERROR, args={})
+    changed = message.model_copy(update={"tool_calls": [call], "invalid_tool_calls": []})
+    return noted(changed, kind="malformed", observation=observation)
 
 
 def _without_malformed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -143,13 +134,13 @@ def _without_malformed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     return shown
 
 
+def _calls_text(message: AIMessage, written: Sequence[tuple[str, str]]) -> str:
+    """The calls of a reply as they came, for a reply that has no text."""
+    invalid = [(call["name"] or "", call["args"] or "") for call in message.invalid_tool_calls]
+    return "\n".join(f"{name}({arguments})" for name, arguments in written or invalid)
+
+
 def _message(response: ModelResponse[Any]) -> AIMessage:
     message = response.result[0]
     assert isinstance(message, AIMessage)
     return message
-
-
-def error_text(error: BaseException) -> str:
-    """An exception for people: its message, or its name where it has none."""
-    text = " ".join(str(error).split())
-    return (text if len(text) <= 500 else f"{text[:500]}…") or type(error).__name__

@@ -20,8 +20,6 @@ from longthread.tools.tool import Observation, Tool
 
 OBSERVATION = "Observation: "
 """What a user message begins with when it carries a tool's result."""
-BROKEN_CALLS = "longthread_broken_calls"
-"""The response metadata in which a model notes streamed calls that cannot be read: `[{"name", "problem"}]`."""
 RAW_LIMIT = 2_000
 """Characters of a reply that are quoted back to the model that wrote it."""
 
@@ -271,22 +269,22 @@ def cut_off(message: AIMessage) -> bool:
     return any(str(reason).lower() in _CUT_OFF for reason in reasons)
 
 
-def check_calls(message: AIMessage) -> Malformed | None:
+def check_calls(message: AIMessage, written: Iterable[tuple[str, str]] = ()) -> Malformed | None:
     """What is wrong with the native calls of a reply; None when they may run.
 
-    A streamed call whose arguments end early must not run: LangChain completes half a JSON, and half a query would
-    give a wrong answer that looks right.
+    `written` are the names and arguments of its calls as they came, where it was streamed. A streamed call whose
+    arguments end early must not run: LangChain completes half a JSON, and half a query would give a wrong answer that
+    looks right.
     """
     for invalid in message.invalid_tool_calls:
         why = arguments_problem(invalid["args"]) or "they are not a JSON object"
         return Malformed(f"The arguments of {invalid['name']} cannot be read: {why}.")
     if message.tool_calls and cut_off(message):
         return Malformed("The reply reached the token limit before the call was complete. Send a shorter call.")
-    for broken in message.response_metadata.get(BROKEN_CALLS, ()):
-        return Malformed(f"The arguments of {broken['name']} cannot be read: {broken['problem']}.")
-    for chunk in message.tool_call_chunks if isinstance(message, AIMessageChunk) else ():
-        if problem := arguments_problem(chunk["args"]):
-            return Malformed(f"The arguments of {chunk['name']} cannot be read: {problem}.")
+    chunks = message.tool_call_chunks if isinstance(message, AIMessageChunk) else []
+    for name, arguments in [*written, *((chunk["name"], chunk["args"]) for chunk in chunks)]:
+        if problem := arguments_problem(arguments):
+            return Malformed(f"The arguments of {name} cannot be read: {problem}.")
     return None
 
 

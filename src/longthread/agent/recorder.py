@@ -6,7 +6,6 @@ look like a whole one, with the beginning of its arguments, and be run.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackHandler
@@ -38,17 +37,6 @@ class CallRecorder(AsyncCallbackHandler):
             self._args[key] = self._args.get(key, "") + (piece["args"] or "")
             self._names[key] = self._names.get(key, "") + (piece["name"] or "")
 
-    def broken(self) -> list[dict[str, str]]:
-        """The streamed calls whose arguments are no JSON object: `{"name", "args"}` each, as they came."""
-        return [
-            {"name": self._names[key], "args": args}
-            for key, args in self._args.items()
-            if args and not _is_object(args)
-        ]
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text, strict=False), dict)
-    except ValueError:
-        return False
+    def written(self) -> list[tuple[str, str]]:
+        """Name and arguments of each call of the current reply, as they came; empty when it was not streamed."""
+        return [(self._names[key], args) for key, args in self._args.items()]

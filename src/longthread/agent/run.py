@@ -21,8 +21,9 @@ from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.citations import citations, query_results
 from longthread.agent.context import RunContext, note_of, pairs
 from longthread.agent.messages import message_of
+from longthread.agent.models import failure_reason
 from longthread.agent.progress import progress_digest, words_for
-from longthread.agent.protocol import ProtocolMiddleware, error_text
+from longthread.agent.protocol import ProtocolMiddleware
 from longthread.agent.steps import ResumeMiddleware, StepsMiddleware
 from longthread.errors import JsonParseFailed, LeaseLost, LongthreadError, ModelFailed
 from longthread.model.entry import Entry
@@ -84,7 +85,8 @@ async def _work(
     except LongthreadError as error:
         return "failed", {"error": {"type": error.code, "message": str(error)}}
     except Exception as error:  # noqa: BLE001 - a run's boundary: whatever failed, the thread is told and stays usable
-        problem = ModelFailed(model=models.name, reason=error_text(error), thread=context.lease.thread_id)
+        reason = failure_reason(error, context.settings)
+        problem = ModelFailed(model=models.name, reason=reason, thread=context.lease.thread_id)
         return "failed", {"error": {"type": problem.code, "message": str(problem), "cause": type(error).__name__}}
 
 

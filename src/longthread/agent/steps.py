@@ -90,7 +90,7 @@ class StepsMiddleware(AgentMiddleware[Any, None, Any]):
     ) -> Observation:
         if call["name"] == PARSE_ERROR:
             maker = next(m for m in reversed(messages) if isinstance(m, AIMessage))
-            observation: Observation = note_of(maker)["observations"][call["id"]]
+            observation: Observation = note_of(maker)["observation"]
             return observation
         tool = self._context.tools.get(call["name"])
         if tool is None:
@@ -112,7 +112,7 @@ class StepsMiddleware(AgentMiddleware[Any, None, Any]):
         context = self._context
         tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in context.tools.values()]
         fixed = estimate(context.system_prompt) + 2 * estimate(json.dumps(tools, ensure_ascii=False))
-        return fit(messages, message_budget(context.window, output=context.output, fixed=fixed))
+        return fit(messages, message_budget(context.window, output=context.settings.max_tokens, fixed=fixed))
 
     def _next_label(self, action: str) -> str | None:
         if action != "run_sql":
