@@ -249,8 +249,10 @@ def _built_size(node: exp.Func) -> float:
 
 def _written_number(argument: exp.Expr) -> float:
     if isinstance(argument, exp.Literal) and argument.is_string:
-        # The width in a format such as %900000000d.
-        return max((float(digits) for digits in re.findall(r"%[-+ 0#]*(\d+)", argument.name)), default=1.0)
+        # The width in a format such as %900000000d; a * takes it from a value, which may be anything.
+        if re.search(r"%[-+ 0#,!]*\d*\.?\*", argument.name):
+            return math.inf
+        return max((float(digits) for digits in re.findall(r"%[-+ 0#,!.]*(\d+)", argument.name)), default=1.0)
     numbers = [_value(literal.name) for literal in argument.find_all(exp.Literal) if not literal.is_string]
     if argument.find(exp.Mul, exp.Pow):
         return math.prod(number for number in numbers if number > 1)

@@ -81,7 +81,10 @@ def _statistics(connection: Connection, relation: str, column: Column, limits: L
     if column.shape in _SKIPPED:
         return {}
     name = quoted(column.name)
-    row = connection.execute(f"SELECT count(DISTINCT {name}), min({name}), max({name}) FROM {relation}").first()
+    bounds = (
+        f", min({name}), max({name})" if column.shape != "boolean" else ", NULL, NULL"
+    )  # PostgreSQL has no min(bool)
+    row = connection.execute(f"SELECT count(DISTINCT {name}){bounds} FROM {relation}").first()
     if row is None:
         return {}
     distinct, least, most = int(row[0]), row[1], row[2]
@@ -112,6 +115,4 @@ def _has_range(column: Column, least: Any, most: Any) -> bool:
     """Numbers and dates have a range that says something; dates are often kept as text."""
     if column.shape in ("integer", "number", "date"):
         return True
-    if column.shape == "boolean":
-        return False
     return all(isinstance(bound, str) and _DATE.fullmatch(bound) for bound in (least, most))

@@ -161,7 +161,7 @@ class _Toolbox:
         try:
             result = await self._source.work(lambda connection: self._query(connection, sql))
         except SqlFailed as error:
-            raise _hinted(error, schema) from error
+            raise _hinted(error, schema, sql) from error
         notes = []
         if result.cut_cells:
             notes.append(f"{result.cut_cells} long values were cut; each says how long it is.")
@@ -184,23 +184,21 @@ class _Toolbox:
         return fetch(connection, connection.query(sql), limits, keep=limits.rows, cell=limits.cell_characters)
 
 
-def _hinted(error: SqlFailed, schema: Schema) -> SqlFailed:
+def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:
     """The error with the names that may have been meant, where the database names none."""
     reason = str(error.details.get("reason", ""))
     unknown = _UNKNOWN.search(reason)
-    if unknown is None or "Candidate" in reason or "Perhaps" in reason or "Did you mean" in reason:
+    if unknown is None:
         return error
     name = unknown["name"].rsplit(".", 1)[-1]
-    if unknown["kind"] == "column":
-        columns = {
-            f"{column.name} (of {table.label})": column.name
-            for table in schema.tables.values()
-            for column in table.columns
-        }
-        close = close_names(name, columns.values())
-        hint = ", ".join([label for label, column in columns.items() if column in close][:5])
-        return SqlFailed(reason=f"{reason} The nearest columns are: {hint}.") if hint else error
-    return SqlFailed(reason=f"{reason} {schema.nearest(name)}")
+    if unknown["kind"] == "table":
+        return SqlFailed(reason=f"{reason} {schema.nearest(name)}")
+    # Of the tables that the query names, if it names any that exist.
+    asked = [table for table in schema.tables.values() if table.label.casefold() in sql.casefold()]
+    columns = [(column.name, table.label) for table in asked or schema.tables.values() for column in table.columns]
+    close = close_names(name, [column for column, _ in columns])
+    hint = ", ".join([f"{column} (of {table})" for column, table in columns if column in close][:5])
+    return SqlFailed(reason=f"{reason} The nearest columns are: {hint}.") if hint else error
 
 
 def _matching(schema: Schema, pattern: str) -> list[Table]:

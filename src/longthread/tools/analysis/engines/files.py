@@ -229,11 +229,22 @@ def _read_csv(root: duckdb.DuckDBPyConnection, path: Path, named: Path, small: b
         mark = None
     if mark is not None:
         options = f"sample_size = -1, delim = {literal(mark)}, null_padding = true"
-    if not small:
-        row = root.execute(f"SELECT Prompt FROM sniff_csv({literal(str(path))}, {options})").fetchone()
-        if row is not None:
-            return str(row[0]).removeprefix("FROM ").rstrip().removesuffix(";")
-    return f"read_csv({literal(str(path))}, {options})"
+    call = f"read_csv({literal(str(path))}, {options})"
+    return call if small else _written_down(root, path, options) or call
+
+
+def _written_down(root: duckdb.DuckDBPyConnection, path: Path, options: str) -> str | None:
+    """The call with all that DuckDB found out about the file, if it can be said: its own words quote no names."""
+    row = root.execute(f"SELECT Prompt FROM sniff_csv({literal(str(path))}, {options})").fetchone()
+    beginning = f"FROM read_csv('{path}'"
+    if row is None or not str(row[0]).startswith(beginning):
+        return None
+    call = f"read_csv({literal(str(path))}{str(row[0])[len(beginning) :].rstrip().removesuffix(';')}"
+    try:
+        root.execute(f"DESCRIBE FROM {call}")
+    except duckdb.Error:
+        return None
+    return call
 
 
 def _unseen_loss(root: duckdb.DuckDBPyConnection, path: Path, options: str) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -75,28 +76,23 @@ class SqliteEngine(Engine):
         return connection
 
     def read_schema(self, connection: Connection) -> Schema:
-        """Three queries, however many tables there are."""
+        """Three queries, however many tables there are; more only if a view is broken."""
         kinds = _listed(connection)
         columns: dict[str, list[Column]] = {}
         keys: dict[str, list[tuple[int, str]]] = {}
         foreign: dict[str, dict[int, list[tuple[str, str, str | None]]]] = {}
         comments = {name: comments_of(sql) for name, (_, sql) in kinds.items()}
-        names = ", ".join(literal(name) for name in kinds) or "NULL"
-        chosen = f"FROM (SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name IN ({names})) m"
-        for table, name, type_name, required, key, hidden in connection.execute(
-            f'SELECT m.name, p.name, p.type, p."notnull", p.pk, p.hidden {chosen} JOIN pragma_table_xinfo(m.name) p '
-            "ORDER BY m.name, p.cid"
+        for table, name, type_name, required, key, hidden in _joined(
+            connection, kinds, 'p.name, p.type, p."notnull", p.pk, p.hidden', "pragma_table_xinfo", "p.cid"
         ):
             if hidden != 1:
-                column = Column(
-                    name, type_name or "", not (required or key), key > 0, comments[table].columns.get(name)
-                )
+                comment = comments[table].columns.get(name)
+                column = Column(name, type_name or "", not (required or key), key > 0, comment)
                 columns.setdefault(table, []).append(column)
             if key:
                 keys.setdefault(table, []).append((key, name))
-        for table, number, target, own, other in connection.execute(
-            f'SELECT m.name, f.id, f."table", f."from", f."to" {chosen} JOIN pragma_foreign_key_list(m.name) f '
-            "ORDER BY m.name, f.id, f.seq"
+        for table, number, target, own, other in _joined(
+            connection, kinds, 'p.id, p."table", p."from", p."to"', "pragma_foreign_key_list", "p.id, p.seq"
         ):
             foreign.setdefault(table, {}).setdefault(number, []).append((target, own, other))
         primary = {name: tuple(column for _, column in sorted(keys.get(name, []))) for name in kinds}
@@ -258,6 +254,21 @@ def _listed(connection: Connection) -> dict[str, tuple[str, str]]:
             "AND l.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY l.name COLLATE NOCASE"
         )
     }
+
+
+def _joined(
+    connection: Connection, names: Iterable[str], values: str, function: str, order: str
+) -> Iterator[Sequence[Any]]:
+    """What a table-valued pragma says of the tables. A view over something that is gone makes the whole query fail: it
+    is then left out."""
+    chosen = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name IN ({})"
+    query = f"SELECT m.name, {values} FROM ({chosen}) m JOIN {function}(m.name) p ORDER BY m.name, {order}"
+    try:
+        yield from list(connection.execute(query.format(", ".join(map(literal, names)) or "NULL")))
+    except SqlFailed:
+        for name in names:
+            with contextlib.suppress(SqlFailed):
+                yield from list(connection.execute(query.format(literal(name))))
 
 
 def _foreign_key(
