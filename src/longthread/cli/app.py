@@ -53,7 +53,7 @@ def main() -> None:
     except LongthreadError as error:
         if "--json" in sys.argv:
             print_line({"type": "failed", "error": {"type": error.code, "message": str(error)}})
-        Console(stderr=True).print(f"[red]Error:[/red] {escape(str(error))}", highlight=False)
+        Console(stderr=True, soft_wrap=True).print(f"[red]Error:[/red] {escape(str(error))}", highlight=False)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -21,7 +21,7 @@ class Terminal:
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
         self.out = Console(soft_wrap=not sys.stdout.isatty())
-        self.err = Console(stderr=True)
+        self.err = Console(stderr=True, soft_wrap=True)
 
     def show(self, event: Event) -> None:
         """Show one event."""
