@@ -7,12 +7,14 @@ from dataclasses import replace
 from longthread.agent.demo.display import display_columns, link_of, listed_columns, naming_columns
 from longthread.agent.demo.focus import focus_of
 from longthread.agent.demo.nouns import (
+    additive,
     amount_measure,
     counted_for,
     dimension_at,
     dimension_of_column,
     dimension_of_table,
     is_name,
+    money_word,
 )
 from longthread.agent.demo.plan import Condition, Dimension, Field, Measure, Plan, field_of
 from longthread.agent.demo.ranking import ranked
@@ -83,6 +85,8 @@ def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:
         grouped = r.table_at(r.groups[0])
         base = _free_table(r) or counted_for(r, grouped) or base or grouped
     measures = measures_of(r, base)
+    if not measures and r.groups:
+        measures = _grouped_amount(r, base)
     if not measures and r.groups and not previous:
         table = _free_table(r) or base or _group_table(r)
         measures = [Measure("count", table)] if table else []
@@ -95,6 +99,20 @@ def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:
     if dimensions and any(function == "avg" and target is None for function, _, target in r.aggregates) and r.counted:
         wrap = "avg"
     return Plan(table=base or "", measures=tuple(m for m in measures if m.table == base) or tuple(measures[:1]), dimensions=tuple(dimensions), wrap=wrap)  # type: ignore[arg-type]  # fmt: skip
+
+
+def _grouped_amount(r: Reading, base: str | None) -> list[Measure]:
+    """`revenue per genre`, `按类型统计天数`: a number column that stands free beside a grouping is added up."""
+    for at in range(len(r)):
+        if not r.free(at) or not r.is_noun(at) or r.table_at(at):
+            continue
+        ref = r.column_at(at, lambda c: c.kind == "number" and not c.keyish and not c.yearish, -1.0)
+        if ref is not None:
+            function = "sum" if additive(r.schema.column(ref)) or money_word(r.chunks[at].key) else "avg"
+            made = amount_measure(r, function, at, base)
+            r.use("aggregate", at)
+            return [made] if made else []
+    return []
 
 
 def _dimensions(r: Reading, base: str | None) -> list[Dimension]:
@@ -129,7 +147,7 @@ def _listed(r: Reading, previous: Plan | None) -> Plan | None:
     shown, named = _shown(r, place)
     if table is None and shown:
         table = _home(r, shown, previous)
-    table = table or r.entity or (previous.table if previous else None)
+    table = table or r.entity or (previous.table if previous else None) or _value_table(r)
     if table is None:
         return None
     r.entity = table
@@ -145,6 +163,11 @@ def _listed(r: Reading, previous: Plan | None) -> Plan | None:
         r.use("distinct", chosen)
         distinct = True
     return Plan(table=table, shown=tuple(dict.fromkeys(shown)), distinct=distinct, implied=not named)
+
+
+def _value_table(r: Reading) -> str | None:
+    """`list the goalkeepers`: a value alone, of which the table follows."""
+    return r.conditions[0].field.ref.table if r.conditions else None
 
 
 def _each_row(r: Reading) -> bool:

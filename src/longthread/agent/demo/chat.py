@@ -72,7 +72,7 @@ class DemoChatModel(BaseChatModel):
     ) -> Iterator[ChatGenerationChunk]:
         message = _reply(messages, native=bool(kwargs.get("tools")))
         for piece in _pieces(message.text):
-            chunk = ChatGenerationChunk(message=AIMessageChunk(content=piece, id=message.id))
+            chunk = ChatGenerationChunk(message=AIMessageChunk(content=piece))
             if run_manager is not None:
                 run_manager.on_llm_new_token(piece, chunk=chunk)
             yield chunk
@@ -84,7 +84,6 @@ class DemoChatModel(BaseChatModel):
         ]
         last = AIMessageChunk(
             content="",
-            id=message.id,
             tool_call_chunks=calls,
             usage_metadata=message.usage_metadata,
             response_metadata=message.response_metadata,
@@ -100,13 +99,13 @@ def _reply(messages: Sequence[BaseMessage], *, native: bool) -> AIMessage:
     usage = _usage(messages, decision)
     facts = {"model_name": "demo", "finish_reason": "tool_calls" if decision.calls and native else "stop"}
     if not native:
-        return AIMessage(content=_as_json(decision), id=f"demo-{digest}", usage_metadata=usage, response_metadata=facts)
+        return AIMessage(content=_as_json(decision), usage_metadata=usage, response_metadata=facts)
     calls = [
         ToolCall(name=call.name, args=dict(call.args), id=f"demo_{len(messages)}_{at}_{digest}", type="tool_call")
         for at, call in enumerate(decision.calls)
     ]
     text = decision.thought if calls else decision.answer
-    return AIMessage(content=text, tool_calls=calls, id=f"demo-{digest}", usage_metadata=usage, response_metadata=facts)
+    return AIMessage(content=text, tool_calls=calls, usage_metadata=usage, response_metadata=facts)
 
 
 def _as_json(decision: Decision) -> str:

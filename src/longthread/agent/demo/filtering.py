@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from longthread.agent.demo.display import link_of
+from longthread.agent.demo.display import display_columns, link_of
 from longthread.agent.demo.plan import Condition, Field, field_of
 from longthread.agent.demo.reading import Reading, as_number
 from longthread.agent.demo.schema import Ref, key_of
 from longthread.agent.demo.vocabulary import Sense
 
-_DEPART = frozenset(["from", "depart", "origin", "sourc", "sender", "start", "home", "出发", "起飞", "始发", "起点", "出", "主队"])
-_ARRIVE = frozenset(["to", "arriv", "destin", "target", "receiv", "end", "away", "到达", "目的", "终点", "到", "抵达", "客队"])
+_DEPART = frozenset("from depart departur origin sourc sender start home 出发 起飞 始发 起点 主队 从".split())
+_ARRIVE = frozenset("to arriv arrival destination target receiver recipient end away 到达 目的 终点 到 抵达 客队 飞往 前往".split())
 
 
 def read_absences(r: Reading) -> None:
@@ -52,7 +52,8 @@ def _without(r: Reading, at: int) -> None:
 def _lacking(r: Reading, at: int, place: int) -> None:
     table = r.table_at(place)
     ref = r.column_at(place, least=0.0)
-    own = ref is not None and (r.entity == ref.table or (ref.table in r.anchors() and table != ref.table))
+    home = r.entity or (r.previous.table if r.previous and not r.anchors() else None)
+    own = ref is not None and (home == ref.table or (ref.table in r.anchors() and table != ref.table))
     if ref is not None and own and (table is None or _score(r, place, "column") > _score(r, place, "table") - 0.3) and not (table and table != ref.table and link_of(r.schema, ref) is None):  # fmt: skip
         r.conditions.append(Condition(Field(ref), "null"))
     elif table is not None:
@@ -96,6 +97,8 @@ def _chosen(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
 
     def worth(sense: Sense) -> float:
         total = r.fitness(sense)
+        if any(t is not None and r.table_at(t) == sense.ref.table for _, t in r.counted) and sense.ref.column in display_columns(r.schema.tables[sense.ref.table]):  # fmt: skip
+            total -= 0.4  # how many albums X has: X is rarely the album
         for order, place in enumerate(beside):
             chunk = r.chunks[place]
             near = 0.5 if order == 0 else 0.35

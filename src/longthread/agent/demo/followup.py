@@ -57,6 +57,10 @@ def _names_something(r: Reading) -> bool:
         chunk.op("count", "list", "which", "sum", "avg", "max", "min", "most", "least", "high", "low", "adj", "howmuch")
         for chunk in r.chunks
     )
+    if any(chunk.op("list") for chunk in r.chunks) and any(chunk.of("value") for chunk in r.chunks):
+        return True
+    if r.groups and any(chunk.noun >= 0.5 and r.role.get(at) == "aggregate" for at, chunk in enumerate(r.chunks)):
+        return True
     return asks and any(chunk.noun >= 0.5 for chunk in r.chunks) and not _bare(r)
 
 

@@ -26,6 +26,11 @@ _ADVERBS = frozenset(
 
 
 def _group(r: Reading, at: int) -> None:
+    if r.chunks[at].op("each") is None and _ranks(r, at):
+        return
+    if r.chinese and r.chunks[at].op("each") and at and r.chunks[at - 1].op("avg") and not any(c.op("count") for c in r.chunks):
+        r.use("preposition", at)  # 平均每张发票的金额: an average over all, and no groups
+        return
     passive = r.chunks[at].text.lower() == "by"
     for place in r.after(at, r.filler):
         chunk = r.chunks[place]
@@ -51,6 +56,16 @@ def _group(r: Reading, at: int) -> None:
     r.use("group", at, place)
     r.groups.append(place)
     _more(r, place)
+
+
+def _ranks(r: Reading, at: int) -> bool:
+    """`top 5 customers by revenue`: what follows is ranked by."""
+    if not any(r.role.get(p) == "limit" and r.chunks[p].op("top", "bottom") for p in range(at)):
+        return False
+    if any(chunk.op("most", "least", "high", "low", "adj") for chunk in r.chunks):
+        return False
+    noun = r.next_noun(at, 3)
+    return not r.chinese or (noun is not None and r.column_at(noun, lambda c: c.kind == "number", 0.0) is not None)
 
 
 def _filtered(r: Reading, noun: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from longthread.agent.demo.nouns import money_word
 from longthread.agent.demo.reading import Reading, Superlative
 
 _BEHIND = frozenset(["数量", "总数", "总数量", "个数", "人数", "总人数", "次数", "计数", "数目", "数", "笔数", "场数", "本数", "总数是多少"])
@@ -80,6 +81,25 @@ def read_aggregates(r: Reading) -> None:
         r.aggregates.append((operation.name, at, target))
 
 
+def read_totals(r: Reading) -> None:
+    """`total amount of …`, `发票总额`, `sales in 2013`: a column whose name alone asks for its sum."""
+    if r.aggregates or r.counted or r.superlative is not None or r.ordering is not None:
+        return
+    for at, chunk in enumerate(r.chunks):
+        if not r.free(at) or not r.is_noun(at) or r.table_at(at):
+            continue
+        said = chunk.text.lower().startswith("total ") or chunk.text.startswith("总") or chunk.text.endswith("总额")
+        if (said or (money_word(chunk.key) and not _listed_beside(r, at))) and r.column_at(at, lambda c: c.kind == "number", -1.0):
+            r.use("aggregate", at)
+            r.aggregates.append(("sum", at, at))
+            return
+
+
+def _listed_beside(r: Reading, at: int) -> bool:
+    """Whether the column is listed for each of something: `list customers and their spending`."""
+    return any(chunk.op("list") for chunk in r.chunks) and any(r.table_at(p) for p in range(at)) and not r.groups
+
+
 def _only_counts(r: Reading, at: int) -> bool:
     """`一共有多少客户`, `how many customers in total`."""
     return (
@@ -103,7 +123,7 @@ def _aggregated(r: Reading, at: int) -> int | None:
     following = next(iter(r.after(at, r.filler)), None)
     previous = next(iter(r.before(at, r.filler)), None)
     if r.chinese and previous is not None and r.free(previous) and r.is_noun(previous):
-        numeric = r.column_at(previous, lambda c: c.kind in ("number", "unknown", "date"), 0.0)
+        numeric = None if r.table_at(previous) else r.column_at(previous, lambda c: c.kind in ("number", "unknown", "date"), 0.0)
         ahead = following is not None and r.free(following) and r.is_noun(following)
         if numeric and not (ahead and r.chunks[at].text in ("总", "平均", "平均的", "总的")):
             return previous

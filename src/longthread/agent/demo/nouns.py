@@ -13,7 +13,7 @@ from longthread.agent.demo.schema import Column, Ref, Table, key_of
 from longthread.tools.analysis.linking import atoms
 
 _PERSONS = ("customer", "employee", "user", "student", "teacher", "patient", "doctor", "player", "author", "person", "passenger", "artist", "reader", "driver", "guest", "actor", "salesperson", "coach", "pilot", "nurse")  # fmt: skip
-_ADDITIVE = ("revenue", "amount", "total", "quantity", "spending", "profit", "cost", "payment", "sales", "goal", "count", "subtotal", "assist", "attendance", "bonus", "discount", "tax", "population", "stock", "fee", "point", "budget", "score total", "hours", "credit", "loan", "donation", "deposit")  # fmt: skip
+_ADDITIVE = ("revenue", "amount", "total", "quantity", "spending", "profit", "cost", "payment", "sales", "goal", "count", "subtotal", "assist", "attendance", "bonus", "discount", "tax", "population", "stock", "fee", "point", "budget", "score total", "hours", "credit", "loan", "donation", "deposit", "days", "天数")  # fmt: skip
 _MONEY = ("revenue", "amount", "total", "spending", "payment", "price", "cost", "fee", "salary")
 _NAME_KEYS = frozenset({("nam",), ("full", "nam"), *(atoms(word) for word in ("名称", "名字", "姓名"))})
 
@@ -167,14 +167,14 @@ def _sure(r: Reading, at: int, ref: Ref) -> bool:
     return any(sense.ref == ref and sense.score >= 0.85 for sense in r.chunks[at].of("column"))
 
 
-def _money_word(r: Reading, at: int) -> bool:
-    key = r.chunks[at].key
+def money_word(key: tuple[str, ...]) -> bool:
+    """Whether a word means money earned or spent, whatever the column is called."""
     return any(key == atoms(name) or key in glossary().same(atoms(name)) for name in ("revenue", "spending"))
 
 
 def _product(r: Reading, at: int) -> Measure | None:
     """Price times quantity of one table, nearest to what is asked."""
-    if not _money_word(r, at):
+    if not money_word(r.chunks[at].key):
         return None
     best: tuple[float, Measure] | None = None
     for name, table in r.schema.tables.items():
@@ -190,7 +190,7 @@ def _product(r: Reading, at: int) -> Measure | None:
 
 def _with_factor(r: Reading, made: Measure, at: int) -> Measure:
     """Revenue grouped below the level of an order's total is the sum of its lines, or the total counts many times."""
-    if not _money_word(r, at) or made.field is None:
+    if not money_word(r.chunks[at].key) or made.field is None:
         return made
     others = [anchor for anchor in r.anchors() if anchor != made.table]
     column = r.schema.column(made.field.ref)
@@ -200,6 +200,23 @@ def _with_factor(r: Reading, made: Measure, at: int) -> Measure:
         product = _product(r, at)
         return replace(product, function=made.function) if product else made
     return made
+
+
+def deeds(r: Reading, measure: Measure) -> Measure:
+    """`borrowed the most books`: not the books are counted but the rows that record it, when the question names them."""
+    if measure.function != "count":
+        return measure
+    for at in range(len(r)):
+        if not r.free(at) or not r.chunks[at].of("table"):
+            continue
+        for sense in r.chunks[at].of("table")[:2]:
+            name = sense.ref.table
+            links = [link for link in r.schema.links if link.table == name]
+            points = any(link.target == measure.table for link in links) and len({link.target for link in links}) > 1
+            if points and sense.score >= 0.8 and (r.chunks[at].op("soft") or not r.table_at(at)):
+                r.use("context", at)
+                return Measure("count", name)
+    return measure
 
 
 def counted_for(r: Reading, table: str | None) -> str | None:

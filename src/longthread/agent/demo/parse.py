@@ -16,7 +16,7 @@ from longthread.agent.demo.filtering import (
 from longthread.agent.demo.followup import is_followup, merged
 from longthread.agent.demo.grouping import read_groups
 from longthread.agent.demo.lexicon import language_of
-from longthread.agent.demo.measuring import read_aggregates, read_counts, read_ranking
+from longthread.agent.demo.measuring import read_aggregates, read_counts, read_ranking, read_totals
 from longthread.agent.demo.plan import Plan
 from longthread.agent.demo.quantities import read_comparisons, read_limits, read_superlative
 from longthread.agent.demo.reading import Reading
@@ -45,8 +45,8 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
     r = Reading(question, chunks, schema, previous, chinese=language_of(question) == "zh")
     _refuse_the_unsupported(r)
     for read in (
-        read_comparisons, read_dates, read_limits, read_absences, read_groups, read_ranking, read_superlative, read_counts,
-        read_aggregates, read_patterns, read_values, read_flags, read_equalities,
+        read_comparisons, read_dates, read_absences, read_limits, read_groups, read_ranking, read_superlative, read_counts,
+        read_aggregates, read_totals, read_patterns, read_values, read_flags, read_equalities,
     ):  # fmt: skip
         read(r)
     follows = is_followup(r)
@@ -99,8 +99,9 @@ def _candidates(r: Reading) -> tuple[str, ...]:
     """The tables that nouns and values of the question may mean, the surest first."""
     scored: dict[str, float] = {}
     for chunk in r.chunks:
+        named = any(sense.kind == "table" and sense.score >= 0.85 for sense in chunk.senses)
         for sense in chunk.senses[:6]:
-            if sense.kind == "table" or sense.score >= 0.9:
+            if sense.kind == "table" or sense.score >= 0.9 or (sense.score >= 0.5 and not named):
                 bonus = 1.0 if sense.kind == "table" else 0.0
                 scored[sense.ref.table] = max(scored.get(sense.ref.table, 0), sense.score + bonus)
     return tuple(sorted(scored, key=lambda name: -scored[name]))

@@ -221,12 +221,32 @@ def read_superlative(r: Reading) -> None:
         if operation.name == "adj":
             made = Superlative(at, operation.args[0] == "desc", False, concept=operation.args[1])
             made.date = made.concept == "date"
+            if _measured(r, at):
+                _target(r, made)
         else:
             made = Superlative(at, operation.name in ("most", "high"), operation.name in ("most", "least"))
-            _target(r, made)
+            if operation.name in ("high", "low") or chunk.text.lower() in _PLAIN:
+                _target(r, made)
         r.superlative = made
         r.use("superlative", at)
         return
+
+
+_PLAIN = frozenset("most|the most|fewest|least|the fewest|the least|最多|最多的|最少|最少的".split("|"))
+
+
+def _measured(r: Reading, at: int) -> bool:
+    """`longest average delay`, `longest distance`, `时长最长`: an adjective of a column that is named as well."""
+    numeric = lambda c: c.kind == "number" and not c.keyish  # noqa: E731
+    following = at + 1
+    if r.free(following):
+        chunk = r.chunks[following]
+        if chunk.op("avg", "sum", "max", "min") and chunk.noun < 0.9:
+            return True
+        if r.is_noun(following) and not r.table_at(following) and r.column_at(following, numeric, 0.2):
+            return True
+    before = next(iter(r.before(at, r.filler)), None)
+    return r.chinese and before is not None and r.free(before) and not r.table_at(before) and r.column_at(before, numeric, 0.2) is not None  # fmt: skip
 
 
 def _target(r: Reading, made: Superlative) -> None:

@@ -9,6 +9,7 @@ from longthread.agent.demo.nouns import (
     additive,
     amount_measure,
     counted_for,
+    deeds,
     default_amount,
     default_date,
     dimension_at,
@@ -138,6 +139,7 @@ def _by_count(r: Reading, made: Superlative, focus: int | None, previous: Plan |
     if measure is None:
         r.refuse("no_measure", r.text(made.index))
         return None
+    measure = deeds(r, measure)
     r.entity = r.entity or measure.table
     if focus is None and table is not None and previous is None and r.find("each") is None:
         who = any(chunk.text.lower() in ("who", "谁", "有谁") for chunk in r.chunks)
@@ -226,7 +228,7 @@ def _describes_row(r: Reading, other: Ref, ranked_by: Ref) -> bool:
 def _by_group(
     r: Reading, made: Superlative, focus: int, ref: Ref, column: Column, previous: Plan | None
 ) -> Plan | None:
-    function = "sum" if additive(column) else ("max" if made.descending else "min")
+    function = "sum" if additive(column) or made.counting else ("max" if made.descending else "min")
     target = made.target if made.target is not None else None
     measure = amount_measure(r, function, target, ref.table) if target is not None and function == "sum" else None
     return _plan(r, made, focus, measure or Measure(function, ref.table, Field(ref)), previous)  # type: ignore[arg-type]  # fmt: skip
@@ -239,7 +241,7 @@ def _ranked_column(r: Reading, made: Superlative, focus: int | None, previous: P
         found = r.column_at(focus, least=-0.8)
         home = found.table if found else None
     home = home or (previous.table if previous else None) or next(iter(sorted(r.anchors())), None)
-    if made.target is not None and not made.concept:
+    if made.target is not None:
         table = r.table_at(made.target)
         ref = r.column_at(
             made.target, lambda c: c.kind in ("number", "date", "unknown") and not (c.keyish and c.kind != "date"), -1.0

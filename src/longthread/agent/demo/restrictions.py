@@ -103,7 +103,7 @@ def _compared(r: Reading, plan: Plan, c: Comparison) -> Plan:
 
 
 def _other_focus(r: Reading) -> bool:
-    return focus_of(r) is not None
+    return focus_of(r) is not None or "shown" in r.role.values()
 
 
 def _field(r: Reading, plan: Plan, c: Comparison) -> Field | None:

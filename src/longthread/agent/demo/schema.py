@@ -18,6 +18,7 @@ _DATE = re.compile(r"date|time", re.I)
 _BOOL = re.compile(r"bool|^bit$|tinyint\(1\)", re.I)
 _ISO = re.compile(r"^\d{4}-\d\d(-\d\d)?([ T]|$)")
 _DATE_WORDS = frozenset(["dat", "tim", "timestamp", "datetim", "at", "on", "birthday", "dob"])
+_EVENTS = frozenset("found establish built open releas publish born birth launch construct complet".split())
 _KEY_WORDS = frozenset(["id", "key", "code", "no", "uuid", "guid", "pk", "fk", "num", "ref", "number"])
 _KEY_CHARS = ("编号", "编码", "号码", "代码", "标识", "号")
 _PREFIXES = frozenset(["tbl", "tb", "t", "dim", "fact", "fct", "stg", "vw", "v", "tab", "table", "src", "dw", "ods", "dwd", "app", "sys"])
@@ -65,9 +66,9 @@ class Column:
     @property
     def yearish(self) -> bool:
         """Whether it is a number that means a calendar year."""
-        named = "year" in self.words or "年" in self.name
+        named = bool({"year", *_EVENTS} & set(self.words)) or "年" in self.name or self.name.startswith(("成立", "建"))
         span = isinstance(self.low, int) and isinstance(self.high, int) and self.low >= 1000 and self.high <= 2200
-        return self.kind in ("number", "unknown") and named and (span or self.low is None)
+        return self.kind in ("number", "unknown") and named and (span or (self.low is None and "year" in self.words))
 
 
 @dataclass(frozen=True)

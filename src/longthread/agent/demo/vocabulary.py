@@ -16,6 +16,7 @@ from longthread.tools.analysis.linking import atoms, is_cjk, split_name
 _GENERIC = frozenset(["info", "information", "list", "record", "master", "data", "catalog", "profile", "histori", "detail", "entri"])
 _GENERIC_ZH = ("信息", "记录", "列表", "档案", "主表", "资料", "数据", "明细")
 _TAILS = frozenset(["id", "name", "nam", "date", "dat", "time", "tim", "at", "no", "num", "number", "count", "code", "value", "amount", "amt", "key", "year", "nbr", "cd"])
+_UNITS = frozenset("cm mm km kg g lb lbs ms sec secs second min mins minut hour hr day usd eur rmb cny pct m sqm sqft mb gb kmh mph year yr".split())
 _PIECES = re.compile(r"[，,;；、()（）|/:：。.\n]+| - ")
 _MAX_COMBINATIONS = 80
 
@@ -72,6 +73,8 @@ def vocabulary(schema: Schema, found: Iterable[Found] = ()) -> Vocabulary:
             for value in column.values:
                 for key, score in _value_terms(column, value):
                     add(key, Sense("value", ref, score, value))
+        for key, column in _money_terms(table):
+            add(key, Sense("column", Ref(table.name, column.name), 0.55))
     for item in found:
         for key, score in _value_terms(None, item.value):
             add(key, Sense("value", item.ref, score, item.value))
@@ -107,6 +110,8 @@ def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:
         yield from _expanded(short, 0.95)
     if short[:1] in (("is",), ("has",)) and len(short) > 1:
         yield from _expanded(short[1:], 0.95)
+    if len(short) > 1 and short[-1] in _UNITS and column.kind in ("number", "unknown"):
+        yield from _expanded(short[:-1], 0.9)
     pieces = glossary().parts(short)
     if len(pieces) > 1:
         yield from _expanded(pieces[-1], 0.7, hints=False)
@@ -115,6 +120,17 @@ def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:
         generic = tail[-1] in _TAILS or "".join(tail) in ("日期", "时间", "名称", "编号", "年份", "名", "金额")
         yield from _expanded(head, 0.75 if generic else 0.5, hints=False)
     yield from _comment_terms(column.comment)
+
+
+def _money_terms(table: Table) -> Iterator[tuple[Key, Column]]:
+    """Where a price and a quantity stand side by side there is revenue, though no column is called so."""
+    numbers = [column for column in table.columns if column.kind in ("number", "unknown")]
+    price = next((column for column in numbers if column.words[-1:] in (("pric",), ("价",)) or "单价" in column.name or "价格" in column.name), None)
+    if price is not None and any(column.words[-1:] in (("quantiti",), ("qty",)) and "stock" not in column.words or "数量" in column.name for column in numbers):
+        for name in ("revenue", "spending"):
+            key = atoms(name)
+            for form in (key, *glossary().same(key)):
+                yield form, price
 
 
 def _without_table(table: Table, words: Key) -> Key:
