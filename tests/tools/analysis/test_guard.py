@@ -77,6 +77,7 @@ HARMS = [
     ("sqlite", "SELECT zeroblob(900000000)", "zeroblob"),
     ("sqlite", "SELECT printf('%.*c', 900000000, 'x')", "printf"),
     ("sqlite", "SELECT printf('%900000000d', 1)", "printf"),
+    ("sqlite", "SELECT printf('%.*c', id, 'x') FROM t", "printf"),
     ("sqlite", "EXPLAIN DELETE FROM t", "deletes"),
     ("sqlite", "SELECT 1\0", "NUL"),
     ("sqlite", "SELECT " + "(" * 3000 + "1" + ")" * 3000, "nested"),

@@ -95,7 +95,7 @@ async def test_a_locked_duckdb_file_says_so(opened: Opened, tmp_path: Path) -> N
         "import duckdb, sys; c = duckdb.connect(sys.argv[1]); c.execute('CREATE TABLE t (a INT)'); "
         "print('ready', flush=True); sys.stdin.read()"
     )
-    with subprocess.Popen(
+    with subprocess.Popen(  # noqa: ASYNC220 - it is another program, and only its pipe is read
         [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
         assert other.stdout is not None

@@ -23,6 +23,8 @@ class Result:
     complete: bool = True
     """Whether that is all of them."""
     cut_cells: int = 0
+    stopped: bool = False
+    """Whether time was up before the rows to show were all there."""
 
     @property
     def total(self) -> int | None:
@@ -37,7 +39,10 @@ class Result:
 
 
 def fetch(connection: Connection, rows: Rows, limits: Limits, *, keep: int, cell: int) -> Result:
-    """Reads `rows`: keeps the first `keep` as far as the bytes allow, and counts the others without keeping them."""
+    """Reads `rows`: keeps the first `keep` as far as the bytes allow, and counts the others without keeping them.
+
+    Raises Interrupted when the time is up before there is any row; with some, they are the result.
+    """
     result = Result(rows.columns)
     room = limits.bytes
     try:
@@ -54,6 +59,10 @@ def fetch(connection: Connection, rows: Rows, limits: Limits, *, keep: int, cell
         else:
             return result
         _count(connection, rows, result, limits)
+    except Interrupted:
+        if not result.rows:
+            raise
+        result.complete, result.stopped = False, True
     finally:
         rows.close()
     return result

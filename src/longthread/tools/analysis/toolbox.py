@@ -163,9 +163,11 @@ class _Toolbox:
         except SqlFailed as error:
             raise _hinted(error, schema, sql) from error
         notes = []
+        if result.stopped:
+            notes.append("The query was stopped when its time was up. These are its first rows.")
         if result.cut_cells:
             notes.append(f"{result.cut_cells} long values were cut; each says how long it is.")
-        if len(result.rows) < min(result.counted, self._limits.rows):
+        if not result.stopped and len(result.rows) < min(result.counted, self._limits.rows):
             notes.append(f"Only {len(result.rows)} rows fit into {self._limits.bytes} bytes. Select fewer columns.")
         return {
             "sql": sql,

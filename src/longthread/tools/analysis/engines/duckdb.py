@@ -151,12 +151,12 @@ class DuckdbConnection(Connection):
             if not self._in_transaction:
                 self._raw.execute("BEGIN TRANSACTION READ ONLY")
                 self._in_transaction = True
-            self._raw.execute(self._without_zones(sql) if statements[0].type.name == "SELECT" else statements[0])
+            self._raw.execute(statements[0] if statements[0].type.name == "EXPLAIN" else self._without_zones(sql))
             columns = [str(entry[0]) for entry in self._raw.description or ()]
         return Rows(columns, self._fetched())
 
     def _without_zones(self, sql: str) -> str:
-        described = self._raw.execute(f"DESCRIBE {_plain(sql)}").fetchall() if _is_query(sql) else []
+        described = self._raw.execute(f"DESCRIBE FROM (\n{_plain(sql)}\n)").fetchall() if _is_query(sql) else []
         if not any(_ZONED in str(row[1]) for row in described):
             return sql
         names = [f"c{number}" for number in range(len(described))]
@@ -261,7 +261,7 @@ def _plain_message(error: Exception) -> str:
 
 
 def _is_query(sql: str) -> bool:
-    return not sql.lstrip().upper().startswith(("DESCRIBE", "SUMMARIZE", "SHOW", "PIVOT", "UNPIVOT"))
+    return not sql.lstrip().upper().startswith(("DESCRIBE", "SUMMARIZE", "SHOW"))
 
 
 def _plain(sql: str) -> str:

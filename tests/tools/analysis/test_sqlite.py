@@ -1,0 +1,131 @@
+# ruff: noqa: E501 - a statement reads better in one line
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longthread.errors import SourceError
+from longthread.tools.analysis import Source, open_source
+from longthread.tools.analysis.engine import Interrupted
+
+Opened = Callable[..., Awaitable[Source]]
+
+
+async def test_the_engine_refuses_what_the_guard_refuses(opened: Opened, tmp_path: Path, make_sqlite: Any) -> None:
+    path = make_sqlite("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1);")
+    source = await opened(path)
+    before = path.read_bytes()
+    for sql in (
+        "INSERT INTO t VALUES (2)",
+        "UPDATE t SET a = 2",
+        "DELETE FROM t",
+        "CREATE TABLE x (a)",
+        "CREATE TEMP TABLE x (a)",
+        "DROP TABLE t",
+        f"ATTACH '{tmp_path}/new.sqlite' AS x",
+        f"VACUUM INTO '{tmp_path}/copy.sqlite'",
+        "PRAGMA query_only = OFF",
+        "PRAGMA writable_schema = ON",
+        "PRAGMA table_info(t)",
+        "SELECT * FROM pragma_table_info('t')",
+        "SELECT load_extension('x')",
+        "SELECT fts3_tokenizer('simple')",
+        "BEGIN",
+        "SELECT 1; SELECT 2",
+    ):
+        with pytest.raises((SourceError, Exception)) as raised:
+            await source.work(lambda connection, sql=sql: list(connection.query(sql)))  # type: ignore[misc]
+        assert isinstance(raised.value, SourceError), sql
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+async def test_a_value_may_not_outgrow_the_limit(opened: Opened, make_sqlite: Any) -> None:
+    source = await opened(make_sqlite("CREATE TABLE t (a)"))
+    growing = "WITH RECURSIVE c(n, s) AS (SELECT 1, 'x' UNION ALL SELECT n + 1, s || s FROM c WHERE n < 40) SELECT max(s) FROM c"
+    with pytest.raises(SourceError, match="larger than 64 MB"):
+        await source.work(lambda connection: connection.query(growing).first())
+
+
+async def test_text_that_is_no_utf8_is_read(opened: Opened, ask: Any, make_sqlite: Any) -> None:
+    path = make_sqlite("CREATE TABLE t (a TEXT); INSERT INTO t VALUES (CAST(x'41ff42' AS TEXT));")
+    data = (await ask(await opened(path), "run_sql", sql="SELECT a, x'0102' AS b FROM t"))["data"]
+    assert data["rows"] == [["A\ufffdB", "<2 bytes>"]]
+
+
+async def test_full_text_and_spatial_tables_can_be_asked(opened: Opened, ask: Any, make_sqlite: Any) -> None:
+    source = await opened(
+        make_sqlite(
+            "CREATE VIRTUAL TABLE notes USING fts5(body); INSERT INTO notes VALUES ('hello world'), ('other');"
+            "CREATE VIRTUAL TABLE boxes USING rtree(id, x0, x1); INSERT INTO boxes VALUES (1, 0, 5), (2, 9, 10);"
+        )
+    )
+    assert (await ask(source, "list_tables"))["data"]["tables"] == ["boxes", "notes"]
+    found = await ask(source, "run_sql", sql="SELECT body FROM notes WHERE notes MATCH 'world'")
+    assert found["data"]["rows"] == [["hello world"]]
+    assert (await ask(source, "run_sql", sql="SELECT id FROM boxes WHERE x0 < 4"))["data"]["rows"] == [[1]]
+
+
+async def test_keys_and_comments_come_from_the_ddl(opened: Opened, ask: Any, make_sqlite: Any) -> None:
+    source = await opened(
+        make_sqlite(
+            "CREATE TABLE parent (a INT, b INT, PRIMARY KEY (b, a));"
+            "CREATE TABLE child ( -- 孩子\n x INT, -- 甲\n y INT, z GENERATED ALWAYS AS (x + 1),"
+            " FOREIGN KEY (x, y) REFERENCES PARENT);"
+            "CREATE VIEW v AS SELECT x FROM child; CREATE VIEW broken AS SELECT * FROM parent WHERE gone = 1;"
+        )
+    )
+    child = (await ask(source, "describe_table", table="child"))["data"]
+    assert child["comment"] == "孩子"
+    assert child["columns"][0]["comment"] == "甲"
+    assert [column["name"] for column in child["columns"]] == ["x", "y", "z"]
+    assert child["foreign_keys"] == [{"columns": ["x", "y"], "table": "parent", "references": ["b", "a"]}]
+    assert (await ask(source, "describe_table", table="parent"))["data"]["primary_key"] == ["b", "a"]
+    assert (await ask(source, "describe_table", table="v"))["data"]["kind"] == "view"
+    broken = (await ask(source, "describe_table", table="broken"))["data"]
+    assert (broken["rows"], broken["columns"]) == (None, [])
+    assert (await ask(source, "sample_rows", table="broken"))["error"]["type"] == "sql_failed"
+
+
+async def test_the_gold_queries_run(shared_data: Path, ask: Any) -> None:
+    """Every gold query that SQLite itself can run gives, through the tools, the rows that SQLite gives."""
+    failed: list[str] = []
+    by_database: dict[str, list[str]] = {}
+    for line in (shared_data / "defog" / "gold.jsonl").read_text().splitlines():
+        gold = json.loads(line)
+        by_database.setdefault(gold["db"], []).extend(gold["sql"])
+    for database, queries in by_database.items():
+        path = shared_data / "defog" / f"{database}.sqlite"
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as plain:
+            async with await open_source(str(path)) as source:
+                for sql in queries:
+                    try:
+                        expected = len(plain.execute(sql).fetchall())
+                    except sqlite3.Error:
+                        continue
+                    observation = await ask(source, "run_sql", sql=sql)
+                    if not observation["ok"] or observation["data"]["total"] != expected:
+                        failed.append(f"{sql}: {observation}")
+    assert failed == []
+
+
+async def test_attacks_that_may_run_are_stopped(opened: Opened, make_sqlite: Any) -> None:
+    rows = [(n, f"user {n}") for n in range(100)]
+    source = await opened(make_sqlite("CREATE TABLE users (id INTEGER, name TEXT)", users=rows), seconds=1)
+    for sql in (
+        "SELECT count(*) FROM users a,users b,users c,users d,users e,users f,users g,users h,users i,users j",
+        "SELECT length(hex(zeroblob(900000000)))",
+        "WITH RECURSIVE c(n,s) AS (SELECT 1,'x' UNION ALL SELECT n+1,s||s FROM c WHERE n<40) SELECT max(length(s)) FROM c",
+        "SELECT group_concat(a.name) FROM users a, users b, users c, users d",
+    ):
+        started = time.monotonic()
+        with pytest.raises((SourceError, Interrupted)):
+            await source.work(lambda connection, sql=sql: connection.query(sql).first())  # type: ignore[misc]
+        assert time.monotonic() - started < 4, sql
