@@ -11,8 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from longthread.agent.context import RunContext, is_malformed, noted
-from longthread.agent.demo.chat import DemoChatModel
-from longthread.agent.models import failure_reason
+from longthread.agent.models import DEMO, failure_reason
 from longthread.agent.progress import progress_digest
 from longthread.model.ids import new_id
 
@@ -51,7 +50,7 @@ class BudgetMiddleware(AgentMiddleware[Any, None, Any]):
     async def _summary(self, messages: Sequence[BaseMessage]) -> AIMessage:
         digest = progress_digest(self._context.run.question, messages)
         # The demo model answers questions and nothing else; the digest says all that it could.
-        text = "" if isinstance(self._model, DemoChatModel) else await self._written(digest)
+        text = "" if self._context.run.model == DEMO else await self._written(digest)
         self._context.message_id = new_id()
         return noted(AIMessage(content=text or digest, id=self._context.message_id), kind="summary")
 

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from langchain.chat_models import init_chat_model
 from langchain.chat_models.base import _BUILTIN_PROVIDERS
 from langchain_core.language_models import BaseChatModel
-from openai import OpenAIError
 from pydantic import SecretStr
 
 from longthread.errors import ModelUnavailable
@@ -68,7 +67,7 @@ def resolve_model(name: str | None, settings: Settings) -> BaseChatModel:
         made: BaseChatModel = init_chat_model(model, model_provider=provider, **options)
     except ImportError as error:
         raise ModelUnavailable(model=name, reason=_missing_package(provider, error)) from error
-    except (ValueError, TypeError, OSError, OpenAIError) as error:
+    except Exception as error:  # each provider's class raises what it likes while it is made
         raise ModelUnavailable(model=name, reason=f"{_first_line(error)} {_WAY_OUT}") from error
     return made
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from longthread.cli import options
-from longthread.server.serve import run
+from longthread.cli.ask import absolute
 from longthread.settings import Settings
 
 Host = Annotated[str | None, typer.Option(help="The address to listen on; 127.0.0.1 by default.")]
@@ -24,8 +24,8 @@ def serve(
     database: options.Database = None,
 ) -> None:
     """Serve the page and the API."""
-    settings = Settings.load(source=source, model=model, host=host, port=port, database=database)
-    run(settings, open_browser=open_browser, on_ready=lambda url: _announce(url, settings))
+    settings = Settings.load(source=absolute(source), model=model, host=host, port=port, database=database)
+    _serve(settings, open_browser=open_browser)
 
 
 def demo(
@@ -36,6 +36,13 @@ def demo(
 ) -> None:
     """Serve the page with a generated spaceflight database to ask, and a model that needs no key."""
     settings = Settings.load(env_file=None, source="demo", model="demo", host=host, port=port, database=database)
+    _serve(settings, open_browser=open_browser)
+
+
+def _serve(settings: Settings, *, open_browser: bool) -> None:
+    # Here and not above: the web framework takes time to load, and no other command needs it.
+    from longthread.server.serve import run
+
     run(settings, open_browser=open_browser, on_ready=lambda url: _announce(url, settings))
 
 

@@ -171,13 +171,21 @@ def _print_threads(found: Sequence[tuple[Thread, str]], *, as_json: bool) -> Non
         for thread, hit in found:
             print_line(asdict(thread) | ({"hit": hit} if hit else {}))
         return
+    console = Console()
+    if not console.is_terminal:
+        for thread, _ in found:
+            fields = (thread.id, thread.title, str(thread.entry_count), _when(thread.updated_at), thread.source)
+            typer.echo("\t".join(field or "" for field in fields))
+        return
     table = Table(box=None, pad_edge=False)
-    for column in ("id", "title", "entries", "last active", "source"):
-        table.add_column(column, overflow="fold" if column == "id" else "ellipsis", no_wrap=column == "id")
+    for column in ("title", "entries", "last active", "source"):
+        table.add_column(column, overflow="ellipsis", no_wrap=column != "title")
+    table.add_column("id", no_wrap=True)
     for thread, hit in found:
         title = escape(thread.title or "") + (f"\n[dim]{escape(hit)}[/dim]" if hit else "")
-        table.add_row(thread.id, title, str(thread.entry_count), _when(thread.updated_at), escape(thread.source or ""))
-    Console().print(table if found else "[dim]No conversations yet. Try: longthread ask … --source demo[/dim]")
+        source = escape((thread.source or "").rsplit("/", 1)[-1])
+        table.add_row(title, str(thread.entry_count), _when(thread.updated_at), source, thread.id)
+    console.print(table if found else "[dim]No conversations yet. Try: longthread ask … --source demo[/dim]")
 
 
 def _around(text: str, wanted: str) -> str:

@@ -18,7 +18,7 @@ async def open_store(database: str | Path) -> AsyncIterator[Driver]:
         StoreUnavailable: it cannot be opened; the message says why.
         StoreTooNew: a newer Longthread wrote it.
     """
-    driver = await SqliteDriver.open(Path(database).expanduser())
+    driver = await SqliteDriver.open(Path(database))
     try:
         yield driver
     finally:

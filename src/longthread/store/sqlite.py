@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from longthread.store.queries import queries
 BUSY_SECONDS = 30.0
 """How long a writer waits for another process's transaction before it gives up."""
 READERS = 3
+APPLICATION_ID = 0x4C4F4E47
+"""Marks a file as Longthread's own: "LONG"."""
 
 
 class SqliteTransaction:
@@ -70,7 +72,7 @@ class SqliteDriver:
         opened: list[aiosqlite.Connection] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            writer = await _connect(path, opened)
+            writer = await _connect(path, opened, _refuse_foreign)
             await _migrate(writer, str(path))
             readers = [await _connect(path, opened) for _ in range(READERS)]
         except (sqlite3.Error, OSError) as error:
@@ -119,22 +121,42 @@ class SqliteDriver:
         self._all = []
 
 
-async def _connect(path: Path, opened: list[aiosqlite.Connection]) -> aiosqlite.Connection:
+async def _connect(
+    path: Path,
+    opened: list[aiosqlite.Connection],
+    first: Callable[[aiosqlite.Connection, Path], Awaitable[None]] | None = None,
+) -> aiosqlite.Connection:
     connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
     opened.append(connection)
+    if first is not None:
+        await first(connection, path)
     connection.row_factory = sqlite3.Row
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
         await connection.execute(f"PRAGMA {pragma}")
     return connection
 
 
+async def _refuse_foreign(connection: aiosqlite.Connection, path: Path) -> None:
+    """Leave another program's database as it is: even switching it to WAL would change it."""
+    mark = await _scalar(connection, "PRAGMA application_id")
+    tables = await _scalar(connection, "SELECT count(*) FROM sqlite_master")
+    if tables and mark != APPLICATION_ID:
+        raise StoreUnavailable(where=path, reason="it is another program's database.")
+
+
+async def _scalar(connection: aiosqlite.Connection, sql: str) -> int:
+    [row] = await connection.execute_fetchall(sql)
+    return int(row[0])
+
+
 async def _migrate(connection: aiosqlite.Connection, where: str) -> None:
     await connection.execute("BEGIN IMMEDIATE")
     try:
-        row = list(await connection.execute_fetchall("PRAGMA user_version"))
-        for sql in pending("sqlite", int(row[0][0]), where):
+        version = await _scalar(connection, "PRAGMA user_version")
+        for sql in pending("sqlite", version, where):
             for statement in _statements(sql):
                 await connection.execute(statement)
+        await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         await connection.execute(f"PRAGMA user_version = {latest('sqlite')}")
         await connection.commit()
     except BaseException:
