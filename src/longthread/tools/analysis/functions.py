@@ -128,7 +128,7 @@ _POSTGRESQL = """
     regcollationsend regconfigsend regdictionarysend regexp_count regexp_instr regexp_like regexp_match
     regexp_matches regexp_replace regexp_split_to_array regexp_split_to_table regexp_substr regnamespacesend
     regoperatorsend regopersend regproceduresend regprocsend regr_avgx regr_avgy regr_count regr_intercept regr_r2
-    regr_slope regr_sxx regr_sxy regr_syy regrolesend repeat replace reverse right round row_number row_to_json rpad
+    regr_slope regr_sxx regr_sxy regr_syy regrolesend repeat replace reverse right round row row_number row_to_json rpad
     rtrim scale set_bit set_byte set_masklen setweight sha224 sha256 sha384 sha512 sign similar_escape
     similar_to_escape similarity sin sind sinh slice slope soundex split_part sqrt starts_with statement_timestamp
     stddev stddev_pop stddev_samp strict_word_similarity string_agg string_to_array string_to_table strip strpos

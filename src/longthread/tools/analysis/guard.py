@@ -87,6 +87,10 @@ _POSTGRES_CATALOG = frozenset(_POSTGRES_TABLES.split())
 _INFORMATION_SCHEMA = frozenset(_STANDARD_TABLES.split())
 _SQLITE_CATALOG = frozenset({"sqlite_master", "sqlite_schema", "sqlite_sequence", "sqlite_stat1", "sqlite_stat4"})
 _SYSTEM_SCHEMAS = frozenset({"mysql", "performance_schema", "sys", "master", "msdb", "tempdb", "pg_toast"})
+_TSQL_WORDS = """
+    SHUTDOWN RECONFIGURE CHECKPOINT WAITFOR KILL DBCC BACKUP RESTORE REVERT DENY EXEC EXECUTE PRINT RAISERROR THROW
+"""
+_TSQL_STATEMENTS = frozenset(_TSQL_WORDS.split())
 _FILE = re.compile(
     r"://|[*?]|[/\\]|\.(?:[ct]sv|parquet|jsonl?|ndjson|txt|db|duckdb|sqlite|xlsx|arrow)(?:\.gz|\.zst)?$", re.I
 )
@@ -168,7 +172,8 @@ class Guard:
         root = statements[0]
         if type(root) in _REFUSED_NODES:
             raise _refused(_REFUSED_NODES[type(root)])
-        if not isinstance(root, _ROOTS):
+        listing = self._dialect == "duckdb" and isinstance(root, exp.Show) and root.name.upper() == "TABLES"
+        if not isinstance(root, _ROOTS) and not listing:
             raise _refused(f"it is a {root.key.upper()}, not a query")
         return root
 
@@ -181,8 +186,12 @@ class Guard:
         reason = _REFUSED_NODES.get(type(node))
         if reason:
             raise _refused(reason)
-        if isinstance(node, exp.PropertyEQ | exp.Parameter) and self._dialect == "mysql":
-            raise _refused("it uses a session variable")
+        if isinstance(node, exp.PropertyEQ | exp.Parameter) and self._dialect in ("mysql", "tsql"):
+            raise _refused("it uses a variable")
+        if isinstance(node, exp.Describe | exp.Summarize) and isinstance(node.this, exp.Literal):
+            raise _refused("it would read a file")
+        if self._dialect == "tsql" and isinstance(node, exp.Alias | exp.TableAlias) and _is_statement(node):
+            raise _refused("it is more than one statement")
 
     def _check_function(self, node: exp.Func, known: Collection[str]) -> None:
         if isinstance(node, _REFUSED_FUNCTIONS):
@@ -226,6 +235,12 @@ def _is_system(name: str, schema: str, catalog: str, dialect: str) -> bool:
     if dialect in ("mysql", "tsql"):
         return bool({schema, catalog} & _SYSTEM_SCHEMAS) or name.startswith(("sys.", "sysprocesses", "syslogins"))
     return schema in _SYSTEM_SCHEMAS
+
+
+def _is_statement(alias: exp.Expr) -> bool:
+    """Whether an alias is a T-SQL statement: that language needs nothing between two of them."""
+    name = alias.args.get("alias") or alias.this
+    return isinstance(name, exp.Identifier) and not name.quoted and name.name.upper() in _TSQL_STATEMENTS
 
 
 def _behind_explain(text: str, dialect: str) -> str:

@@ -54,9 +54,9 @@ class Source:
         """The tables as they are now: read again only if something changed."""
         return await self.work(self._current_schema)
 
-    async def functions(self) -> frozenset[str]:
-        """Names of the functions, defined in the database itself, that only read."""
-        await self.schema()
+    @property
+    def functions(self) -> frozenset[str]:
+        """Names of the functions, defined in the database itself, that only read, as of the last look at its schema."""
         return self._functions
 
     @property

@@ -155,8 +155,7 @@ class _Toolbox:
 
     async def run_sql(self, arguments: Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
-        functions = await self._source.functions()
-        sql = self._guard.check(_text(arguments, "sql"), functions=functions, tables=schema.tables)
+        sql = self._guard.check(_text(arguments, "sql"), functions=self._source.functions, tables=schema.tables)
         started = time.monotonic()
         try:
             result = await self._source.work(lambda connection: self._query(connection, sql))
