@@ -14,7 +14,7 @@ from longthread.agent.demo.joins import path
 from longthread.agent.demo.lexicon import language_of
 from longthread.agent.demo.parse import Understanding, understand
 from longthread.agent.demo.plan import Plan
-from longthread.agent.demo.probe import found_in, is_probe, probe_sql, probed_words
+from longthread.agent.demo.probe import found_in, is_probe, probe_sql, probed_words, variants
 from longthread.agent.demo.render import Unreachable, sql_of
 from longthread.agent.demo.schema import Schema, schema_of
 from longthread.agent.demo.schematalk import SchemaQuestion, schema_question
@@ -71,7 +71,7 @@ class _Mind:
             calls = tuple(Call("describe_table", {"table": name}) for name in wanted)
             return Decision(self.answer.say("describing", ", ".join(wanted)), calls)
         unknown = [word for word in read.unknown if not self._probed(word)]
-        if unknown and (read.plan is not None or _might_be_value(unknown)) and not _hopeless(read):
+        if unknown and not _hopeless(read):
             sql = probe_sql(unknown, self._probe_tables(read), self.schema)
             if sql and not self._tried("run_sql", sql):
                 return Decision(self.answer.say("probing", ", ".join(unknown)), (Call("run_sql", {"sql": sql}),))
@@ -160,7 +160,7 @@ class _Mind:
     # Probing.
 
     def _probed(self, word: str) -> bool:
-        return any(word.lower() in probed_words(e.call) for e in self.exchanges if is_probe(e.call) and e.data)
+        return any(variants([word])[0] in probed_words(e.call) for e in self.exchanges if is_probe(e.call) and e.data)
 
     def _probe_tables(self, read: Understanding) -> list[str]:
         """The tables worth searching: those of the question and their neighbours first, then the rest."""
@@ -216,10 +216,6 @@ class _Mind:
 
     def _finish(self, thought: str, text: str) -> Decision:
         return Decision(thought, answer=text)
-
-
-def _might_be_value(words: list[str]) -> bool:
-    return any(word[:1].isupper() for word in words)
 
 
 def _hopeless(read: Understanding) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from longthread.agent.demo.glossary import glossary
 from longthread.agent.demo.lexicon import NUMERALS, SCALES, Op, Token, number_of, tokenize
 from longthread.agent.demo.moments import Moment, moment_at
 from longthread.agent.demo.vocabulary import Key, Sense, Vocabulary
@@ -95,6 +96,7 @@ def _from(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tuple[
 def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tuple[int, Chunk, float]]:
     found: list[tuple[int, Chunk, float]] = []
     key: list[str] = []
+    first_cjk = tokens[start].kind == "cjk"
     for end in range(start + 1, min(len(tokens), start + words.longest + 4) + 1):
         token = tokens[end - 1]
         if token.kind == "sign" and not (end == start + 1 or token.norm in "><=!%$€¥£"):
@@ -103,6 +105,8 @@ def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tup
             break
         key.append(token.norm)
         ops, senses = words.ops.get(tuple(key), ()), words.senses.get(tuple(key), ())
+        if not ops and not senses and end > start + 1 and first_cjk and tuple(key) in glossary().synonyms:
+            found.append((end, Chunk(_text(tokens, start, end), tuple(key)), 5.0 * len(key) - 1))
         if (not ops and not senses) or (token.kind == "sign" and not ops):
             continue
         weak = not senses and all(op.name in ("stop", "soft") for op in ops)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from longthread.agent.demo.display import display_columns, link_of
 from longthread.agent.demo.plan import Condition, Field, field_of
 from longthread.agent.demo.reading import Reading, as_number
@@ -72,7 +74,7 @@ def read_values(r: Reading) -> None:
     found: list[tuple[int, Ref, object, bool, Ref | None]] = []
     for at, chunk in enumerate(r.chunks):
         senses = chunk.of("value")
-        if not r.free(at) or not senses:
+        if not r.free(at) or not senses or _only_operates(r, at):
             continue
         if chunk.noun > 0.9 and not chunk.quoted and not _follows_noun(r, at):
             continue
@@ -87,6 +89,15 @@ def read_values(r: Reading) -> None:
     _conditions(r, found)
 
 
+def _only_operates(r: Reading, at: int) -> bool:
+    """`Show …` is no TV show: a word that does something is a value only when it is quoted or named."""
+    chunk = r.chunks[at]
+    if chunk.quoted or _follows_noun(r, at):
+        return False
+    light = all(op.name in ("soft", "stop") for op in chunk.ops)
+    return bool(chunk.ops) and (not light or chunk.of("value")[0].score < 0.95)
+
+
 def _follows_noun(r: Reading, at: int) -> bool:
     return at > 0 and r.role.get(at - 1) is None and r.is_noun(at - 1) and r.table_at(at) is None
 
@@ -98,7 +109,7 @@ def _chosen(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
     def worth(sense: Sense) -> float:
         total = r.fitness(sense)
         if any(t is not None and r.table_at(t) == sense.ref.table for _, t in r.counted) and sense.ref.column in display_columns(r.schema.tables[sense.ref.table]):  # fmt: skip
-            total -= 0.4  # how many albums X has: X is rarely the album
+            total -= 0.9  # how many albums X has: X is rarely the album
         for order, place in enumerate(beside):
             chunk = r.chunks[place]
             near = 0.5 if order == 0 else 0.35
@@ -158,23 +169,36 @@ def _role(r: Reading, at: int, ref: Ref) -> Ref | None:
     links = [link for link in r.schema.links if link.target == ref.table and link.table == home]
     if len(links) < 2:
         return None
-    words: set[str] = set()
-    for place in range(max(0, at - 3), min(at + 2, len(r))):
-        if any(r.chunks[p].of("value") for p in range(min(place, at) + 1, max(place, at))):
-            continue
-        words |= {*r.chunks[place].key, r.chunks[place].text.lower()} if place != at else set()
-        for group in (_DEPART, _ARRIVE):
-            if {*r.chunks[place].key, r.chunks[place].text} & group and place != at:
-                words |= group
-    words -= {"team", "airport", "station"}
+    words = _role_words(r, at)
     for link in links:
         mine = set(r.schema.tables[link.table].column(link.columns[0]).words)
-        if mine & words or any(len(word) > 1 and word in link.columns[0] for word in words if not word.isascii()):
-            for place in range(max(0, at - 2), at):
-                if r.free(place) and {*r.chunks[place].key} & (_DEPART | _ARRIVE):
-                    r.use("preposition", place)
+        comment = r.schema.tables[link.table].column(link.columns[0]).comment + link.columns[0]
+        if mine & words or any(len(word) > 1 and word in comment for word in words if not word.isascii()):
             return Ref(link.table, link.columns[0])
     return None
+
+
+def _role_words(r: Reading, at: int) -> set[str]:
+    """The words beside a value that say its part, the nearest before it first, and those that mean the same."""
+    places: list[int] = []
+    for place in range(at - 1, max(-1, at - 5), -1):
+        if r.chunks[place].of("value") or r.role.get(place) == "value" or r.chunks[place].sign:
+            break
+        places.append(place)
+    if r.chinese:
+        places += range(at + 1, min(at + 3, len(r)))
+    for place in places:
+        words = {*r.chunks[place].key, r.chunks[place].text.lower()} - {"team", "airport", "station", "id"}
+        words |= set(re.findall("[a-z]+", r.chunks[place].text.lower()))
+        for group, other in ((_DEPART, _ARRIVE), (_ARRIVE, _DEPART)):
+            if words & group:
+                if r.free(place):
+                    r.use("preposition", place)
+                behind = place > at and r.chunks[place].text in ("到", "飞往", "前往", "至")
+                return set(other if behind else group)
+        if any(link.columns and set(r.chunks[place].key) & {"home", "away"} for link in r.schema.links[:1]):
+            return words
+    return set()
 
 
 def _conditions(r: Reading, found: list[tuple[int, Ref, object, bool, Ref | None]]) -> None:

@@ -25,11 +25,12 @@ class Glossary:
         return self.synonyms.get(key, ())
 
     def parts(self, key: Key) -> list[Key]:
-        """A key cut into the longest glossary words it is made of; an atom nobody knows stands alone."""
+        """A key cut into the longest glossary words it is made of, at least two; an unknown atom stands alone."""
         pieces: list[Key] = []
         at = 0
+        longest = min(self.longest, len(key) - 1) or 1
         while at < len(key):
-            for size in range(min(self.longest, len(key) - at), 0, -1):
+            for size in range(min(longest, len(key) - at), 0, -1):
                 piece = key[at : at + size]
                 if size == 1 or piece in self.synonyms:
                     pieces.append(piece)
@@ -39,7 +40,7 @@ class Glossary:
 
     def expand(self, text: str) -> Iterator[str]:
         """The synonyms of the glossary words in a text."""
-        for piece in self.parts(atoms(text)):
+        for piece in self.parts((*atoms(text), "")):
             for other in self.same(piece):
                 yield "".join(other) if not other[0].isascii() else " ".join(other)
 

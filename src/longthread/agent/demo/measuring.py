@@ -11,7 +11,7 @@ _BEHIND = frozenset(["数量", "总数", "总数量", "个数", "人数", "总�
 def read_counts(r: Reading) -> None:
     """Every word for counting, with the noun counted."""
     for at, chunk in enumerate(r.chunks):
-        if not r.free(at) or not chunk.op("count") or chunk.noun >= 0.9:
+        if not r.free(at) or not chunk.op("count") or (chunk.noun >= 0.9 and not _counts_rows(r, at)):
             continue
         others = any(r.chunks[p].op("sum", "avg", "max", "min") and r.free(p) for p in range(len(r)) if p != at)
         target = _chinese_target(r, at) if r.chinese else _english_target(r, at)
@@ -23,6 +23,11 @@ def read_counts(r: Reading) -> None:
             continue
         r.use("count", at, target)
         r.counted.append((at, target))
+
+
+def _counts_rows(r: Reading, at: int) -> bool:
+    """`订单数量`: a number of rows, though some column is called 数量 too."""
+    return r.chinese and r.chunks[at].text in _BEHIND and at > 0 and r.free(at - 1) and r.table_at(at - 1) is not None
 
 
 def _english_target(r: Reading, at: int) -> int | None:
@@ -127,7 +132,7 @@ def _aggregated(r: Reading, at: int) -> int | None:
         ahead = following is not None and r.free(following) and r.is_noun(following)
         if numeric and not (ahead and r.chunks[at].text in ("总", "平均", "平均的", "总的")):
             return previous
-    for place in r.after(at, r.filler):
+    for place in r.after(at, lambda p: r.filler(p) or r.role.get(p) == "preposition"):
         chunk = r.chunks[place]
         if chunk.sign or chunk.op("each", "by") or not r.free(place):
             break

@@ -41,7 +41,7 @@ def found_in(exchange: Exchange) -> Iterator[Found]:
 
 def probe_sql(words: Sequence[str], tables: Sequence[str], schema: Schema) -> str:
     """One query over the likely text columns of the tables, nearest first; empty when there is nothing to search."""
-    wanted = _variants(words)
+    wanted = variants(words)
     parts: list[str] = []
     for name in tables:
         table = schema.tables[name]
@@ -51,13 +51,19 @@ def probe_sql(words: Sequence[str], tables: Sequence[str], schema: Schema) -> st
     return "\nUNION ALL\n".join(parts)
 
 
-def _variants(words: Sequence[str]) -> list[str]:
-    """The words as they are, and the parts of a name of several words."""
+def variants(words: Sequence[str]) -> list[str]:
+    """The words without a plural, and the parts of a name of several words."""
     found: list[str] = []
     for word in words[:3]:
-        found.append(word.lower())
+        found.append(_singular(word.lower()))
         found += [part for part in word.lower().split() if len(part) >= 3]
     return list(dict.fromkeys(found))[:_MOST_WORDS]
+
+
+def _singular(word: str) -> str:
+    if word.isascii() and len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-3] if word.endswith("ies") else word[:-1]
+    return word
 
 
 def _searchable(table: Table, column: Column) -> bool:

@@ -15,6 +15,7 @@ from longthread.agent.demo.nouns import (
     dimension_at,
     dimension_of_table,
     is_name,
+    money_word,
     person_like,
 )
 from longthread.agent.demo.plan import Dimension, Field, Measure, Plan, field_of
@@ -182,6 +183,10 @@ def _by_measure(r: Reading, made: Superlative, focus: int | None, previous: Plan
 
 
 def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Plan | None:
+    if made.target is not None and focus is not None and money_word(r.chunks[made.target].key):
+        money = amount_measure(r, "sum", made.target, None)
+        if money is not None and (r.table_at(focus) is None or money.table != r.table_at(focus)):
+            return _plan(r, made, focus, money, previous)
     ref = _ranked_column(r, made, focus, previous)
     if ref is None:
         product = amount_measure(r, "sum", made.target, None) if made.target is not None else None

@@ -145,7 +145,7 @@ class Reading:
         score = sense.score
         table = sense.ref.table
         if table in self.anchors():
-            score += 0.2
+            score += 0.15
         home = self.entity or (self.previous.table if self.previous and not self.anchors() else None)
         if home is not None:
             score -= min(1.5, 0.15 * distance(self.schema, home, table))

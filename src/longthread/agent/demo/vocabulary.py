@@ -114,7 +114,7 @@ def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:
         yield from _expanded(short[:-1], 0.9)
     pieces = glossary().parts(short)
     if len(pieces) > 1:
-        yield from _expanded(pieces[-1], 0.7, hints=False)
+        yield from _expanded(pieces[-1], 0.66, hints=False)
         head = tuple(itertools.chain.from_iterable(pieces[:-1]))
         tail = pieces[-1]
         generic = tail[-1] in _TAILS or "".join(tail) in ("日期", "时间", "名称", "编号", "年份", "名", "金额")
