@@ -1,0 +1,133 @@
+"""The command as a process of its own, with a model behind a real socket: signals, kills, restarts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longthread.testing import ProviderEmulator, Slow
+
+COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT COUNT(*) AS n FROM customers"}}
+LIST = {"thought": "Look.", "action": "list_tables", "args": {}}
+ANSWER = {"finish": "There are 3 [q1]."}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> str:
+    """A shop with three customers."""
+    connection = sqlite3.connect(tmp_path / "shop.sqlite")
+    connection.execute("CREATE TABLE customers (id INTEGER PRIMARY KEY)")
+    connection.execute("INSERT INTO customers VALUES (1), (2), (3)")
+    connection.commit()
+    connection.close()
+    return str(tmp_path / "shop.sqlite")
+
+
+class Command:
+    """Starts `longthread` with the provider as its model."""
+
+    def __init__(self, folder: Path, base_url: str) -> None:
+        kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        self._env = kept | {
+            "LONGTHREAD_DATA_DIR": str(folder / "data"),
+            "LONGTHREAD_MODEL": "llama3",
+            "LLM_BASE_URL": base_url,
+            "PYTHONUTF8": "1",
+        }
+        self._folder = folder
+
+    def start(self, *args: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", "from longthread.cli.app import main; main()", *args]
+        pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(command, env=self._env, cwd=self._folder, text=True, **pipes)
+
+    def run(self, *args: str) -> tuple[int, list[dict[str, Any]], str]:
+        with self.start(*args) as process:
+            out, err = process.communicate(timeout=60)
+        return process.returncode, [json.loads(line) for line in out.splitlines()], err
+
+
+def until(process: subprocess.Popen[str], event_type: str) -> Iterator[dict[str, Any]]:
+    """The events up to the first of a type."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        event = json.loads(line)
+        yield event
+        if event["type"] == event_type:
+            return
+    raise AssertionError(f"the process ended before {event_type}")
+
+
+def actions(events: list[dict[str, Any]]) -> list[str]:
+    return [event["action"] for event in events if event["type"] == "step_started"]
+
+
+@pytest.mark.parametrize("protocol", ["native", "json"])
+def test_an_openai_compatible_server_is_asked_over_a_socket(tmp_path: Path, shop: str, protocol: str) -> None:
+    with ProviderEmulator([LIST, COUNT, ANSWER]) as provider:
+        command = Command(tmp_path, provider.base_url)
+        code, events, err = command.run("ask", "How many?", "--source", shop, "--protocol", protocol, "--json")
+    assert code == 0, err
+    assert events[-1]["answer"] == "There are 3 [q1]."
+    assert events[-1]["usage"]["output_tokens"] > 0
+    assert actions(events) == ["list_tables", "run_sql"]
+    answer = events[-1]["message_id"]
+    streamed = [e["delta"] for e in events if e["type"] == "text" and e["message_id"] == answer]
+    assert ("".join(streamed) == "There are 3 [q1].") is (protocol == "native")
+
+
+def test_ctrl_c_stops_a_run_and_keeps_it(tmp_path: Path, shop: str) -> None:
+    with ProviderEmulator([COUNT, Slow(ANSWER, seconds=60)]) as provider:
+        command = Command(tmp_path, provider.base_url)
+        process = command.start("ask", "How many?", "--source", shop, "--json")
+        told = list(until(process, "step_finished"))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    last = json.loads(out.splitlines()[-1])
+    assert (last["type"], last["reason"]) == ("paused", "stopped")
+    assert "Traceback" not in err
+    with ProviderEmulator([ANSWER]) as provider:
+        code, events, err = Command(tmp_path, provider.base_url).run("resume", told[0]["thread_id"], "--json")
+    assert code == 0, err
+    assert events[-1]["citations"] == [{"number": "3", "query": "q1"}]
+    assert actions(events) == []
+
+
+def test_a_killed_run_is_resumed_by_another_process_without_repeating_its_calls(tmp_path: Path, shop: str) -> None:
+    with ProviderEmulator([LIST, COUNT, Slow(ANSWER, seconds=60)]) as provider:
+        process = Command(tmp_path, provider.base_url).start("ask", "How many?", "--source", shop, "--json")
+        told = [*until(process, "step_finished"), *until(process, "step_finished")]
+        process.kill()
+        process.communicate(timeout=30)
+    assert actions(told) == ["list_tables", "run_sql"]
+    with ProviderEmulator([ANSWER]) as provider:
+        command = Command(tmp_path, provider.base_url)
+        code, events, err = command.run("resume", told[0]["thread_id"], "--json")
+        assert code == 0, err
+        assert events[-1]["type"] == "finished"
+        assert actions(events) == []
+        assert events[0]["seq"] > told[-1]["seq"], "the stream goes on"
+        seen = json.dumps(provider.requests[0].body["messages"])
+    assert "[[3]]" in seen.replace("\\", "").replace(" ", "")
+
+
+def test_a_provider_that_is_down_is_said_so_and_the_question_is_kept(tmp_path: Path, shop: str) -> None:
+    command = Command(tmp_path, "http://127.0.0.1:9/v1")
+    command._env["LLM_RETRY_ATTEMPTS"] = "0"
+    code, events, _ = command.run("ask", "How many?", "--source", shop, "--json")
+    assert code == 6
+    assert events[-1]["error"]["type"] == "model_failed"
+    assert "LLM_BASE_URL" in events[-1]["error"]["message"]
+    with ProviderEmulator([ANSWER]) as provider:
+        code, events, err = Command(tmp_path, provider.base_url).run("resume", "last", "--json")
+    assert (code, events[-1]["type"]) == (0, "finished"), err

@@ -1,0 +1,78 @@
+"""The code blocks of the README and the guides run as they stand."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    str(page.relative_to(ROOT)) for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "evals/README.md"]
+)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    found = [(page, block) for page in PAGES for block in BLOCK.findall((ROOT / page).read_text("utf-8"))]
+    return [(page, code) for page, (name, code) in found if name == language]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Only what a new user's shell has, and the command on its path."""
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(folder),
+        "LONGTHREAD_DATA_DIR": str(folder / "data"),
+        "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
+        "PYTHONUTF8": "1",
+    }
+
+
+@pytest.mark.parametrize(("page", "script"), blocks("sh"), ids=[page for page, _ in blocks("sh")])
+def test_a_shell_block_runs(page: str, script: str, tmp_path: Path) -> None:
+    # 10 is a pause, which a block may show on purpose.
+    strict = "set -e\n" + script.replace("| tail -n 1", "| tail -n 1 || true")
+    done = subprocess.run(
+        ["bash", "-c", strict], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, f"{page}:\n{done.stdout}\n{done.stderr}"
+    assert "cannot answer" not in done.stdout, f"{page}:\n{done.stdout}"
+
+
+@pytest.mark.parametrize(("page", "code"), blocks("python"), ids=[page for page, _ in blocks("python")])
+def test_a_python_block_runs(page: str, code: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"{page}:\n{done.stdout}\n{done.stderr}"
+
+
+def test_links_lead_somewhere() -> None:
+    broken = []
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", (ROOT / page).read_text("utf-8")):
+            if "://" not in target and not (ROOT / page).parent.joinpath(target).exists():
+                broken.append(f"{page}: {target}")
+    assert broken == []
+
+
+def test_the_readmes_start_with_the_two_commands() -> None:
+    for page in ("README.md", "README.zh-CN.md"):
+        first = BLOCK.search((ROOT / page).read_text("utf-8"))
+        assert first is not None
+        assert [line.split()[:2] for line in first[2].splitlines()] == [["make", "demo"], ["make", "test"]]
+
+
+def test_no_lock_file_holds_an_address() -> None:
+    for file in (ROOT / "requirements").glob("*.txt"):
+        assert re.findall(r"https?://|@ |file:", file.read_text("utf-8")) == []
