@@ -28,8 +28,12 @@ def _put(connection: sqlite3.Connection, table: str, rows: list[tuple[object, ..
     connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', rows)
 
 
-_FIRST = "Anna Ben Carla David Elena Frank Grace Hugo Iris Jack Kate Liam Mona Noah Olga Paul Quinn Rosa Sam Tina".split()
-_LAST = "Adams Brown Clark Dubois Evans Fischer Garcia Hansen Ivanov Jones Keller Lopez Meyer Novak Olsen Petrov".split()
+_FIRST = (
+    ["Anna", "Ben", "Carla", "David", "Elena", "Frank", "Grace", "Hugo", "Iris", "Jack", "Kate", "Liam", "Mona", "Noah", "Olga", "Paul", "Quinn", "Rosa", "Sam", "Tina"]
+)
+_LAST = (
+    ["Adams", "Brown", "Clark", "Dubois", "Evans", "Fischer", "Garcia", "Hansen", "Ivanov", "Jones", "Keller", "Lopez", "Meyer", "Novak", "Olsen", "Petrov"]
+)
 
 _SHOP = """
 CREATE TABLE customers (id INTEGER PRIMARY KEY, full_name TEXT, email TEXT, city TEXT, country TEXT, signup_date DATE);
@@ -46,15 +50,31 @@ CREATE TABLE reviews (id INTEGER PRIMARY KEY, product_id INTEGER REFERENCES prod
 
 
 def _shop(c: sqlite3.Connection, rng: random.Random) -> None:
-    places = [("Berlin", "Germany"), ("Munich", "Germany"), ("Paris", "France"), ("Lyon", "France"), ("Madrid", "Spain"), ("Tokyo", "Japan"), ("Austin", "USA")]  # fmt: skip
+    places = [
+        ("Berlin", "Germany"),
+        ("Munich", "Germany"),
+        ("Paris", "France"),
+        ("Lyon", "France"),
+        ("Madrid", "Spain"),
+        ("Tokyo", "Japan"),
+        ("Austin", "USA"),
+    ]
     people = [f"{first} {last}" for first in _FIRST for last in _LAST][::7][:40]
-    customers = [(n, name, None if n % 9 == 0 else f"user{n}@mail.test", *places[rng.randrange(7)], _day(rng, 2019, 2023)) for n, name in enumerate(people, 1)]  # fmt: skip
+    customers = [
+        (n, name, None if n % 9 == 0 else f"user{n}@mail.test", *places[rng.randrange(7)], _day(rng, 2019, 2023))
+        for n, name in enumerate(people, 1)
+    ]
     _put(c, "customers", customers)
     kinds = ["Electronics", "Books", "Clothing", "Toys", "Furniture"]
     _put(c, "categories", list(enumerate(kinds, 1)))
-    goods = "Laptop Phone Tablet Camera Novel Atlas Cookbook Jacket Shirt Jeans Robot Puzzle Desk Chair Sofa Lamp".split()
+    goods = (
+        ["Laptop", "Phone", "Tablet", "Camera", "Novel", "Atlas", "Cookbook", "Jacket", "Shirt", "Jeans", "Robot", "Puzzle", "Desk", "Chair", "Sofa", "Lamp"]
+    )
     shelf = [1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5, 5]
-    products = [(n, name, shelf[n - 1], round(rng.uniform(5, 900), 2), rng.randrange(0, 200), int(n % 5 != 0)) for n, name in enumerate(goods, 1)]  # fmt: skip
+    products = [
+        (n, name, shelf[n - 1], round(rng.uniform(5, 900), 2), rng.randrange(0, 200), int(n % 5 != 0))
+        for n, name in enumerate(goods, 1)
+    ]
     _put(c, "products", products)
     states = ["completed", "pending", "cancelled", "shipped"]
     orders, items = [], []
@@ -68,7 +88,14 @@ def _shop(c: sqlite3.Connection, rng: random.Random) -> None:
         orders.append((n, rng.randrange(1, 36), _day(rng, 2020, 2023), states[rng.randrange(4)], round(total, 2)))
     _put(c, "orders", orders)
     _put(c, "order_items", items)
-    _put(c, "reviews", [(n, rng.randrange(1, 16), rng.randrange(1, 36), rng.randrange(1, 6), f"note {n}", _day(rng, 2021, 2023)) for n in range(1, 71)])  # fmt: skip
+    _put(
+        c,
+        "reviews",
+        [
+            (n, rng.randrange(1, 16), rng.randrange(1, 36), rng.randrange(1, 6), f"note {n}", _day(rng, 2021, 2023))
+            for n in range(1, 71)
+        ],
+    )
 
 
 _HOSPITAL = """
@@ -85,15 +112,53 @@ CREATE TABLE Appointment (AppointmentId INTEGER PRIMARY KEY, PatientId INTEGER, 
 def _hospital(c: sqlite3.Connection, rng: random.Random) -> None:
     names = ["Cardiology", "Neurology", "Pediatrics", "Surgery", "Oncology"]
     _put(c, "Department", [(n, name, n % 3 + 1) for n, name in enumerate(names, 1)])
-    doctors = [(n, _FIRST[n % 20], _LAST[n * 3 % 16], ["Cardiologist", "Neurologist", "Pediatrician", "Surgeon", "Oncologist"][n % 5], _day(rng, 2000, 2020), rng.randrange(60, 200) * 1000, n % 5 + 1) for n in range(1, 19)]  # fmt: skip
+    doctors = [
+        (
+            n,
+            _FIRST[n % 20],
+            _LAST[n * 3 % 16],
+            ["Cardiologist", "Neurologist", "Pediatrician", "Surgeon", "Oncologist"][n % 5],
+            _day(rng, 2000, 2020),
+            rng.randrange(60, 200) * 1000,
+            n % 5 + 1,
+        )
+        for n in range(1, 19)
+    ]
     _put(c, "Doctor", doctors)
     cities = ["Boston", "Chicago", "Denver", "Seattle"]
     blood = ["A+", "B+", "O-", "O+", "AB+"]
-    patients = [(n, _FIRST[n * 7 % 20], _LAST[n * 5 % 16], "MF"[rng.randrange(2)], _day(rng, 1940, 2015), blood[rng.randrange(5)], cities[rng.randrange(4)], None if n % 6 == 0 else ["Acme", "Umbrella", "Globex"][n % 3]) for n in range(1, 61)]  # fmt: skip
+    patients = [
+        (
+            n,
+            _FIRST[n * 7 % 20],
+            _LAST[n * 5 % 16],
+            "MF"[rng.randrange(2)],
+            _day(rng, 1940, 2015),
+            blood[rng.randrange(5)],
+            cities[rng.randrange(4)],
+            None if n % 6 == 0 else ["Acme", "Umbrella", "Globex"][n % 3],
+        )
+        for n in range(1, 61)
+    ]
     _put(c, "Patient", patients)
     ills = ["Flu", "Diabetes", "Hypertension", "Asthma", "Fracture"]
     states = ["Completed", "Scheduled", "Cancelled"]
-    _put(c, "Appointment", [(n, rng.randrange(1, 55), rng.randrange(1, 18), _day(rng, 2021, 2024), states[rng.randrange(3)], rng.randrange(40, 400), ills[rng.randrange(5)]) for n in range(1, 201)])  # fmt: skip
+    _put(
+        c,
+        "Appointment",
+        [
+            (
+                n,
+                rng.randrange(1, 55),
+                rng.randrange(1, 18),
+                _day(rng, 2021, 2024),
+                states[rng.randrange(3)],
+                rng.randrange(40, 400),
+                ills[rng.randrange(5)],
+            )
+            for n in range(1, 201)
+        ],
+    )
 
 
 _SCHOOL = """
@@ -110,13 +175,37 @@ def _school(c: sqlite3.Connection, rng: random.Random) -> None:
     _put(c, "班级", [(n, f"{'一二三'[(n - 1) // 2]}年级{n % 2 + 1}班", (n - 1) // 2 + 1) for n in range(1, 7)])
     last, first = "王李张刘陈杨赵黄周吴", "伟芳娜敏静丽强磊洋艳勇军"
     cities = ["北京", "上海", "广州", "成都"]
-    students = [(1000 + n, last[n % 10] + first[n * 5 % 12] + (first[n * 7 % 12] if n % 3 else ""), "男女"[rng.randrange(2)], _day(rng, 2005, 2010), cities[rng.randrange(4)], rng.randrange(1, 7)) for n in range(1, 61)]  # fmt: skip
+    students = [
+        (
+            1000 + n,
+            last[n % 10] + first[n * 5 % 12] + (first[n * 7 % 12] if n % 3 else ""),
+            "男女"[rng.randrange(2)],
+            _day(rng, 2005, 2010),
+            cities[rng.randrange(4)],
+            rng.randrange(1, 7),
+        )
+        for n in range(1, 61)
+    ]
     _put(c, "学生", students)
     ranks = ["教授", "副教授", "讲师"]
-    _put(c, "教师", [(n, last[-n] + first[n], ranks[n % 3], _day(rng, 2000, 2020), rng.randrange(6, 20) * 1000) for n in range(1, 9)])  # fmt: skip
+    _put(
+        c,
+        "教师",
+        [
+            (n, last[-n] + first[n], ranks[n % 3], _day(rng, 2000, 2020), rng.randrange(6, 20) * 1000)
+            for n in range(1, 9)
+        ],
+    )
     subjects = ["数学", "语文", "英语", "物理", "化学", "历史"]
     _put(c, "课程", [(n, name, rng.randrange(1, 6), rng.randrange(1, 9)) for n, name in enumerate(subjects, 1)])
-    _put(c, "成绩", [(n, 1000 + rng.randrange(1, 58), rng.randrange(1, 7), float(rng.randrange(40, 101)), _day(rng, 2021, 2023)) for n in range(1, 241)])  # fmt: skip
+    _put(
+        c,
+        "成绩",
+        [
+            (n, 1000 + rng.randrange(1, 58), rng.randrange(1, 7), float(rng.randrange(40, 101)), _day(rng, 2021, 2023))
+            for n in range(1, 241)
+        ],
+    )
 
 
 _LIBRARY = """
@@ -130,18 +219,55 @@ CREATE TABLE tbl_loans (loan_id INTEGER, book_id INTEGER, member_id INTEGER, loa
 
 def _library(c: sqlite3.Connection, rng: random.Random) -> None:
     nations = ["British", "American", "French", "Japanese"]
-    _put(c, "tbl_authors", [(n, f"{_FIRST[n * 3 % 20]} {_LAST[n % 16]}", nations[n % 4], rng.randrange(1900, 1985)) for n in range(1, 16)])  # fmt: skip
+    _put(
+        c,
+        "tbl_authors",
+        [(n, f"{_FIRST[n * 3 % 20]} {_LAST[n % 16]}", nations[n % 4], rng.randrange(1900, 1985)) for n in range(1, 16)],
+    )
     genres = ["Fantasy", "Mystery", "History", "Science Fiction", "Romance"]
-    words = "Silent River Golden Night Broken Tower Hidden Garden Iron Sea Winter Stone Lost Empire Paper Moon".split()
-    books = [(n, f"{words[n % 16]} {words[n * 5 % 16]} {n}", rng.randrange(1, 15), genres[rng.randrange(5)], rng.randrange(1950, 2024), rng.randrange(90, 900), rng.randrange(1, 9)) for n in range(1, 71)]  # fmt: skip
+    words = ["Silent", "River", "Golden", "Night", "Broken", "Tower", "Hidden", "Garden", "Iron", "Sea", "Winter", "Stone", "Lost", "Empire", "Paper", "Moon"]
+    books = [
+        (
+            n,
+            f"{words[n % 16]} {words[n * 5 % 16]} {n}",
+            rng.randrange(1, 15),
+            genres[rng.randrange(5)],
+            rng.randrange(1950, 2024),
+            rng.randrange(90, 900),
+            rng.randrange(1, 9),
+        )
+        for n in range(1, 71)
+    ]
     _put(c, "tbl_books", books)
     kinds = ["Gold", "Silver", "Basic"]
-    _put(c, "tbl_members", [(n, f"{_FIRST[n % 20]} {_LAST[n * 3 % 16]}", _day(rng, 2015, 2022), kinds[rng.randrange(3)], None if n % 5 == 0 else f"555-{n:04d}") for n in range(1, 36)])  # fmt: skip
+    _put(
+        c,
+        "tbl_members",
+        [
+            (
+                n,
+                f"{_FIRST[n % 20]} {_LAST[n * 3 % 16]}",
+                _day(rng, 2015, 2022),
+                kinds[rng.randrange(3)],
+                None if n % 5 == 0 else f"555-{n:04d}",
+            )
+            for n in range(1, 36)
+        ],
+    )
     loans = []
     for n in range(1, 181):
         day = date.fromisoformat(_day(rng, 2021, 2023))
         back = None if n % 7 == 0 else (day + timedelta(days=rng.randrange(2, 40))).isoformat()
-        loans.append((n, rng.randrange(1, 66), rng.randrange(1, 33), day.isoformat(), (day + timedelta(days=21)).isoformat(), back))
+        loans.append(
+            (
+                n,
+                rng.randrange(1, 66),
+                rng.randrange(1, 33),
+                day.isoformat(),
+                (day + timedelta(days=21)).isoformat(),
+                back,
+            )
+        )
     _put(c, "tbl_loans", loans)
 
 
@@ -157,13 +283,39 @@ CREATE TABLE matches (match_id INTEGER PRIMARY KEY, match_date DATE, home_team_i
 def _league(c: sqlite3.Connection, rng: random.Random) -> None:
     cities = ["London", "Leeds", "Bristol", "York", "Oxford", "Bath"]
     names = ["Lions", "Eagles", "Wolves", "Sharks", "Tigers", "Bears"]
-    _put(c, "teams", [(n, f"{city} {name}", city, rng.randrange(1880, 1980), f"{name} Park") for n, (city, name) in enumerate(zip(cities, names, strict=True), 1)])  # fmt: skip
+    _put(
+        c,
+        "teams",
+        [
+            (n, f"{city} {name}", city, rng.randrange(1880, 1980), f"{name} Park")
+            for n, (city, name) in enumerate(zip(cities, names, strict=True), 1)
+        ],
+    )
     spots = ["Goalkeeper", "Defender", "Midfielder", "Forward"]
     nations = ["England", "Brazil", "Spain", "Ghana"]
-    players = [(n, f"{_FIRST[n % 20]} {_LAST[n * 7 % 16]}", spots[rng.randrange(4)], _day(rng, 1985, 2004), rng.randrange(165, 200), n % 6 + 1, nations[rng.randrange(4)], rng.randrange(0, 30)) for n in range(1, 67)]  # fmt: skip
+    players = [
+        (
+            n,
+            f"{_FIRST[n % 20]} {_LAST[n * 7 % 16]}",
+            spots[rng.randrange(4)],
+            _day(rng, 1985, 2004),
+            rng.randrange(165, 200),
+            n % 6 + 1,
+            nations[rng.randrange(4)],
+            rng.randrange(0, 30),
+        )
+        for n in range(1, 67)
+    ]
     _put(c, "players", players)
     games = [(h, a) for h in range(1, 7) for a in range(1, 7) if h != a]
-    _put(c, "matches", [(n, _day(rng, 2022, 2023), h, a, rng.randrange(5), rng.randrange(5), rng.randrange(2000, 40000)) for n, (h, a) in enumerate(games * 2, 1)])  # fmt: skip
+    _put(
+        c,
+        "matches",
+        [
+            (n, _day(rng, 2022, 2023), h, a, rng.randrange(5), rng.randrange(5), rng.randrange(2000, 40000))
+            for n, (h, a) in enumerate(games * 2, 1)
+        ],
+    )
 
 
 _FLIGHTS = """
@@ -182,17 +334,49 @@ CREATE TABLE tickets (ticket_id INTEGER PRIMARY KEY, flight_id INTEGER REFERENCE
 def _flights(c: sqlite3.Connection, rng: random.Random) -> None:
     lines = [("Skyways", "USA"), ("Nordair", "Norway"), ("Lotus Air", "China"), ("Sol Jet", "Spain")]
     _put(c, "airlines", [(n, name, country) for n, (name, country) in enumerate(lines, 1)])
-    ports = [("Capital", "Beijing", "China", "PEK"), ("Pudong", "Shanghai", "China", "PVG"), ("Heathrow", "London", "UK", "LHR"), ("Kennedy", "New York", "USA", "JFK"), ("Barajas", "Madrid", "Spain", "MAD")]  # fmt: skip
+    ports = [
+        ("Capital", "Beijing", "China", "PEK"),
+        ("Pudong", "Shanghai", "China", "PVG"),
+        ("Heathrow", "London", "UK", "LHR"),
+        ("Kennedy", "New York", "USA", "JFK"),
+        ("Barajas", "Madrid", "Spain", "MAD"),
+    ]
     _put(c, "airports", [(n, *port) for n, port in enumerate(ports, 1)])
     states = ["On Time", "Delayed", "Cancelled"]
     rows = []
     for n in range(1, 121):
         start, end = rng.sample(range(1, 6), 2)
         day = _day(rng, 2022, 2024)
-        rows.append((n, f"FL{100 + n}", rng.randrange(1, 5), start, end, f"{day} 08:15:00", f"{day} 16:45:00", states[rng.randrange(3)], rng.randrange(500, 12000), rng.randrange(0, 180)))  # fmt: skip
+        rows.append(
+            (
+                n,
+                f"FL{100 + n}",
+                rng.randrange(1, 5),
+                start,
+                end,
+                f"{day} 08:15:00",
+                f"{day} 16:45:00",
+                states[rng.randrange(3)],
+                rng.randrange(500, 12000),
+                rng.randrange(0, 180),
+            )
+        )
     _put(c, "flights", rows)
     seats = ["Economy", "Business", "First"]
-    _put(c, "tickets", [(n, rng.randrange(1, 121), f"{_FIRST[n % 20]} {_LAST[n % 16]}", seats[rng.randrange(3)], rng.randrange(80, 3000)) for n in range(1, 301)])  # fmt: skip
+    _put(
+        c,
+        "tickets",
+        [
+            (
+                n,
+                rng.randrange(1, 121),
+                f"{_FIRST[n % 20]} {_LAST[n % 16]}",
+                seats[rng.randrange(3)],
+                rng.randrange(80, 3000),
+            )
+            for n in range(1, 301)
+        ],
+    )
 
 
 _STAFF = """
@@ -224,14 +408,59 @@ CREATE TABLE t_leave ( -- 请假记录
 
 
 def _staff(c: sqlite3.Connection, rng: random.Random) -> None:
-    _put(c, "t_dept", [(1, "销售部", "北京"), (2, "研发部", "上海"), (3, "财务部", "北京"), (4, "人事部", "深圳"), (5, "客服部", "上海")])
+    _put(
+        c,
+        "t_dept",
+        [
+            (1, "销售部", "北京"),
+            (2, "研发部", "上海"),
+            (3, "财务部", "北京"),
+            (4, "人事部", "深圳"),
+            (5, "客服部", "上海"),
+        ],
+    )
     last, first = "赵钱孙李周吴郑王冯陈", "明红刚丽军华平云"
-    people = [(n, last[n % 10] + first[n * 3 % 8], "男女"[rng.randrange(2)], _day(rng, 2012, 2023), rng.randrange(5, 40) * 1000, None if n % 4 == 0 else rng.randrange(1, 9) * 500, rng.randrange(1, 5), None if n <= 3 else rng.randrange(1, 4)) for n in range(1, 46)]  # fmt: skip
+    people = [
+        (
+            n,
+            last[n % 10] + first[n * 3 % 8],
+            "男女"[rng.randrange(2)],
+            _day(rng, 2012, 2023),
+            rng.randrange(5, 40) * 1000,
+            None if n % 4 == 0 else rng.randrange(1, 9) * 500,
+            rng.randrange(1, 5),
+            None if n <= 3 else rng.randrange(1, 4),
+        )
+        for n in range(1, 46)
+    ]
     _put(c, "t_emp", people)
     kinds = ["年假", "病假", "事假"]
-    _put(c, "t_leave", [(n, rng.randrange(1, 40), kinds[rng.randrange(3)], _day(rng, 2022, 2023), rng.randrange(1, 11)) for n in range(1, 91)])  # fmt: skip
+    _put(
+        c,
+        "t_leave",
+        [
+            (n, rng.randrange(1, 40), kinds[rng.randrange(3)], _day(rng, 2022, 2023), rng.randrange(1, 11))
+            for n in range(1, 91)
+        ],
+    )
 
 
-_SCHEMAS = {"shop": _SHOP, "hospital": _HOSPITAL, "school": _SCHOOL, "library": _LIBRARY, "league": _LEAGUE, "flights": _FLIGHTS, "staff": _STAFF}  # fmt: skip
-_FILL = {"shop": _shop, "hospital": _hospital, "school": _school, "library": _library, "league": _league, "flights": _flights, "staff": _staff}  # fmt: skip
+_SCHEMAS = {
+    "shop": _SHOP,
+    "hospital": _HOSPITAL,
+    "school": _SCHOOL,
+    "library": _LIBRARY,
+    "league": _LEAGUE,
+    "flights": _FLIGHTS,
+    "staff": _STAFF,
+}
+_FILL = {
+    "shop": _shop,
+    "hospital": _hospital,
+    "school": _school,
+    "library": _library,
+    "league": _league,
+    "flights": _flights,
+    "staff": _staff,
+}
 NAMES = tuple(_SCHEMAS)

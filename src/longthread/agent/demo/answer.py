@@ -101,14 +101,18 @@ class Answer:
         warning = self.say("ignored", self._quoted(left_out)) if left_out else ""
         words = plan_in_words(read.plan, self.schema, self.language)
         body = self._rows(read, data, words)
-        notes = [
-            PHRASES[f"note_{name}"][self.language].format(text=text)
-            for name, text in read.notes
-            if f"note_{name}" in PHRASES
-        ]
+        notes = [self._note(name, text) for name, text in read.notes if f"note_{name}" in PHRASES]
         notes += [str(note) for note in data.get("notes") or ()]
         sql = str(data.get("sql") or exchange.call.args.get("sql") or "")
         return self._signed(warning, body, " ".join(notes), _fenced(sql))
+
+    def _note(self, name: str, text: str) -> str:
+        if name == "also":
+            value, taken, other = text.split("|", 2)
+            if self.language == "zh":
+                return f"“{value}” 取自 `{taken}`；它也出现在 `{other}` 里。"
+            return f"I took “{value}” as `{taken}`; it also occurs in `{other}`."
+        return self.say(f"note_{name}", text)
 
     def _rows(self, read: Understanding, data: Mapping[str, Any], words: str) -> str:
         rows: Sequence[Sequence[Any]] = data.get("rows") or ()

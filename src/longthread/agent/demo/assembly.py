@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from longthread.agent.demo.display import display_columns, link_of, listed_columns, naming_columns
 from longthread.agent.demo.focus import focus_of
+from longthread.agent.demo.joins import path
 from longthread.agent.demo.nouns import (
     additive,
     amount_measure,
@@ -98,7 +99,12 @@ def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:
     wrap = ""
     if dimensions and any(function == "avg" and target is None for function, _, target in r.aggregates) and r.counted:
         wrap = "avg"
-    return Plan(table=base or "", measures=tuple(m for m in measures if m.table == base) or tuple(measures[:1]), dimensions=tuple(dimensions), wrap=wrap)  # type: ignore[arg-type]  # fmt: skip
+    return Plan(
+        table=base or "",
+        measures=tuple(m for m in measures if m.table == base) or tuple(measures[:1]),
+        dimensions=tuple(dimensions),
+        wrap=wrap,
+    )  # type: ignore[arg-type]
 
 
 def _grouped_amount(r: Reading, base: str | None) -> list[Measure]:
@@ -238,6 +244,14 @@ def _leftover_tables(r: Reading, plan: Plan) -> Plan:
         if table is None:
             continue
         if table in joined:
+            r.use("context", at)
+            continue
+        hops = path(r.schema, plan.table, table) or []
+        required = at > 0 and r.chunks[at - 1].op("have") is not None
+        absent = {c.field.ref.table for c in plan.conditions if c.operator == "not exists"}
+        if (absent & r.linked_to(table)) or (
+            r.chunks[at].op("soft") and hops and all(hop.up for hop in hops) and not required
+        ):
             r.use("context", at)
             continue
         beside = not plan.measures and not plan.dimensions and _beside(r, at)

@@ -178,7 +178,9 @@ class _Mind:
 
     def _conclude(self, read: Understanding, lost: bool) -> Decision:
         unplaced = [word for word in read.unknown]
-        if read.followup and lost and (read.plan is None or self._summarized()):
+        if read.greeting:
+            return self._finish("Nothing is asked yet.", self.answer.greeting())
+        if read.marked and lost:
             return self._finish("The question before is out of sight.", self.answer.lost(read, unplaced))
         if read.refusal is not None or read.plan is None:
             return self._finish("This cannot be answered by the rules.", self.answer.refused(read, unplaced))
@@ -190,16 +192,15 @@ class _Mind:
             return self._finish("Two tables are not connected.", self.answer.unreachable(*reason.args[0]))
         return self._run(read, sql, unplaced)
 
-    def _summarized(self) -> bool:
-        return False
-
     def _too_much(self, read: Understanding, unplaced: list[str]) -> bool:
         """A name or value that exists nowhere would be the heart of the question; so would several lost words."""
         named = [
             word for word in unplaced if word[:1].isupper() or not word.isascii() or any(c.isdigit() for c in word)
         ]
         quoted = [word for word in unplaced if f'"{word}"' in self.turn.question or f"“{word}”" in self.turn.question]
-        return bool(named or quoted) or len(unplaced) + len(read.ignored) >= 3 or len(unplaced) >= 2
+        return (
+            bool(named or quoted) or read.core_missing or len(unplaced) + len(read.ignored) >= 3 or len(unplaced) >= 2
+        )
 
     def _run(self, read: Understanding, sql: str, unplaced: list[str]) -> Decision:
         runs = [e for e in self.turn.exchanges if e.call.name == "run_sql" and not is_probe(e.call)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from longthread.agent.demo.glossary import glossary
+from longthread.agent.demo.glossary import Key, glossary
 from longthread.agent.demo.lexicon import NUMERALS, SCALES, Op, Token, number_of, tokenize
 from longthread.agent.demo.moments import Moment, moment_at
-from longthread.agent.demo.vocabulary import Key, Sense, Vocabulary
+from longthread.agent.demo.vocabulary import Sense, Vocabulary
 
 _BREAKS = frozenset("><=!,，;；。？?！!、:：()（）")
 
@@ -54,7 +54,8 @@ class Chunk:
 def chunks_of(question: str, words: Vocabulary) -> list[Chunk]:
     """The chunks of a question, by the segmentation that explains most of it with the fewest chunks."""
     tokens = tokenize(question)
-    best: list[tuple[float, int, Chunk | None]] = [(0.0, -1, None)] + [(-1e9, -1, None)] * len(tokens)
+    best: list[tuple[float, int, Chunk | None]] = [(-1e9, -1, None) for _ in range(len(tokens) + 1)]
+    best[0] = (0.0, -1, None)
     for start in range(len(tokens)):
         for end, chunk, gain in _from(tokens, start, words):
             total = best[start][0] + gain
@@ -63,9 +64,9 @@ def chunks_of(question: str, words: Vocabulary) -> list[Chunk]:
     result: list[Chunk] = []
     at = len(tokens)
     while at > 0:
-        _, before, chunk = best[at]
-        if chunk is not None:
-            result.append(chunk)
+        _, before, step = best[at]
+        if step is not None:
+            result.append(step)
         at = before
     return _merged(result[::-1], question)
 
@@ -110,7 +111,7 @@ def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tup
         if (not ops and not senses) or (token.kind == "sign" and not ops):
             continue
         weak = not senses and all(op.name in ("stop", "soft") for op in ops)
-        worth = 6.0 if weak else 9.5 + 0.5 * max((sense.score for sense in senses), default=0.6)
+        worth = 6.5 if weak else 9.5 + 0.5 * max((sense.score for sense in senses), default=0.6)
         proper = tokens[start].kind == "word" and tokens[start].text[0].isupper()
         chunk = Chunk(_text(tokens, start, end), tuple(key), ops, senses, proper=proper)
         found.append((end, chunk, worth * len(key) - 1))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from longthread.agent.demo.display import amounts
+from longthread.agent.demo.glossary import glossary
 from longthread.agent.demo.schema import Schema, Table
-from longthread.tools.analysis.linking import is_cjk, split_name
+from longthread.tools.analysis.linking import atoms, is_cjk, split_name
 
 
 def examples_for(schema: Schema, language: str) -> list[str]:
@@ -16,19 +17,23 @@ def examples_for(schema: Schema, language: str) -> list[str]:
     first, second = named[0], named[min(1, len(named) - 1)]
     group = next((table for table in named if _category(table)), None)
     chinese = language == "zh"
-    found = [f"{_name(first)}有多少？" if chinese else f"How many {_plural(first)} are there?"]
+    found = [f"{_name(first, chinese=True)}有多少？" if chinese else f"How many {_plural(first)} are there?"]
     if group is not None:
-        column = _words(_category(group) or "")
-        found.append(f"按{column}统计{_name(group)}的数量" if chinese else f"How many {_plural(group)} per {column}?")
+        column = _words(_category(group) or "", chinese=chinese)
+        found.append(
+            f"按{column}统计{_name(group, chinese=True)}的数量"
+            if chinese
+            else f"How many {_plural(group)} per {column}?"
+        )
     numbers = next(((table, amounts(table, schema)[0].name) for table in named if amounts(table, schema)), None)
     if numbers is not None:
         table, amount = numbers
         found.append(
-            f"{_name(table)}的平均{_words(amount)}是多少？"
+            f"{_name(table, chinese=True)}的平均{_words(amount, chinese=True)}是多少？"
             if chinese
             else f"What is the average {_words(amount)} of {_plural(table)}?"
         )
-    found.append(f"列出{_name(second)}" if chinese else f"List the {_plural(second)}")
+    found.append(f"列出{_name(second, chinese=True)}" if chinese else f"List the {_plural(second)}")
     return found[:3]
 
 
@@ -43,12 +48,21 @@ def _category(table: Table) -> str | None:
     return None
 
 
-def _words(name: str) -> str:
-    return name if is_cjk(name) else split_name(name)
+def _words(name: str, *, chinese: bool = False) -> str:
+    plain = name if is_cjk(name) else split_name(name)
+    if not chinese or is_cjk(plain):
+        return plain
+    return next((word for word in glossary().raw.get(atoms(plain), ()) if is_cjk(word)), plain)
 
 
-def _name(table: Table) -> str:
-    return _words(table.name.rsplit(".", 1)[-1])
+def _name(table: Table, *, chinese: bool = False) -> str:
+    words = table.words
+    plain = (
+        "".join(words)
+        if is_cjk(table.name)
+        else " ".join(split_name(table.name.rsplit(".", 1)[-1]).split()[-len(words) :])
+    )
+    return _words(plain, chinese=chinese)
 
 
 def _plural(table: Table) -> str:

@@ -10,8 +10,45 @@ from longthread.agent.demo.reading import Reading, as_number
 from longthread.agent.demo.schema import Ref, key_of
 from longthread.agent.demo.vocabulary import Sense
 
-_DEPART = frozenset("from depart departur origin sourc sender start home 出发 起飞 始发 起点 主队 从".split())
-_ARRIVE = frozenset("to arriv arrival destination target receiver recipient end away 到达 目的 终点 到 抵达 客队 飞往 前往".split())
+_DEPART = frozenset(
+    [
+        "from",
+        "depart",
+        "departur",
+        "origin",
+        "sourc",
+        "sender",
+        "start",
+        "home",
+        "出发",
+        "起飞",
+        "始发",
+        "起点",
+        "主队",
+        "从",
+    ]
+)
+_ARRIVE = frozenset(
+    [
+        "to",
+        "arriv",
+        "arrival",
+        "destination",
+        "target",
+        "receiver",
+        "recipient",
+        "end",
+        "away",
+        "到达",
+        "目的",
+        "终点",
+        "到",
+        "抵达",
+        "客队",
+        "飞往",
+        "前往",
+    ]
+)
 
 
 def read_absences(r: Reading) -> None:
@@ -23,6 +60,42 @@ def read_absences(r: Reading) -> None:
             _null(r, at, "not null" if chunk.op("notnull") else "null")
         elif chunk.op("without") and chunk.noun < 0.9:
             _without(r, at)
+
+
+def read_presence(r: Reading) -> None:
+    """`employees who get a commission`, `有奖金的员工`: a column that must not be empty."""
+    for at, chunk in enumerate(r.chunks):
+        if not r.free(at) or not chunk.op("have", "list", "soft") or chunk.noun >= 0.9:
+            continue
+        if chunk.op("list", "soft") and chunk.text.lower() not in (
+            "get",
+            "gets",
+            "got",
+            "receive",
+            "received",
+            "earn",
+            "earns",
+        ):
+            continue
+        place = at + 1
+        article = r.free(place) and r.chunks[place].text.lower() in ("a", "an", "any")
+        place += article
+        if not r.free(place) or not r.is_noun(place) or r.table_at(place):
+            continue
+        ref = r.column_at(place, least=0.0)
+        ends = place + 1 >= len(r) or r.chunks[place + 1].sign or r.chunks[place + 1].op("which", "and")
+        of_table = (
+            r.chinese and r.free(place + 2) and r.chunks[place + 1].text == "的" and r.table_at(place + 2) is not None
+        )
+        asked = any(other.op("count", "which", "list") for other in r.chunks[:at])
+        if (
+            ref is None
+            or ref.table not in r.anchors()
+            or not (of_table or (article and ends and asked and not r.chinese))
+        ):
+            continue
+        r.conditions.append(Condition(Field(ref), "not null"))
+        r.use("filter", at, place)
 
 
 def _null(r: Reading, at: int, operator: str) -> None:
@@ -40,7 +113,10 @@ def _null(r: Reading, at: int, operator: str) -> None:
 
 def _without(r: Reading, at: int) -> None:
     """After *without* comes the noun that is lacking: a column (null) or a table (no partner row)."""
-    for place in r.after(at, lambda p: (r.filler(p) and not r.chunks[p].of("table", "column")) or bool(r.chunks[p].op("have", "distinct"))):  # fmt: skip
+    for place in r.after(
+        at,
+        lambda p: (r.filler(p) and not r.chunks[p].of("table", "column")) or bool(r.chunks[p].op("have", "distinct")),
+    ):
         chunk = r.chunks[place]
         if chunk.sign or place - at > 5 or not r.free(place):
             return
@@ -56,7 +132,12 @@ def _lacking(r: Reading, at: int, place: int) -> None:
     ref = r.column_at(place, least=0.0)
     home = r.entity or (r.previous.table if r.previous and not r.anchors() else None)
     own = ref is not None and (home == ref.table or (ref.table in r.anchors() and table != ref.table))
-    if ref is not None and own and (table is None or _score(r, place, "column") > _score(r, place, "table") - 0.3) and not (table and table != ref.table and link_of(r.schema, ref) is None):  # fmt: skip
+    if (
+        ref is not None
+        and own
+        and (table is None or _score(r, place, "column") > _score(r, place, "table") - 0.3)
+        and not (table and table != ref.table and link_of(r.schema, ref) is None)
+    ):
         r.conditions.append(Condition(Field(ref), "null"))
     elif table is not None:
         r.conditions.append(Condition(field_of(table, ""), "not exists"))
@@ -85,6 +166,18 @@ def read_values(r: Reading) -> None:
         if not any(place == at for place, *_ in found):
             found.append((at, sense.ref, sense.value, _negated(r, at), via))
             r.use("value", at)
+            for other in senses:
+                if (
+                    other.ref.table != sense.ref.table
+                    and other.score >= 0.95
+                    and r.fitness(other) > 0.5
+                    and sense.score >= 0.95
+                ):
+                    r.note(
+                        "also",
+                        f"{sense.value}|{sense.ref.table}.{sense.ref.column}|{other.ref.table}.{other.ref.column}",
+                    )
+                    break
             _consume_noun(r, at, sense.ref)
     _conditions(r, found)
 
@@ -92,7 +185,13 @@ def read_values(r: Reading) -> None:
 def _only_operates(r: Reading, at: int) -> bool:
     """`Show …` is no TV show: a word that does something is a value only when it is quoted or named."""
     chunk = r.chunks[at]
-    if chunk.quoted or _follows_noun(r, at):
+    shouted = (
+        chunk.text.isascii()
+        and chunk.text.isupper()
+        and len(chunk.text) >= 2
+        and (r.chinese or not r.question.isupper())
+    )
+    if chunk.quoted or _follows_noun(r, at) or (shouted and chunk.of("value")[0].score >= 0.95):
         return False
     light = all(op.name in ("soft", "stop") for op in chunk.ops)
     return bool(chunk.ops) and (not light or chunk.of("value")[0].score < 0.95)
@@ -104,12 +203,17 @@ def _follows_noun(r: Reading, at: int) -> bool:
 
 def _chosen(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
     """The sense whose column is named beside the value, or is nearest to what is asked."""
+    own = {table for table in r.anchors() if any(s.ref.table == table and _is_name(r, s) for s in senses)}
     beside = [place for place in (*list(r.before(at, r.filler))[:2], *list(r.after(at, r.filler))[:1])]
 
     def worth(sense: Sense) -> float:
         total = r.fitness(sense)
-        if any(t is not None and r.table_at(t) == sense.ref.table for _, t in r.counted) and sense.ref.column in display_columns(r.schema.tables[sense.ref.table]):  # fmt: skip
+        if any(
+            t is not None and r.table_at(t) == sense.ref.table for _, t in r.counted
+        ) and sense.ref.column in display_columns(r.schema.tables[sense.ref.table]):
             total -= 0.9  # how many albums X has: X is rarely the album
+        if not own and sense.ref.table not in r.anchors() and _is_name(r, sense) and sense.score >= 0.95:
+            total += 0.5  # what a thing is called, rather than a word in a column
         for order, place in enumerate(beside):
             chunk = r.chunks[place]
             near = 0.5 if order == 0 else 0.35
@@ -121,6 +225,10 @@ def _chosen(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
 
     best = max(senses, key=worth)
     return best if worth(best) > -0.5 else None
+
+
+def _is_name(r: Reading, sense: Sense) -> bool:
+    return sense.ref.column in display_columns(r.schema.tables[sense.ref.table])
 
 
 def _consume_noun(r: Reading, at: int, ref: Ref) -> None:
@@ -144,7 +252,13 @@ def _consume_noun(r: Reading, at: int, ref: Ref) -> None:
 
 
 def _negated(r: Reading, at: int) -> bool:
-    for place in r.before(at, lambda p: (r.filler(p) or r.role.get(p) == "context" or r.is_noun(p) or bool(r.chunks[p].of("value"))) and not r.chunks[p].op("not", "without")):  # fmt: skip
+    for place in r.before(
+        at,
+        lambda p: (
+            (r.filler(p) or r.role.get(p) == "context" or r.is_noun(p) or bool(r.chunks[p].of("value")))
+            and not r.chunks[p].op("not", "without")
+        ),
+    ):
         chunk = r.chunks[place]
         if (chunk.op("not", "without") and at - place <= 5 and place not in r.role) or r.role.get(place) == "not":
             between = range(place + 1, at)
@@ -240,7 +354,14 @@ def read_equalities(r: Reading) -> None:
     for at, chunk in enumerate(r.chunks):
         if not r.free(at) or chunk.number is None:
             continue
-        before = next(iter(r.before(at, lambda p: r.filler(p) or bool(r.chunks[p].op("cmp") and r.chunks[p].op("cmp").args[0] == "="))), None)  # type: ignore[union-attr]  # checked  # fmt: skip
+        before = next(
+            iter(
+                r.before(
+                    at, lambda p: r.filler(p) or bool(r.chunks[p].op("cmp") and r.chunks[p].op("cmp").args[0] == "=")
+                )
+            ),
+            None,
+        )  # type: ignore[union-attr]  # checked
         if before is None or at - before > 4 or not (r.free(before) or r.role.get(before) == "context"):
             continue
         table = r.table_at(before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from longthread.agent.demo.display import naming_columns
 from longthread.agent.demo.nouns import amount_measure, default_amount, dimension_of_table
@@ -18,16 +19,51 @@ def is_followup(r: Reading) -> bool:
     first = next((chunk for chunk in r.chunks if not chunk.sign), None)
     if first is None:
         return False
-    leads = first.text.lower() in _LEADS and not _whole(r)
+    leads = (first.text.lower() in _LEADS or _only_groups(r)) and not _whole(r)
     marked = any(chunk.op("follow", "pron") for chunk in r.chunks) and not _whole(r)
     pointing = any(chunk.op("pron") and chunk.text.lower() in _POINTING for chunk in r.chunks) and not _named_before(r)
     return leads or marked or pointing or not _names_something(r)
 
 
-_POINTING = frozenset(["those", "them", "these", "they", "ones", "of", "them", "of", "those", "他们", "她们", "它们", "这些", "那些", "其中"]) | {
+def is_marked(r: Reading) -> bool:
+    """Whether a question says that it follows another: `and …`, `what about …`, `那…呢`."""
+    first = next((chunk for chunk in r.chunks if not chunk.sign), None)
+    leads = first is not None and first.text.lower() in _LEADS
+    return leads or any(chunk.op("follow", "pron") for chunk in r.chunks)
+
+
+_POINTING = frozenset(
+    [
+        "those",
+        "them",
+        "these",
+        "they",
+        "ones",
+        "of",
+        "them",
+        "of",
+        "those",
+        "他们",
+        "她们",
+        "它们",
+        "这些",
+        "那些",
+        "其中",
+    ]
+) | {
     "of them",
     "of those",
 }
+
+
+def _only_groups(r: Reading) -> bool:
+    """`by department`, `按部门呢`: nothing but a grouping."""
+    rest = [
+        at
+        for at, chunk in enumerate(r.chunks)
+        if not (chunk.sign or r.filler(at) or r.role.get(at) == "group" or chunk.op("follow"))
+    ]
+    return bool(r.groups) and not rest and r.previous is not None
 
 
 def _whole(r: Reading) -> bool:
@@ -81,6 +117,8 @@ def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
         return replaced
     measures = _measures(r, previous, new)
     dimensions = new.dimensions or (previous.dimensions if not _pointing(r) or not r.aggregates else ())
+    if r.superlative is not None and new.measures and not new.dimensions:
+        return new
     if r.superlative is not None and new.dimensions:
         return replace(new, conditions=_conditions(previous, new))
     if new.order and not new.measures and r.superlative is not None:
@@ -149,7 +187,7 @@ def _order(r: Reading, plan: Plan, previous: Plan, new: Plan) -> Plan:
     if new.order:
         return replace(plan, order=new.order, descending=new.descending)
     if isinstance(previous.order, Measure):
-        kept = plan.measures[0] if plan.measures and plan.dimensions else ""
+        kept: Measure | Literal[""] = plan.measures[0] if plan.measures and plan.dimensions else ""
         if plan.measures and previous.order in plan.measures:
             kept = previous.order
         return replace(plan, order=kept)
@@ -193,7 +231,13 @@ def _new_subject(r: Reading, previous: Plan, new: Plan) -> Plan | None:
     if not previous.measures:
         return replace(new, table=table, conditions=(*carried, *(c for c in new.conditions if c.operator != "exists")))
     measures = (Measure("count", table),)
-    return replace(previous, table=table, measures=measures, conditions=(*carried, *(c for c in new.conditions if c.operator != "exists")), order=measures[0] if previous.order else "")  # fmt: skip
+    return replace(
+        previous,
+        table=table,
+        measures=measures,
+        conditions=(*carried, *(c for c in new.conditions if c.operator != "exists")),
+        order=measures[0] if previous.order else "",
+    )
 
 
 def _carried(r: Reading, previous: Plan, table: str) -> list[Condition]:

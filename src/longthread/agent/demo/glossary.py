@@ -19,6 +19,8 @@ class Glossary:
     synonyms: dict[Key, tuple[Key, ...]]
     hints: dict[Key, tuple[Key, ...]]
     longest: int
+    raw: dict[Key, tuple[str, ...]]
+    """The same synonyms as they are written, to search data for."""
 
     def same(self, key: Key) -> tuple[Key, ...]:
         """The other keys of the same concepts."""
@@ -45,12 +47,12 @@ class Glossary:
                 yield "".join(other) if not other[0].isascii() else " ".join(other)
 
 
-def _rows() -> Iterator[tuple[list[Key], list[Key]]]:
+def _rows() -> Iterator[tuple[list[str], list[Key]]]:
     text = files(__package__).joinpath("glossary.tsv").read_text(encoding="utf-8")
     for line in text.splitlines():
         if line and not line.startswith("#"):
             strong, _, weak = line.partition("\t")
-            yield [atoms(word) for word in strong.split(",")], [atoms(word) for word in weak.split(",") if word]
+            yield strong.split(","), [atoms(word) for word in weak.split(",") if word]
 
 
 @lru_cache(maxsize=1)
@@ -58,12 +60,16 @@ def glossary() -> Glossary:
     """The packaged glossary, read once."""
     synonyms: dict[Key, dict[Key, None]] = {}
     hints: dict[Key, dict[Key, None]] = {}
-    for strong, weak in _rows():
+    raw: dict[Key, dict[str, None]] = {}
+    for words, weak in _rows():
+        strong = [atoms(word) for word in words]
         for key in strong:
             synonyms.setdefault(key, {}).update(dict.fromkeys(other for other in strong if other != key))
             hints.setdefault(key, {}).update(dict.fromkeys(weak))
+            raw.setdefault(key, {}).update(dict.fromkeys(words))
     return Glossary(
         synonyms={key: tuple(others) for key, others in synonyms.items()},
         hints={key: tuple(others) for key, others in hints.items() if others},
         longest=max(len(key) for key in synonyms),
+        raw={key: tuple(words) for key, words in raw.items()},
     )

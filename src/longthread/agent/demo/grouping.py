@@ -21,14 +21,38 @@ def read_groups(r: Reading) -> None:
 
 
 _ADVERBS = frozenset(
-    ["yearly", "annually", "monthly", "quarterly", "daily", "每年", "逐年", "各年", "历年", "每月", "逐月", "各月", "每季度", "逐季", "每天", "每日", "逐日"]
+    [
+        "yearly",
+        "annually",
+        "monthly",
+        "quarterly",
+        "daily",
+        "每年",
+        "逐年",
+        "各年",
+        "历年",
+        "每月",
+        "逐月",
+        "各月",
+        "每季度",
+        "逐季",
+        "每天",
+        "每日",
+        "逐日",
+    ]
 )
 
 
 def _group(r: Reading, at: int) -> None:
     if r.chunks[at].op("each") is None and _ranks(r, at):
         return
-    if r.chinese and r.chunks[at].op("each") and at and r.chunks[at - 1].op("avg") and not any(c.op("count") for c in r.chunks):
+    if (
+        r.chinese
+        and r.chunks[at].op("each")
+        and at
+        and r.chunks[at - 1].op("avg")
+        and not any(c.op("count") for c in r.chunks)
+    ):
         r.use("preposition", at)  # 平均每张发票的金额: an average over all, and no groups
         return
     passive = r.chunks[at].text.lower() == "by"
@@ -71,7 +95,11 @@ def _ranks(r: Reading, at: int) -> bool:
 def _filtered(r: Reading, noun: int) -> bool:
     """`albums by artist Queen`: the noun only introduces a value."""
     after = next(iter(r.after(noun, r.filler)), None)
-    return after == noun + 1 and (bool(r.chunks[noun + 1].of("value")) or r.chunks[noun + 1].quoted or (r.chunks[noun + 1].unknown and r.chunks[noun + 1].proper))  # fmt: skip
+    return after == noun + 1 and (
+        bool(r.chunks[noun + 1].of("value"))
+        or r.chunks[noun + 1].quoted
+        or (r.chunks[noun + 1].unknown and r.chunks[noun + 1].proper)
+    )
 
 
 def _more(r: Reading, at: int) -> None:

@@ -107,7 +107,14 @@ class Joined:
         return at
 
     def _through(self, table: str, via: Ref) -> str | None:
-        link = next((item for item in self.schema.links if item.target == table and (item.table, item.columns[0]) == (via.table, via.column)), None)  # fmt: skip
+        link = next(
+            (
+                item
+                for item in self.schema.links
+                if item.target == table and (item.table, item.columns[0]) == (via.table, via.column)
+            ),
+            None,
+        )
         start = self.reach(via.table) if link is not None else None
         if link is None or start is None:
             self.missing.append(table)

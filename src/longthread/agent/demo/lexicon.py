@@ -80,15 +80,30 @@ def lexicon() -> dict[Key, tuple[Op, ...]]:
 
 _ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _NUMBERS = {word: float(value) for value, word in enumerate(_ENGLISH)} | {
-    "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000,
-}  # fmt: skip
+    "fifteen": 15,
+    "twenty": 20,
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "hundred": 100,
+    "thousand": 1000,
+}
 _STEMMED = {stem(word): value for word, value in _NUMBERS.items()}
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0}
 _SCALES = {"十": 10, "百": 100, "千": 1000}
 SCALES: dict[str, float] = {
-    "k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "billion": 1e9, "hundr": 100, "万": 1e4, "亿": 1e8, "千": 1e3,
-    "百万": 1e6, "千万": 1e7,
-}  # fmt: skip
+    "k": 1e3,
+    "thousand": 1e3,
+    "m": 1e6,
+    "million": 1e6,
+    "billion": 1e9,
+    "hundr": 100,
+    "万": 1e4,
+    "亿": 1e8,
+    "千": 1e3,
+    "百万": 1e6,
+    "千万": 1e7,
+}
 NUMERALS = frozenset(_DIGITS) | frozenset(_SCALES) | {"万", "亿"}
 
 

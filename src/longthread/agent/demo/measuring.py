@@ -5,7 +5,24 @@ from __future__ import annotations
 from longthread.agent.demo.nouns import money_word
 from longthread.agent.demo.reading import Reading, Superlative
 
-_BEHIND = frozenset(["数量", "总数", "总数量", "个数", "人数", "总人数", "次数", "计数", "数目", "数", "笔数", "场数", "本数", "总数是多少"])
+_BEHIND = frozenset(
+    [
+        "数量",
+        "总数",
+        "总数量",
+        "个数",
+        "人数",
+        "总人数",
+        "次数",
+        "计数",
+        "数目",
+        "数",
+        "笔数",
+        "场数",
+        "本数",
+        "总数是多少",
+    ]
+)
 
 
 def read_counts(r: Reading) -> None:
@@ -84,6 +101,7 @@ def read_aggregates(r: Reading) -> None:
             continue
         r.use("aggregate", at, target)
         r.aggregates.append((operation.name, at, target))
+    _shared(r)
 
 
 def read_totals(r: Reading) -> None:
@@ -94,7 +112,9 @@ def read_totals(r: Reading) -> None:
         if not r.free(at) or not r.is_noun(at) or r.table_at(at):
             continue
         said = chunk.text.lower().startswith("total ") or chunk.text.startswith("总") or chunk.text.endswith("总额")
-        if (said or (money_word(chunk.key) and not _listed_beside(r, at))) and r.column_at(at, lambda c: c.kind == "number", -1.0):
+        if (said or (money_word(chunk.key) and not _listed_beside(r, at))) and r.column_at(
+            at, lambda c: c.kind == "number", -1.0
+        ):
             r.use("aggregate", at)
             r.aggregates.append(("sum", at, at))
             return
@@ -105,16 +125,27 @@ def _listed_beside(r: Reading, at: int) -> bool:
     return any(chunk.op("list") for chunk in r.chunks) and any(r.table_at(p) for p in range(at)) and not r.groups
 
 
+def _shared(r: Reading) -> None:
+    """`minimum and maximum salary`: the first takes the noun of the second."""
+    for number, (function, at, target) in enumerate(r.aggregates):
+        later = [other for other in r.aggregates[number + 1 :] if other[2] is not None]
+        if (
+            target is None
+            and later
+            and all(
+                r.chunks[p].op("and") or r.filler(p) or r.chunks[p].op("sum", "avg", "max", "min")
+                for p in range(at, later[0][1])
+            )
+        ):
+            r.aggregates[number] = (function, at, later[0][2])
+
+
 def _only_counts(r: Reading, at: int) -> bool:
     """`一共有多少客户`, `how many customers in total`."""
-    return (
-        (bool(r.counted)
-        and r.chunks[at].noun < 0.9)
-        or any(
-            r.free(p) and r.chunks[p].op("count") and r.chunks[p].noun < 0.9
-            for p in range(at + 1, min(at + 3, len(r)))
-            if r.chinese
-        )
+    return (bool(r.counted) and r.chunks[at].noun < 0.9) or any(
+        r.free(p) and r.chunks[p].op("count") and r.chunks[p].noun < 0.9
+        for p in range(at + 1, min(at + 3, len(r)))
+        if r.chinese
     )
 
 
@@ -128,7 +159,11 @@ def _aggregated(r: Reading, at: int) -> int | None:
     following = next(iter(r.after(at, r.filler)), None)
     previous = next(iter(r.before(at, r.filler)), None)
     if r.chinese and previous is not None and r.free(previous) and r.is_noun(previous):
-        numeric = None if r.table_at(previous) else r.column_at(previous, lambda c: c.kind in ("number", "unknown", "date"), 0.0)
+        numeric = (
+            None
+            if r.table_at(previous)
+            else r.column_at(previous, lambda c: c.kind in ("number", "unknown", "date"), 0.0)
+        )
         ahead = following is not None and r.free(following) and r.is_noun(following)
         if numeric and not (ahead and r.chunks[at].text in ("总", "平均", "平均的", "总的")):
             return previous
@@ -166,7 +201,14 @@ def read_ranking(r: Reading) -> None:
         if not sorting and not (r.limit is not None and r.superlative is None and r.groups_ahead(at) is False):
             continue
         target = r.next_noun(at, 3)
-        operation = next((r.chunks[p].op("count", "sum", "avg", "max", "min") for p in range(at + 1, min(at + 3, len(r))) if r.free(p) and not r.chunks[p].noun >= 0.9), None)  # fmt: skip
+        operation = next(
+            (
+                r.chunks[p].op("count", "sum", "avg", "max", "min")
+                for p in range(at + 1, min(at + 3, len(r)))
+                if r.free(p) and not r.chunks[p].noun >= 0.9
+            ),
+            None,
+        )
         if target is None and operation is None:
             r.use("order", at) if chunk.op("sort") else None
             continue
@@ -182,7 +224,12 @@ def _rank(r: Reading, at: int, target: int | None, function: str, *, sorting: bo
             function = r.chunks[behind].op("count", "sum").name  # type: ignore[union-attr]  # checked above
             r.use("order", behind)
     end = target if target is not None else at + 2
-    r.use("order", at, *(p for p in range(at + 1, end) if r.free(p) and r.chunks[p].op("count", "sum", "avg", "max", "min")), target)  # fmt: skip
+    r.use(
+        "order",
+        at,
+        *(p for p in range(at + 1, end) if r.free(p) and r.chunks[p].op("count", "sum", "avg", "max", "min")),
+        target,
+    )
     if sorting and not function and r.limit is None and target is not None:
         r.ordering = (target, down)
         return

@@ -10,7 +10,20 @@ from datetime import date, timedelta
 from longthread.agent.demo.lexicon import Token
 from longthread.tools.analysis.linking import stem
 
-_MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 _MONTH_OF = {stem(name): number for number, name in enumerate(_MONTHS, 1)} | {
     name[:3]: number for number, name in enumerate(_MONTHS, 1)
 }
@@ -72,6 +85,9 @@ def _is_year(tokens: Sequence[Token], at: int) -> int | None:
 
 
 def _chinese(tokens: Sequence[Token], at: int) -> tuple[Moment, int] | None:
+    short = _number(tokens, at, 20, 90)
+    if short is not None and short % 10 == 0 and _norm(tokens, at + 1) == "年" and _norm(tokens, at + 2) == "代":
+        return Moment(f"19{short}-01-01", f"{1900 + short + 10}-01-01", "decade"), at + 3
     value = _is_year(tokens, at)
     if value is None:
         return None
@@ -79,6 +95,8 @@ def _chinese(tokens: Sequence[Token], at: int) -> tuple[Moment, int] | None:
     if _norm(tokens, at) != "年":
         return None
     at += 1
+    if _norm(tokens, at) == "代" and value % 10 == 0:
+        return Moment(f"{value:04d}-01-01", f"{value + 10:04d}-01-01", "decade"), at + 1
     at += _norm(tokens, at) == "度"
     if _norm(tokens, at) == "第" and _quarter(_norm(tokens, at + 1)):
         return quarter(value, _quarter(_norm(tokens, at + 1))), at + 4
@@ -121,6 +139,8 @@ def _western(tokens: Sequence[Token], at: int) -> tuple[Moment, int] | None:
         return (day(found, of_month, of_day), after + 2) if of_day and of_month and found else None
     if _norm(tokens, at + 1) == "q" and _number(tokens, at + 2, 1, 4):
         return quarter(value, int(_norm(tokens, at + 2))), at + 3
+    if _norm(tokens, at + 1) == "s" and value % 10 == 0:
+        return Moment(f"{value:04d}-01-01", f"{value + 10:04d}-01-01", "decade"), at + 2
     if token.text == token.norm and 1500 <= value <= 2100:
         return year(value), at + 1
     return None

@@ -12,8 +12,60 @@ from longthread.agent.demo.reading import Reading
 from longthread.agent.demo.schema import Column, Ref, Table, key_of
 from longthread.tools.analysis.linking import atoms
 
-_PERSONS = ("customer", "employee", "user", "student", "teacher", "patient", "doctor", "player", "author", "person", "passenger", "artist", "reader", "driver", "guest", "actor", "salesperson", "coach", "pilot", "nurse")  # fmt: skip
-_ADDITIVE = ("revenue", "amount", "total", "quantity", "spending", "profit", "cost", "payment", "sales", "goal", "count", "subtotal", "assist", "attendance", "bonus", "discount", "tax", "population", "stock", "fee", "point", "budget", "score total", "hours", "credit", "loan", "donation", "deposit", "days", "天数")  # fmt: skip
+_PERSONS = (
+    "customer",
+    "employee",
+    "user",
+    "student",
+    "teacher",
+    "patient",
+    "doctor",
+    "player",
+    "author",
+    "person",
+    "passenger",
+    "artist",
+    "reader",
+    "driver",
+    "guest",
+    "actor",
+    "salesperson",
+    "coach",
+    "pilot",
+    "nurse",
+)
+_ADDITIVE = (
+    "revenue",
+    "amount",
+    "total",
+    "quantity",
+    "spending",
+    "profit",
+    "cost",
+    "payment",
+    "sales",
+    "goal",
+    "count",
+    "subtotal",
+    "assist",
+    "attendance",
+    "bonus",
+    "discount",
+    "tax",
+    "population",
+    "stock",
+    "fee",
+    "point",
+    "budget",
+    "score total",
+    "hours",
+    "credit",
+    "loan",
+    "donation",
+    "deposit",
+    "days",
+    "天数",
+)
 _MONEY = ("revenue", "amount", "total", "spending", "payment", "price", "cost", "fee", "salary")
 _NAME_KEYS = frozenset({("nam",), ("full", "nam"), *(atoms(word) for word in ("名称", "名字", "姓名"))})
 

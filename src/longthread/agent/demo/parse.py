@@ -11,9 +11,10 @@ from longthread.agent.demo.filtering import (
     read_equalities,
     read_flags,
     read_patterns,
+    read_presence,
     read_values,
 )
-from longthread.agent.demo.followup import is_followup, merged
+from longthread.agent.demo.followup import is_followup, is_marked, merged
 from longthread.agent.demo.grouping import read_groups
 from longthread.agent.demo.lexicon import language_of
 from longthread.agent.demo.measuring import read_aggregates, read_counts, read_ranking, read_totals
@@ -36,6 +37,9 @@ class Understanding:
     notes: tuple[tuple[str, str], ...] = ()
     refusal: tuple[str, str] | None = None
     followup: bool = False
+    marked: bool = False
+    greeting: bool = False
+    core_missing: bool = False
     candidates: tuple[str, ...] = ()
 
 
@@ -45,15 +49,29 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
     r = Reading(question, chunks, schema, previous, chinese=language_of(question) == "zh")
     _refuse_the_unsupported(r)
     for read in (
-        read_comparisons, read_dates, read_absences, read_limits, read_groups, read_ranking, read_superlative, read_counts,
-        read_aggregates, read_totals, read_patterns, read_values, read_flags, read_equalities,
-    ):  # fmt: skip
+        read_comparisons,
+        read_dates,
+        read_absences,
+        read_presence,
+        read_limits,
+        read_groups,
+        read_ranking,
+        read_superlative,
+        read_counts,
+        read_aggregates,
+        read_totals,
+        read_patterns,
+        read_values,
+        read_flags,
+        read_equalities,
+    ):
         read(r)
     follows = is_followup(r)
     fragment = assemble(r, follows=follows and previous is not None)
     plan = fragment
     if follows and previous is not None and fragment is not None:
         plan = merged(r, previous, fragment)
+    _several_questions(r)
     return Understanding(
         plan=plan,
         unknown=tuple(dict.fromkeys(chunk.text for at, chunk in enumerate(chunks) if _unknown(r, at))),
@@ -61,6 +79,9 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
         notes=tuple(r.notes),
         refusal=r.refusal,
         followup=follows,
+        marked=follows and is_marked(r),
+        greeting=bool(chunks) and all(chunk.sign or chunk.op("stop", "follow") for chunk in chunks),
+        core_missing=_core_missing(r),
         candidates=_candidates(r),
     )
 
@@ -73,9 +94,34 @@ def _refuse_the_unsupported(r: Reading) -> None:
             r.refuse("unsupported", chunk.text)
 
 
+def _several_questions(r: Reading) -> None:
+    marks = [at for at, chunk in enumerate(r.chunks) if chunk.text in ("?", "？")]
+    if marks and any(chunk.op("which", "count", "list") for chunk in r.chunks[marks[0] + 1 :]):
+        r.note("one")
+
+
 def _unknown(r: Reading, at: int) -> bool:
     chunk = r.chunks[at]
     return r.free(at) and (chunk.unknown or (chunk.quoted and not chunk.senses))
+
+
+def _core_missing(r: Reading) -> bool:
+    """Whether an unknown word is what is asked for, or what a phrase with *of*, *with*, *a* is about."""
+    for at in range(len(r)):
+        if not _unknown(r, at):
+            continue
+        following = next(iter(r.after(at, lambda p: r.chunks[p].sign)), None)
+        if following is not None and (r.is_noun(following) or r.chunks[following].unknown):
+            continue  # it only describes a noun
+        before = r.chunks[at - 1] if at else None
+        if before is None or before.text.lower() in _HEADED_BY or before.of("value"):
+            return True
+        if not r.anchors() and r.previous is None:
+            return True
+    return False
+
+
+_HEADED_BY = frozenset(["of", "with", "in", "from", "by", "for", "a", "an", "the", "that", "without", "no", "about", "的", "是", "有"])
 
 
 def _ignored(r: Reading) -> tuple[str, ...]:
@@ -91,7 +137,37 @@ def _ignored(r: Reading) -> tuple[str, ...]:
 
 
 _LIGHT = frozenset(
-    ["stop", "soft", "all", "list", "which", "howmuch", "have", "and", "or", "to", "follow", "pron", "tableword", "dbword", "unit", "money", "distinct", "count", "sum", "split", "each", "by", "since", "after", "before", "colword", "top", "between", "high"]
+    [
+        "stop",
+        "soft",
+        "all",
+        "list",
+        "which",
+        "howmuch",
+        "have",
+        "and",
+        "or",
+        "to",
+        "follow",
+        "pron",
+        "tableword",
+        "dbword",
+        "unit",
+        "money",
+        "distinct",
+        "count",
+        "sum",
+        "split",
+        "each",
+        "by",
+        "since",
+        "after",
+        "before",
+        "colword",
+        "top",
+        "between",
+        "high",
+    ]
 )
 
 

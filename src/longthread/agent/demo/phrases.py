@@ -47,6 +47,11 @@ PHRASES: dict[str, dict[str, str]] = {
     },
     "failed": {"en": "The database did not answer: {text}", "zh": "数据库没有给出结果：{text}"},
     "unreachable": {"en": "I see no key that connects {text}.", "zh": "我没有找到连接 {text} 的键。"},
+    "note_one": {
+        "en": "I answer one question at a time; this is the first.",
+        "zh": "我一次只回答一个问题；这是第一个。",
+    },
+    "note_also": {"en": "{text}", "zh": "{text}"},
     "note_newest": {
         "en": "“Last” is counted from the newest date in the data, not from today.",
         "zh": "“最近/去年”按数据中最新的日期计算，而不是今天。",

@@ -8,7 +8,24 @@ from typing import Any, Literal
 from longthread.agent.demo.schema import Ref
 
 Function = Literal["count", "distinct", "sum", "avg", "min", "max"]
-Operator = Literal["=", "!=", ">", ">=", "<", "<=", "range", "newest", "in", "not in", "null", "not null", "like", "not like", "exists", "not exists"]  # fmt: skip
+Operator = Literal[
+    "=",
+    "!=",
+    ">",
+    ">=",
+    "<",
+    "<=",
+    "range",
+    "newest",
+    "in",
+    "not in",
+    "null",
+    "not null",
+    "like",
+    "not like",
+    "exists",
+    "not exists",
+]
 
 
 @dataclass(frozen=True)

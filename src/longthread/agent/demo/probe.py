@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from longthread.agent.demo.glossary import glossary
 from longthread.agent.demo.render import literal, quote
 from longthread.agent.demo.schema import Column, Ref, Schema, Table
 from longthread.agent.demo.talk import Call, Exchange
 from longthread.agent.demo.vocabulary import Found
+from longthread.tools.analysis.linking import atoms, is_cjk
 
 _COLUMNS = ("found_in_table", "found_in_column", "found_value")
 _PATTERN = re.compile(r"LIKE '%((?:[^'%]|'')+)%'")
@@ -57,6 +59,7 @@ def variants(words: Sequence[str]) -> list[str]:
     for word in words[:3]:
         found.append(_singular(word.lower()))
         found += [part for part in word.lower().split() if len(part) >= 3]
+        found += [other for other in glossary().raw.get(atoms(word), ()) if len(other) > 3 or is_cjk(other)][:3]
     return list(dict.fromkeys(found))[:_MOST_WORDS]
 
 

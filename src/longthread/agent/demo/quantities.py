@@ -68,7 +68,9 @@ def _numeric(r: Reading, left: int | None, end: int) -> bool:
     if left is not None:
         if r.chunks[left].op("count") is not None and r.chunks[left].noun < 0.5:
             return True
-        if r.column_at(left, lambda c: c.kind == "number" and not c.yearish) and not r.column_at(left, lambda c: c.kind == "date" or c.yearish):  # fmt: skip
+        if r.column_at(left, lambda c: c.kind == "number" and not c.yearish) and not r.column_at(
+            left, lambda c: c.kind == "date" or c.yearish
+        ):
             return True
     following = next(iter(r.after(end, r.filler)), None)
     if following is None or r.chunks[following].sign:
@@ -92,7 +94,11 @@ def _left(r: Reading, start: int) -> int | None:
 def _attach(r: Reading, made: Comparison, start: int, end: int, left: int | None) -> None:
     """Find what a comparison is about: units and the noun after it, or what stands before it."""
     place = end + 1
-    while place < len(r) and (r.chunks[place].op("money", "dur", "age", "stop", "distinct") or r.filler(place)) and not r.chunks[place].noun >= 0.9:  # fmt: skip
+    while (
+        place < len(r)
+        and (r.chunks[place].op("money", "dur", "age", "stop", "distinct") or r.filler(place))
+        and not r.chunks[place].noun >= 0.9
+    ):
         operation = r.chunks[place].op("dur")
         if operation is not None:
             made.scale = float(operation.args[0])
@@ -188,7 +194,12 @@ def read_limits(r: Reading) -> None:
             r.limit = int(chunk.number)
             r.reverse = before.op("bottom") is not None and before.op("top") is None
             r.use("limit", at, at - 1)
-        elif (after is not None and after.op("adj", "high", "low", "most", "least")) or _after_superlative(r, at) or (before is not None and before.op("which", "list", "all") and not r.chinese) or (r.chinese and before is not None and before.op("list") and r.next_noun(at, 3) is not None):
+        elif (
+            (after is not None and after.op("adj", "high", "low", "most", "least"))
+            or _after_superlative(r, at)
+            or (before is not None and before.op("which", "list", "all") and not r.chinese)
+            or (r.chinese and before is not None and before.op("list") and r.next_noun(at, 3) is not None)
+        ):
             r.limit = int(chunk.number)
             r.use("limit", at)
     _bare_top(r)
@@ -232,7 +243,9 @@ def read_superlative(r: Reading) -> None:
         return
 
 
-_PLAIN = frozenset("most|the most|fewest|least|the fewest|the least|最多|最多的|最少|最少的".split("|"))
+_PLAIN = frozenset(
+    ["most", "the most", "fewest", "least", "the fewest", "the least", "最多", "最多的", "最少", "最少的"]
+)
 
 
 def _measured(r: Reading, at: int) -> bool:
@@ -246,12 +259,26 @@ def _measured(r: Reading, at: int) -> bool:
         if r.is_noun(following) and not r.table_at(following) and r.column_at(following, numeric, 0.2):
             return True
     before = next(iter(r.before(at, r.filler)), None)
-    return r.chinese and before is not None and r.free(before) and not r.table_at(before) and r.column_at(before, numeric, 0.2) is not None  # fmt: skip
+    return (
+        r.chinese
+        and before is not None
+        and r.free(before)
+        and not r.table_at(before)
+        and r.column_at(before, numeric, 0.2) is not None
+    )
 
 
 def _target(r: Reading, made: Superlative) -> None:
     """What `highest …` or `most …` is about: `number of X`, `average X`, `X`; in Chinese mostly what is before it."""
-    place = next(iter(r.after(made.index, lambda p: r.chunks[p].op("stop") is not None and not r.is_noun(p) and r.chunks[p].text != "的")), None)  # fmt: skip
+    place = next(
+        iter(
+            r.after(
+                made.index,
+                lambda p: r.chunks[p].op("stop") is not None and not r.is_noun(p) and r.chunks[p].text != "的",
+            )
+        ),
+        None,
+    )
     if place is not None and r.free(place) and not (r.chinese and _chinese_before(r, made)):
         operation = r.chunks[place].op("count", "sum", "avg", "max", "min")
         if operation is not None and not (r.chunks[place].noun >= 0.9 and r.next_noun(place, 2) is None):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from longthread.agent.demo.display import amounts, link_of, listed_columns, naming_columns
 from longthread.agent.demo.focus import focus_of, free_nouns
 from longthread.agent.demo.joins import path
@@ -33,6 +35,10 @@ def ranked(r: Reading, previous: Plan | None) -> Plan | None:
     if (made.function == "avg" and made.target is not None) or made.function in ("sum", "max", "min", "avg"):
         return _by_measure(r, made, focus, previous)
     counting = made.function == "count" or (made.counting and not _numeric_target(r, made))
+    bare = made.target is None and focus is None and not made.concept
+    if bare and previous is not None and previous.measures and not previous.dimensions and previous.measures[0].field:
+        measure = replace(previous.measures[0], function="max" if made.descending else "min")
+        return replace(previous, measures=(measure,))
     if counting:
         return _by_count(r, made, focus, previous)
     return _by_column(r, made, focus, previous)
@@ -43,6 +49,11 @@ def _numeric_target(r: Reading, made: Superlative) -> bool:
         return False
     numeric = r.column_at(made.target, lambda c: c.kind == "number" and not c.keyish, -1.0)
     return numeric is not None and r.table_at(made.target) is None
+
+
+def asks_who(r: Reading) -> bool:
+    """Whether a person is asked for."""
+    return any(chunk.text.lower() in ("who", "who is", "who's", "whom", "谁", "有谁", "是谁") for chunk in r.chunks)
 
 
 def _focus(r: Reading, made: Superlative) -> int | None:
@@ -84,9 +95,7 @@ def _limit(r: Reading) -> int | None:
 
 def _plan(r: Reading, made: Superlative, focus: int | None, measure: Measure, previous: Plan | None) -> Plan | None:
     if focus is None:
-        focus_table = (
-            _doer(r, measure.table) if any(chunk.text.lower() in ("who", "谁", "有谁") for chunk in r.chunks) else None
-        )
+        focus_table = _doer(r, measure.table) if asks_who(r) else None
         if focus_table is not None:
             dimension = dimension_of_table(r, focus_table)
         elif previous is not None and previous.dimensions:
@@ -143,7 +152,7 @@ def _by_count(r: Reading, made: Superlative, focus: int | None, previous: Plan |
     measure = deeds(r, measure)
     r.entity = r.entity or measure.table
     if focus is None and table is not None and previous is None and r.find("each") is None:
-        who = any(chunk.text.lower() in ("who", "谁", "有谁") for chunk in r.chunks)
+        who = asks_who(r)
         if not who:
             r.refuse("no_dimension", r.text(made.index))
             return None
@@ -198,7 +207,15 @@ def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan 
     table = r.table_at(focus) if focus is not None else None
     if focus is None or (table is None and is_name(r.chunks[focus].key)):
         r.use("focus", focus)
-        if made.concept or r.limit is not None or (made.target is not None and r.table_at(made.target)) or (previous is not None and _plain(previous)) or focus is not None:  # fmt: skip
+        if (
+            made.concept
+            or r.limit is not None
+            or (made.target is not None and r.table_at(made.target))
+            or (previous is not None and _plain(previous))
+            or focus is not None
+        ):
+            return _rows(r, made, ref, ref.table)
+        if asks_who(r) and person_like(r.schema.tables[ref.table]):
             return _rows(r, made, ref, ref.table)
         return Plan(table=ref.table, measures=(Measure("max" if made.descending else "min", ref.table, Field(ref)),))
     if table is None:
@@ -236,7 +253,7 @@ def _by_group(
     function = "sum" if additive(column) or made.counting else ("max" if made.descending else "min")
     target = made.target if made.target is not None else None
     measure = amount_measure(r, function, target, ref.table) if target is not None and function == "sum" else None
-    return _plan(r, made, focus, measure or Measure(function, ref.table, Field(ref)), previous)  # type: ignore[arg-type]  # fmt: skip
+    return _plan(r, made, focus, measure or Measure(function, ref.table, Field(ref)), previous)  # type: ignore[arg-type]
 
 
 def _ranked_column(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Ref | None:
@@ -251,7 +268,15 @@ def _ranked_column(r: Reading, made: Superlative, focus: int | None, previous: P
         ref = r.column_at(
             made.target, lambda c: c.kind in ("number", "date", "unknown") and not (c.keyish and c.kind != "date"), -1.0
         )
-        if ref is not None and (table is None or table != ref.table or any(s.score >= 0.95 and s.ref == ref for s in r.chunks[made.target].of("column"))) and not (table and r.entity is None and focus is None and table != ref.table):  # fmt: skip
+        if (
+            ref is not None
+            and (
+                table is None
+                or table != ref.table
+                or any(s.score >= 0.95 and s.ref == ref for s in r.chunks[made.target].of("column"))
+            )
+            and not (table and r.entity is None and focus is None and table != ref.table)
+        ):
             return ref
         if table is not None:
             column = default_amount(r, r.schema.tables[table]) or r.concept(
@@ -328,4 +353,11 @@ def _rows(r: Reading, made: Superlative, ref: Ref, table: str, extra: Field | No
         shown.append(Field(ref))
     if not names:
         shown = [field_of(table, name) for name in listed_columns(r.schema.tables[table], r.schema)]
-    return Plan(table=table, shown=tuple(dict.fromkeys(shown)), order=Field(ref), descending=made.descending, limit=_limit(r), implied=True)  # fmt: skip
+    return Plan(
+        table=table,
+        shown=tuple(dict.fromkeys(shown)),
+        order=Field(ref),
+        descending=made.descending,
+        limit=_limit(r),
+        implied=True,
+    )

@@ -164,7 +164,15 @@ class Reading:
     def concept(self, table: Table, name: str, test: Callable[[Column], bool]) -> Column | None:
         """The column of a table that holds a concept such as `length` or `price`, best match first."""
         key = atoms(name)
-        return self.best_named(table, [(key, 1.0), *((other, 0.9) for other in glossary().same(key)), *((other, 0.6 - 0.02 * n) for n, other in enumerate(glossary().hints.get(key, ())))], test)  # fmt: skip
+        return self.best_named(
+            table,
+            [
+                (key, 1.0),
+                *((other, 0.9) for other in glossary().same(key)),
+                *((other, 0.6 - 0.02 * n) for n, other in enumerate(glossary().hints.get(key, ()))),
+            ],
+            test,
+        )
 
     def best_named(self, table: Table, names: list[tuple[Key, float]], test: Callable[[Column], bool]) -> Column | None:
         """The column whose name holds one of the keys; a full match beats a partial one."""

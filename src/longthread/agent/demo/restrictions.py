@@ -134,7 +134,20 @@ def _concept(r: Reading, plan: Plan, c: Comparison) -> Field | None:
     return None
 
 
-_MILLISECONDS = {"millisecond": 1.0, "ms": 1.0, "second": 1e3, "sec": 1e3, "minut": 6e4, "min": 6e4, "hour": 3.6e6, "hr": 3.6e6, "毫秒": 1.0, "秒": 1e3, "分钟": 6e4, "小时": 3.6e6}  # fmt: skip
+_MILLISECONDS = {
+    "millisecond": 1.0,
+    "ms": 1.0,
+    "second": 1e3,
+    "sec": 1e3,
+    "minut": 6e4,
+    "min": 6e4,
+    "hour": 3.6e6,
+    "hr": 3.6e6,
+    "毫秒": 1.0,
+    "秒": 1e3,
+    "分钟": 6e4,
+    "小时": 3.6e6,
+}
 
 
 def _scaled(r: Reading, field: Field, c: Comparison, value: float) -> float:

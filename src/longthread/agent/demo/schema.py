@@ -18,10 +18,14 @@ _DATE = re.compile(r"date|time", re.I)
 _BOOL = re.compile(r"bool|^bit$|tinyint\(1\)", re.I)
 _ISO = re.compile(r"^\d{4}-\d\d(-\d\d)?([ T]|$)")
 _DATE_WORDS = frozenset(["dat", "tim", "timestamp", "datetim", "at", "on", "birthday", "dob"])
-_EVENTS = frozenset("found establish built open releas publish born birth launch construct complet".split())
+_EVENTS = frozenset(
+    ["found", "establish", "built", "open", "releas", "publish", "born", "birth", "launch", "construct", "complet"]
+)
 _KEY_WORDS = frozenset(["id", "key", "code", "no", "uuid", "guid", "pk", "fk", "num", "ref", "number"])
 _KEY_CHARS = ("编号", "编码", "号码", "代码", "标识", "号")
-_PREFIXES = frozenset(["tbl", "tb", "t", "dim", "fact", "fct", "stg", "vw", "v", "tab", "table", "src", "dw", "ods", "dwd", "app", "sys"])
+_PREFIXES = frozenset(
+    ["tbl", "tb", "t", "dim", "fact", "fct", "stg", "vw", "v", "tab", "table", "src", "dw", "ods", "dwd", "app", "sys"]
+)
 
 
 @dataclass(frozen=True, order=True)

@@ -30,7 +30,23 @@ def schema_question(question: str, schema: Schema) -> SchemaQuestion | None:
     if _WHOLE.match(question.strip()):
         return SchemaQuestion()
     text = question.lower()
-    if not any(word in text for word in ("table", "column", "field", "describe", "schema", "attribute", "structure", "表", "字段", "列", "结构", "属性")):  # fmt: skip
+    if not any(
+        word in text
+        for word in (
+            "table",
+            "column",
+            "field",
+            "describe",
+            "schema",
+            "attribute",
+            "structure",
+            "表",
+            "字段",
+            "列",
+            "结构",
+            "属性",
+        )
+    ):
         return None
     chunks = chunks_of(question, vocabulary(schema))
     table = next(

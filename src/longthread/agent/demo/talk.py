@@ -78,9 +78,9 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
                 order.append(call.id)
         elif message.role == "tool" and turns:
             call_id = message.call_id or (order[-1] if order else "")
-            call = waiting.pop(call_id, None)  # an observation without a call of its own answers none
-            if call is not None:
-                turns[-1].exchanges.append(Exchange(call, _observation(message.text)))
+            answered = waiting.pop(call_id, None)  # an observation without a call of its own answers none
+            if answered is not None:
+                turns[-1].exchanges.append(Exchange(answered, _observation(message.text)))
     return turns
 
 

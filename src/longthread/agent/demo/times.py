@@ -55,7 +55,11 @@ def _moment(r: Reading, at: int, moment: Moment) -> None:
 def _one(r: Reading, at: int, moment: Moment) -> When:
     made = When(at, moment.start, moment.end, noun=None)
     lead = _words_before(r, at, "after", "since", "before", "until", "cmp")
-    tail = [place for place in (at + 1, at + 2) if r.free(place) and r.chunks[place].op("after", "since", "before", "until", "cmp")]  # fmt: skip
+    tail = [
+        place
+        for place in (at + 1, at + 2)
+        if r.free(place) and r.chunks[place].op("after", "since", "before", "until", "cmp")
+    ]
     if (
         tail
         and tail[0] == at + 2

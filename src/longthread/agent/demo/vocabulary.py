@@ -13,10 +13,69 @@ from longthread.agent.demo.lexicon import Op, lexicon, tokenize
 from longthread.agent.demo.schema import Column, Ref, Schema, Table
 from longthread.tools.analysis.linking import atoms, is_cjk, split_name
 
-_GENERIC = frozenset(["info", "information", "list", "record", "master", "data", "catalog", "profile", "histori", "detail", "entri"])
+_GENERIC = frozenset(
+    ["info", "information", "list", "record", "master", "data", "catalog", "profile", "histori", "detail", "entri"]
+)
 _GENERIC_ZH = ("信息", "记录", "列表", "档案", "主表", "资料", "数据", "明细")
-_TAILS = frozenset(["id", "name", "nam", "date", "dat", "time", "tim", "at", "no", "num", "number", "count", "code", "value", "amount", "amt", "key", "year", "nbr", "cd"])
-_UNITS = frozenset("cm mm km kg g lb lbs ms sec secs second min mins minut hour hr day usd eur rmb cny pct m sqm sqft mb gb kmh mph year yr".split())
+_TAILS = frozenset(
+    [
+        "id",
+        "name",
+        "nam",
+        "date",
+        "dat",
+        "time",
+        "tim",
+        "at",
+        "no",
+        "num",
+        "number",
+        "count",
+        "code",
+        "value",
+        "amount",
+        "amt",
+        "key",
+        "year",
+        "nbr",
+        "cd",
+    ]
+)
+_UNITS = frozenset(
+    [
+        "cm",
+        "mm",
+        "km",
+        "kg",
+        "g",
+        "lb",
+        "lbs",
+        "ms",
+        "sec",
+        "secs",
+        "second",
+        "min",
+        "mins",
+        "minut",
+        "hour",
+        "hr",
+        "day",
+        "usd",
+        "eur",
+        "rmb",
+        "cny",
+        "pct",
+        "m",
+        "sqm",
+        "sqft",
+        "mb",
+        "gb",
+        "kmh",
+        "mph",
+        "year",
+        "yr",
+    ]
+)
 _PIECES = re.compile(r"[，,;；、()（）|/:：。.\n]+| - ")
 _MAX_COMBINATIONS = 80
 
@@ -125,8 +184,18 @@ def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:
 def _money_terms(table: Table) -> Iterator[tuple[Key, Column]]:
     """Where a price and a quantity stand side by side there is revenue, though no column is called so."""
     numbers = [column for column in table.columns if column.kind in ("number", "unknown")]
-    price = next((column for column in numbers if column.words[-1:] in (("pric",), ("价",)) or "单价" in column.name or "价格" in column.name), None)
-    if price is not None and any(column.words[-1:] in (("quantiti",), ("qty",)) and "stock" not in column.words or "数量" in column.name for column in numbers):
+    price = next(
+        (
+            column
+            for column in numbers
+            if column.words[-1:] in (("pric",), ("价",)) or "单价" in column.name or "价格" in column.name
+        ),
+        None,
+    )
+    if price is not None and any(
+        (column.words[-1:] in (("quantiti",), ("qty",)) and "stock" not in column.words) or "数量" in column.name
+        for column in numbers
+    ):
         for name in ("revenue", "spending"):
             key = atoms(name)
             for form in (key, *glossary().same(key)):

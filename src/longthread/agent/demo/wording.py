@@ -6,9 +6,23 @@ from longthread.agent.demo.plan import Condition, Dimension, Field, Measure, Pla
 from longthread.agent.demo.schema import Schema
 
 _FUNCTIONS = {
-    "en": {"count": "number of", "distinct": "number of different", "sum": "total", "avg": "average", "min": "lowest", "max": "highest"},
-    "zh": {"count": "数量", "distinct": "不同值的数量", "sum": "总和", "avg": "平均值", "min": "最小值", "max": "最大值"},
-}  # fmt: skip
+    "en": {
+        "count": "number of",
+        "distinct": "number of different",
+        "sum": "total",
+        "avg": "average",
+        "min": "lowest",
+        "max": "highest",
+    },
+    "zh": {
+        "count": "数量",
+        "distinct": "不同值的数量",
+        "sum": "总和",
+        "avg": "平均值",
+        "min": "最小值",
+        "max": "最大值",
+    },
+}
 _OPERATORS = {"=": "=", "!=": "≠", ">": ">", ">=": "≥", "<": "<", "<=": "≤", "like": "~", "not like": "!~"}
 _GRAINS = {"zh": {"year": "年", "month": "月", "quarter": "季度", "day": "日"}, "en": {}}
 

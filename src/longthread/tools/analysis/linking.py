@@ -6,6 +6,7 @@ is searched by its bigrams, because Chinese has no spaces and its words are most
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -16,13 +17,44 @@ _ATOM = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+(?:\.\d+)?|[\u3400-\u9fff]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 _VOWEL = re.compile(r"[aeiouy]")
 _IRREGULAR = {
-    "people": "person", "children": "child", "men": "man", "women": "woman", "feet": "foot", "mice": "mouse",
-    "bought": "buy", "sold": "sell", "spent": "spend", "paid": "paid", "taught": "teach", "won": "win", "lost": "lose",
-    "wrote": "write", "written": "write", "borne": "born", "series": "series", "species": "species", "news": "news",
-    "does": "does", "has": "has", "was": "was", "is": "is", "this": "this", "its": "its", "us": "us", "during": "during",
-    "something": "something", "anything": "anything", "everything": "everything", "nothing": "nothing",
-    "thing": "thing", "being": "being", "bytes": "byte", "staff": "staff", "less": "less", "unless": "unless",
-}  # fmt: skip
+    "people": "person",
+    "children": "child",
+    "men": "man",
+    "women": "woman",
+    "feet": "foot",
+    "mice": "mouse",
+    "bought": "buy",
+    "sold": "sell",
+    "spent": "spend",
+    "paid": "paid",
+    "taught": "teach",
+    "won": "win",
+    "lost": "lose",
+    "wrote": "write",
+    "written": "write",
+    "borne": "born",
+    "series": "series",
+    "species": "species",
+    "news": "news",
+    "does": "does",
+    "has": "has",
+    "was": "was",
+    "is": "is",
+    "this": "this",
+    "its": "its",
+    "us": "us",
+    "during": "during",
+    "something": "something",
+    "anything": "anything",
+    "everything": "everything",
+    "nothing": "nothing",
+    "thing": "thing",
+    "being": "being",
+    "bytes": "byte",
+    "staff": "staff",
+    "less": "less",
+    "unless": "unless",
+}
 
 
 def stem(word: str) -> str:
@@ -93,7 +125,7 @@ def terms(text: str) -> list[str]:
         if atom and is_cjk(atom):
             run.append(atom)
             continue
-        result += ["".join(pair) for pair in zip(run, run[1:], strict=False)] or run
+        result += ["".join(pair) for pair in itertools.pairwise(run)] or run
         run = []
         if atom:
             result.append(atom)
