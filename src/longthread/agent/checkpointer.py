@@ -7,7 +7,7 @@ entries, once, in the transaction that stores the checkpoint. Every other channe
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -50,6 +50,11 @@ class LongthreadSaver(BaseCheckpointSaver[str]):
         self._user_id = user_id
         self._lease = lease
         self._placed: dict[str, tuple[BaseMessage, int]] = {}
+
+    def know(self, messages: Iterable[BaseMessage], entries: Iterable[Entry]) -> None:
+        """Messages that were made from entries of the log, so that these need not be looked up."""
+        for message, entry in zip(messages, entries, strict=True):
+            self._placed[message.id or ""] = (message, entry.seq)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that `config` names, or its thread's newest."""

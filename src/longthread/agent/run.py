@@ -55,7 +55,10 @@ async def execute(context: RunContext, models: Models, entries: Sequence[Entry],
         LeaseLost: another process took the run over; nothing more was written.
     """
     beat = asyncio.ensure_future(_keep_lease(context))
-    work = asyncio.ensure_future(_work(context, models, [message_of(entry) for entry in entries], user_id))
+    saver = LongthreadSaver(context.store, user_id=user_id, lease=context.lease)
+    messages = [message_of(entry) for entry in entries]
+    saver.know(messages, entries)
+    work = asyncio.ensure_future(_work(context, models, messages, saver))
     try:
         await asyncio.wait({beat, work}, return_when=asyncio.FIRST_COMPLETED)
         if beat.done():
@@ -75,10 +78,10 @@ async def execute(context: RunContext, models: Models, entries: Sequence[Entry],
 
 
 async def _work(
-    context: RunContext, models: Models, messages: list[BaseMessage], user_id: str
+    context: RunContext, models: Models, messages: list[BaseMessage], saver: LongthreadSaver
 ) -> tuple[RunStatus, dict[str, Any]]:
     try:
-        final = messages if _is_over(messages) else await _drive(context, models, messages, user_id)
+        final = messages if _is_over(messages) else await _drive(context, models, messages, saver)
         return _outcome(context, models, final)
     except LeaseLost:
         raise
@@ -90,9 +93,10 @@ async def _work(
         return "failed", {"error": {"type": problem.code, "message": str(problem), "cause": type(error).__name__}}
 
 
-async def _drive(context: RunContext, models: Models, messages: list[BaseMessage], user_id: str) -> list[BaseMessage]:
+async def _drive(
+    context: RunContext, models: Models, messages: list[BaseMessage], saver: LongthreadSaver
+) -> list[BaseMessage]:
     """One execution of the agent's graph; the messages it ended with."""
-    saver = LongthreadSaver(context.store, user_id=user_id, lease=context.lease)
     graph = create_agent(
         models.model,
         tools=[_langchain_tool(tool) for tool in context.tools.values()],

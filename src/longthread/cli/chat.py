@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass, replace
 
-import typer
+from rich.markup import escape
 
 from longthread.agent.analyst import Analyst
 from longthread.cli import options
@@ -12,6 +14,7 @@ from longthread.cli.ask import absolute, checked_protocol, find_thread, show_run
 from longthread.cli.terminal import Terminal
 from longthread.errors import LongthreadError
 from longthread.model.ids import new_id
+from longthread.model.run import Protocol
 from longthread.settings import Settings
 
 _HELP = "Ask away. Ctrl-C stops an answer; /quit, /exit or Ctrl-D leaves. The conversation is kept."
@@ -28,27 +31,46 @@ def chat(
     """Hold a conversation with a database."""
     settings = Settings.load(database=database)
     checked = checked_protocol(protocol)
+    terminal = Terminal()
+    # One loop for the whole conversation, left between questions: so Ctrl-C at the prompt just leaves.
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        try:
+            analyst = runner.run(stack.enter_async_context(Analyst.open(settings)))
+            thread_id = runner.run(find_thread(analyst, thread, may_be_new=source is not None))
+            asking = Asking(
+                thread_id=thread_id or new_id(),
+                source=absolute(source) or (None if thread_id else settings.source),
+                model=model,
+                protocol=checked,
+                max_steps=max_steps,
+            )
+            terminal.err.print(f"[dim]thread {asking.thread_id}\n{_HELP}[/dim]", highlight=False)
+            while (question := _read_line()) is not None:
+                if question:
+                    asking = runner.run(_answer(analyst, terminal, question, asking))
+        finally:
+            runner.run(stack.aclose())
 
-    async def converse() -> None:
-        terminal = Terminal()
-        async with Analyst.open(settings) as analyst:
-            thread_id = await find_thread(analyst, thread, may_be_new=source is not None)
-            current, asked = thread_id or new_id(), absolute(source) or (None if thread_id else settings.source)
-            terminal.err.print(f"[dim]thread {current}\n{_HELP}[/dim]", highlight=False)
-            while (question := await asyncio.to_thread(_read_line)) is not None:
-                if not question:
-                    continue
-                try:
-                    handle = await analyst.ask(
-                        question, thread_id=current, source=asked, model=model, protocol=checked, max_steps=max_steps
-                    )
-                    await show_run(handle, terminal)
-                    asked = None
-                except LongthreadError as error:
-                    terminal.err.print(f"[red]{error}[/red]", highlight=False, markup=True)
 
-    asyncio.run(converse())
-    raise typer.Exit
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How the next question is asked. Once the thread has a source, none need be named."""
+
+    thread_id: str
+    source: str | None
+    model: str | None
+    protocol: Protocol
+    max_steps: int | None
+
+
+async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: Asking) -> Asking:
+    try:
+        await show_run(await analyst.ask(question, **asdict(asking)), terminal)
+    except LongthreadError as error:
+        terminal.err.print(f"[red]{escape(str(error))}[/red]", highlight=False)
+        return asking
+    return replace(asking, source=None)
 
 
 def _read_line() -> str | None:
