@@ -9,11 +9,21 @@ _LAST = (("last", "nam"), ("surnam",), ("lname",), ("famili", "nam"), ("lastnam"
 _NAMES = frozenset({("nam",), ("full", "nam"), ("fullnam",), ("titl",), ("label",), ("display", "nam")})
 _NAMES_ZH = ("姓名", "名称", "名字", "标题", "书名", "片名", "歌名", "名")
 _CODES = frozenset(["no", "number", "code", "num", "symbol", "ticker", "usernam", "login", "model", "iata"])
+_OTHER_LANGUAGE = ("_zh", "_cn", "_en")
 _MOST = 8
 
 
 def display_columns(table: Table) -> tuple[str, ...]:
-    """The columns that name a row to a person, e.g. its name, or first and last name; () when there are none."""
+    """The columns that name a row to a person, e.g. its name, or first and last name; () when there are none.
+
+    A name that is kept in a second language (`name`, `name_zh`) is shown in both.
+    """
+    found = _named(table)
+    names = {column.name for column in table.columns}
+    return (*found, *(name + ending for name in found for ending in _OTHER_LANGUAGE if name + ending in names))
+
+
+def _named(table: Table) -> tuple[str, ...]:
     texts = [column for column in table.columns if column.kind in ("text", "unknown")]
     own = table.words
     exact = [c for c in texts if c.words in _NAMES or c.words in {(*own, "nam"), (*own, "titl")} or c.name in _NAMES_ZH]

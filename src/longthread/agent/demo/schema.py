@@ -70,7 +70,7 @@ class Column:
     @property
     def yearish(self) -> bool:
         """Whether it is a number that means a calendar year."""
-        named = bool({"year", *_EVENTS} & set(self.words)) or "年" in self.name or self.name.startswith(("成立", "建"))
+        named = bool({"year", *_EVENTS} & set(self.words)) or "年" in self.name + self.comment or self.name.startswith(("成立", "建"))
         span = isinstance(self.low, int) and isinstance(self.high, int) and self.low >= 1000 and self.high <= 2200
         return self.kind in ("number", "unknown") and named and (span or (self.low is None and "year" in self.words))
 
@@ -200,6 +200,8 @@ def _kind(column: Column) -> Kind:
     if shown and all(isinstance(value, str) and _ISO.match(value) for value in shown):
         return "date"
     if _NUMBER.search(column.type):
+        if {0, 1} == set(shown) and len(column.values) == 2:
+            return "bool"
         flag = column.words[:1] in (("is",), ("ha",), ("has",)) or column.name.startswith("是否")
         return "bool" if flag and set(shown) <= {0, 1} else "number"
     if not column.type:

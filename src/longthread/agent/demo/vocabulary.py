@@ -77,6 +77,7 @@ _UNITS = frozenset(
     ]
 )
 _PIECES = re.compile(r"[，,;；、()（）|/:：。.\n]+| - ")
+_BRACKETS = re.compile(r"[(（\[【][^)）\]】]*[)）\]】]")
 _MAX_COMBINATIONS = 80
 
 
@@ -210,7 +211,9 @@ def _without_table(table: Table, words: Key) -> Key:
 
 
 def _comment_terms(comment: str) -> Iterator[tuple[Key, float]]:
-    for piece in _PIECES.split(comment):
+    """What a comment calls a thing: the part before a colon, without units in brackets and without 是否."""
+    named = _BRACKETS.sub("", re.split("[:：]", comment)[0]).removeprefix("是否")
+    for piece in _PIECES.split(named):
         key = atoms(piece)
         if key and len(key) <= (8 if is_cjk(piece) else 3):
             yield from _expanded(key, 0.95)
