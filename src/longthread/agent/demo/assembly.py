@@ -289,6 +289,8 @@ def _ordered(r: Reading, plan: Plan) -> Plan:
             if not plan.measures and plan.shown:
                 order = plan.shown[0]
             plan = replace(plan, order=order, descending=down)  # type: ignore[arg-type]  # never another string
+    if r.offset:
+        plan = replace(plan, offset=r.offset)
     if r.limit is not None and plan.limit is None and r.limit > 0:
         plan = replace(
             plan, limit=r.limit, order=plan.order or (plan.measures[0] if plan.measures and plan.dimensions else "")

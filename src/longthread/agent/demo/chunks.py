@@ -97,10 +97,12 @@ def _from(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tuple[
 def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tuple[int, Chunk, float]]:
     found: list[tuple[int, Chunk, float]] = []
     key: list[str] = []
+    skipped = 0.0
     first_cjk = tokens[start].kind == "cjk"
     for end in range(start + 1, min(len(tokens), start + words.longest + 4) + 1):
         token = tokens[end - 1]
         if token.kind == "sign" and not (end == start + 1 or token.norm in "><=!%$€¥£"):
+            skipped += 5.0
             continue
         if token.kind == "quoted":
             break
@@ -114,7 +116,7 @@ def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tup
         worth = 6.5 if weak else 9.5 + 0.5 * max((sense.score for sense in senses), default=0.6)
         proper = tokens[start].kind == "word" and tokens[start].text[0].isupper()
         chunk = Chunk(_text(tokens, start, end), tuple(key), ops, senses, proper=proper)
-        found.append((end, chunk, worth * len(key) - 1))
+        found.append((end, chunk, worth * len(key) - 1 + skipped))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from longthread.agent.demo.display import display_columns, link_of
+from longthread.agent.demo.nouns import is_name
 from longthread.agent.demo.plan import Condition, Field, field_of
 from longthread.agent.demo.reading import Reading, as_number
 from longthread.agent.demo.schema import Ref, key_of
@@ -213,12 +214,12 @@ def _chosen(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
         ) and sense.ref.column in display_columns(r.schema.tables[sense.ref.table]):
             total -= 0.9  # how many albums X has: X is rarely the album
         if not own and sense.ref.table not in r.anchors() and _is_name(r, sense) and sense.score >= 0.95:
-            total += 0.5  # what a thing is called, rather than a word in a column
+            total += 0.8  # what a thing is called, rather than a word in a column
         for order, place in enumerate(beside):
             chunk = r.chunks[place]
             near = 0.5 if order == 0 else 0.35
             if any(other.ref == sense.ref for other in chunk.of("column")):
-                total += near
+                total += near + 0.5
             elif any(other.ref.table == sense.ref.table for other in chunk.of("table")):
                 total += near * 0.8
         return total
@@ -390,12 +391,13 @@ def read_patterns(r: Reading) -> None:
             continue
         text = r.chunks[place].text
         noun = r.previous_noun(min(at, place), 4)
-        ref = r.column_at(noun, lambda c: c.kind in ("text", "unknown"), -0.5) if noun is not None else None
+        called = noun is not None and is_name(r.chunks[noun].key)
+        ref = r.column_at(noun, lambda c: c.kind in ("text", "unknown"), -0.5) if noun is not None and not called else None
         shape = {"contains": f"%{text}%", "starts": f"{text}%", "ends": f"%{text}"}[operation.name]
         negated = at > 0 and r.free(at - 1) and r.chunks[at - 1].op("not") is not None
         r.patterns.append((ref, "not like" if negated else "like", shape, noun))
         r.use("filter", at, place, at - 1 if negated else None)
-        if ref is not None and noun is not None and not r.table_at(noun):
+        if (ref is not None or called) and noun is not None and not r.table_at(noun):
             r.use("context", noun)
 
 

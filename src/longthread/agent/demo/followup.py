@@ -19,6 +19,9 @@ def is_followup(r: Reading) -> bool:
     first = next((chunk for chunk in r.chunks if not chunk.sign), None)
     if first is None:
         return False
+    prepositional = first.text.lower() in _PREPOSITIONS and r.previous is not None and not _whole(r) and not _ranks(r)
+    if prepositional or r.resort is not None:
+        return True
     leads = (first.text.lower() in _LEADS or _only_groups(r)) and not _whole(r)
     marked = any(chunk.op("follow", "pron") for chunk in r.chunks) and not _whole(r)
     pointing = any(chunk.op("pron") and chunk.text.lower() in _POINTING for chunk in r.chunks) and not _named_before(r)
@@ -54,6 +57,13 @@ _POINTING = frozenset(
     "of them",
     "of those",
 }
+
+
+_PREPOSITIONS = frozenset("in for from of at with without excluding except since before after between on under over within not".split())
+
+
+def _ranks(r: Reading) -> bool:
+    return any(chunk.op("list", "which", "most", "high", "low", "adj") for chunk in r.chunks)
 
 
 def _only_groups(r: Reading) -> bool:
@@ -112,6 +122,8 @@ def _bare(r: Reading) -> bool:
 
 def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
     """The plan before, with what the fragment changes."""
+    if r.resort is not None and previous.measures:
+        return replace(previous, order=previous.measures[0], descending=r.resort)
     replaced = _new_subject(r, previous, new)
     if replaced is not None:
         return replaced
@@ -134,6 +146,7 @@ def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
     grouped_anew = bool(new.dimensions)
     plan = replace(
         previous,
+        offset=r.offset,
         table=base,
         measures=() if lists else measures,
         dimensions=() if lists else dimensions,

@@ -25,6 +25,9 @@ _BEHIND = frozenset(
 )
 
 
+_OVERALL = frozenset(("in total", "overall", "combined", "altogether", "总共", "一共", "共", "累计"))
+
+
 def read_counts(r: Reading) -> None:
     """Every word for counting, with the noun counted."""
     for at, chunk in enumerate(r.chunks):
@@ -95,6 +98,9 @@ def read_aggregates(r: Reading) -> None:
             r.use("count", at)
             continue
         if chunk.noun >= 0.9 and _is_target(r, at):
+            continue
+        if operation.name == "sum" and r.comparisons and chunk.noun < 0.9 and chunk.text.lower() in _OVERALL:
+            r.use("comparison", at)
             continue
         target = _aggregated(r, at)
         if target is None and chunk.noun >= 0.9:
@@ -173,13 +179,13 @@ def _aggregated(r: Reading, at: int) -> int | None:
             break
         total = chunk.op("sum", "count") and chunk.noun >= 0.9
         if r.is_noun(place) and (total or not chunk.op("sum", "avg")) and not _describes(r, place):
-            return _head(r, place)
+            return head_of(r, place)
         if chunk.op("sum", "avg", "max", "min"):
             break
     return r.previous_noun(at, 2)
 
 
-def _head(r: Reading, at: int) -> int:
+def head_of(r: Reading, at: int) -> int:
     """`average invoice total`, `total order amount`, `平均订单金额`: the number column right after a table."""
     following = at + 1
     table = r.table_at(at)
@@ -210,7 +216,12 @@ def read_ranking(r: Reading) -> None:
             None,
         )
         if target is None and operation is None:
-            r.use("order", at) if chunk.op("sort") else None
+            if chunk.op("sort"):
+                r.use("order", at)
+            continue
+        if target is None and operation is not None and r.previous is not None and r.previous.measures and sorting:
+            r.use("order", at, *(p for p in range(at + 1, min(at + 3, len(r))) if r.free(p) and r.chunks[p].op("count", "sum")))
+            r.resort = _direction(r, at) is not False
             continue
         _rank(r, at, target, operation.name if operation else "", sorting=sorting)
     _chinese_top(r)
@@ -230,6 +241,10 @@ def _rank(r: Reading, at: int, target: int | None, function: str, *, sorting: bo
         *(p for p in range(at + 1, end) if r.free(p) and r.chunks[p].op("count", "sum", "avg", "max", "min")),
         target,
     )
+    counts = target is not None and (r.chunks[target].text in _BEHIND or r.chunks[target].text.lower() in ("count", "number", "total"))
+    if sorting and counts and r.previous is not None and r.previous.measures and not r.counted and not r.groups:
+        r.resort = down is not False
+        return
     if sorting and not function and r.limit is None and target is not None:
         r.ordering = (target, down)
         return

@@ -29,6 +29,9 @@ _MONTH_OF = {stem(name): number for number, name in enumerate(_MONTHS, 1)} | {
 }
 
 
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4}
+
+
 @dataclass(frozen=True)
 class Moment:
     """From `start` up to but without `end`, ISO dates. `grain` is how exact it was said."""
@@ -102,6 +105,9 @@ def _chinese(tokens: Sequence[Token], at: int) -> tuple[Moment, int] | None:
         return quarter(value, _quarter(_norm(tokens, at + 1))), at + 4
     if _quarter(_norm(tokens, at)) and _norm(tokens, at + 1) == "季":
         return quarter(value, _quarter(_norm(tokens, at))), at + 2 + (_norm(tokens, at + 2) == "度")
+    if _norm(tokens, at) in ("上", "下") and _norm(tokens, at + 1) == "半" and _norm(tokens, at + 2) == "年":
+        first = 1 if _norm(tokens, at) == "上" else 7
+        return Moment(month(value, first).start, month(value, first + 5).end, "half"), at + 3
     if _norm(tokens, at) == "q" and _number(tokens, at + 1, 1, 4):
         return quarter(value, int(_norm(tokens, at + 1))), at + 2
     of_month = _number(tokens, at, 1, 12)
@@ -128,6 +134,14 @@ def _western(tokens: Sequence[Token], at: int) -> tuple[Moment, int] | None:
         after = at + 2 + (_norm(tokens, at + 2) in ("of", "in"))
         found = _is_year(tokens, after)
         return (quarter(found, int(_norm(tokens, at + 1))), after + 1) if found else None
+    if token.norm in _ORDINALS and _norm(tokens, at + 1) in ("quarter", "half"):
+        after = at + 2 + (_norm(tokens, at + 2) in ("of", "in"))
+        found = _is_year(tokens, after)
+        number = _ORDINALS[token.norm]
+        if found and tokens[at + 1].norm == "quarter":
+            return quarter(found, number), after + 1
+        if found and number <= 2:
+            return Moment(month(found, 6 * number - 5).start, month(found, 6 * number).end, "half"), after + 1
     if token.norm in _MONTH_OF:
         return _named_month(tokens, at, _MONTH_OF[token.norm])
     value = _is_year(tokens, at)

@@ -71,6 +71,8 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
     plan = fragment
     if follows and previous is not None and fragment is not None:
         plan = merged(r, previous, fragment)
+        if plan == previous:
+            r.refuse("nothing_new", question)
     _several_questions(r)
     return Understanding(
         plan=plan,

@@ -91,6 +91,7 @@ class Plan:
     order: Field | Measure | Literal["dimension", ""] = ""
     descending: bool = True
     limit: int | None = None
+    offset: int = 0
     distinct: bool = False
     wrap: Literal["", "count", "avg", "max", "min", "sum"] = ""
     """A function over the groups: how many there are, or of their first measure."""

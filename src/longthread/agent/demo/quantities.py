@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from longthread.agent.demo.measuring import head_of
 from longthread.agent.demo.reading import Comparison, Reading, Superlative
 
 _POSTFIX = ("以上", "以下", "以内", "及以上", "及以下", "或以上", "或更多", "或更少")
@@ -185,7 +186,8 @@ def _range(r: Reading, first: int, start: int) -> None:
 
 
 def read_limits(r: Reading) -> None:
-    """`top 5`, `前10`, `5 most expensive`, `最长的3首`, `which 3 …`, `show 10 …`."""
+    """`top 5`, `前10`, `5 most expensive`, `最长的3首`, `which 3 …`, `show 10 …`, `second longest`."""
+    _ordinals(r)
     for at, chunk in enumerate(r.chunks):
         if not r.free(at) or chunk.number is None or not 1 <= chunk.number <= 10000 or chunk.number % 1:
             continue
@@ -203,6 +205,19 @@ def read_limits(r: Reading) -> None:
             r.limit = int(chunk.number)
             r.use("limit", at)
     _bare_top(r)
+
+
+def _ordinals(r: Reading) -> None:
+    """`the second longest`, `第二高`, and after a ranking `and the second?`."""
+    for at, chunk in enumerate(r.chunks):
+        operation = chunk.op("ordinal")
+        if operation is None or not r.free(at) or chunk.noun >= 0.9:
+            continue
+        ranked = at + 1 < len(r) and r.chunks[at + 1].op("adj", "high", "low", "most", "least")
+        alone = r.previous is not None and r.previous.limit == 1 and next(iter(r.after(at, r.filler)), None) is None
+        if ranked or alone:
+            r.offset, r.limit = int(operation.args[0]) - 1, 1
+            r.use("limit", at)
 
 
 def _after_superlative(r: Reading, at: int) -> bool:
@@ -292,13 +307,16 @@ def _target(r: Reading, made: Superlative) -> None:
             made.target, made.counting = noun, operation.name == "count"
             return
         if r.is_noun(place) and r.chunks[place].text != "的":
-            made.target = place
-            r.use("superlative", place)
+            made.target = head_of(r, place)
+            r.use("superlative", place, made.target)
             _trailing_count(r, made)
             return
         if r.chunks[place].op("money"):
             r.use("superlative", place)
-    if r.chinese:
+    if not r.chinese and place is None:
+        made.target = r.previous_noun(made.index, 3)
+        r.use("superlative", made.target)
+    elif r.chinese:
         _chinese_before(r, made, take=True)
     elif made.counting:
         before = r.before(made.index, lambda p: r.chunks[p].op("stop") is not None and not r.chunks[p].senses)

@@ -166,6 +166,9 @@ def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure 
     if focus is None:
         return None
     table = r.table_at(focus)
+    sold = _sold(r) if any("sell" in chunk.key or "畅销" in chunk.text or "热销" in chunk.text for chunk in r.chunks) else None
+    if sold is not None:
+        return sold
     others = [at for at in free_nouns(r) if at != focus and r.table_at(at) and r.table_at(at) != table]
     if others:
         r.use("counted", others[0])
@@ -177,6 +180,16 @@ def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure 
     if counted:
         r.note("counted", counted)
     return Measure("count", counted) if counted else None
+
+
+def _sold(r: Reading) -> Measure | None:
+    """How many were sold: the quantities of the table that also has a price."""
+    for name, table in r.schema.tables.items():
+        price = r.concept(table, "price", lambda c: c.kind == "number")
+        quantity = r.concept(table, "quantity", lambda c: c.kind == "number" and "stock" not in c.words)
+        if price is not None and quantity is not None and price != quantity:
+            return Measure("sum", name, Field(Ref(name, quantity.name)))
+    return None
 
 
 def _by_measure(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Plan | None:
@@ -279,6 +292,9 @@ def _ranked_column(r: Reading, made: Superlative, focus: int | None, previous: P
         ):
             return ref
         if table is not None:
+            tall = _tallest(r, made, table)
+            if tall is not None:
+                return tall
             column = default_amount(r, r.schema.tables[table]) or r.concept(
                 r.schema.tables[table], "size", lambda c: c.kind == "number"
             )
@@ -286,12 +302,28 @@ def _ranked_column(r: Reading, made: Superlative, focus: int | None, previous: P
         return None
     if home is None:
         return None
+    tall = _tallest(r, made, home)
+    if tall is not None:
+        return tall
     if made.concept:
         return _by_concept(r, made, home)
     column = default_amount(r, r.schema.tables[home])
     if column is None:
         return None
     return Ref(home, column.name)
+
+
+def _tallest(r: Reading, made: Superlative, home: str) -> Ref | None:
+    """`最高的火箭`, `highest mountain`, `largest country`: of a thing without a number named, its height or size."""
+    if made.concept or not r.chunks[made.index].op("high", "low"):
+        return None
+    text = r.chunks[made.index].text.lower()
+    tall = text.startswith(("highest", "lowest", "最高", "最低"))
+    for name in ("height", "elevation") if tall else ("size", "area size", "population", "volume"):
+        column = r.concept(r.schema.tables[home], name, lambda c: c.kind == "number")
+        if column is not None:
+            return Ref(home, column.name)
+    return None
 
 
 def _by_concept(r: Reading, made: Superlative, home: str) -> Ref | None:

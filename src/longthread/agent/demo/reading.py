@@ -68,6 +68,8 @@ class Reading:
     role: dict[int, str] = field(default_factory=dict)
     entity: str | None = None
     limit: int | None = None
+    offset: int = 0
+    resort: bool | None = None
     reverse: bool = False
     ordering: tuple[int, bool | None] | None = None
     counted: list[tuple[int, int | None]] = field(default_factory=list)

@@ -384,7 +384,9 @@ class _Query:
         return text + self._limit()
 
     def _limit(self) -> str:
-        return f"\nLIMIT {self.plan.limit}" if self.plan.limit is not None else ""
+        if self.plan.limit is None:
+            return ""
+        return f"\nLIMIT {self.plan.limit}" + (f" OFFSET {self.plan.offset}" if self.plan.offset else "")
 
     def _labels(self) -> list[str]:
         """Names of the result's columns that are computed."""
