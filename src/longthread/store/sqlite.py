@@ -87,10 +87,11 @@ class SqliteDriver:
     async def reading(self) -> AsyncIterator[SqliteTransaction]:
         connection = await self._readers.get()
         try:
-            await connection.execute("BEGIN")
             try:
+                await connection.execute("BEGIN")
                 yield SqliteTransaction(connection)
             finally:
+                # After a cancelled BEGIN too: its thread carries it out all the same.
                 await connection.rollback()
         except sqlite3.Error as error:
             raise StoreError(reason=_reason(error)) from error
