@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from longthread.agent.analyst import RunHandle
+from longthread.agent.handle import RunHandle
 from longthread.model.event import Event
 
 

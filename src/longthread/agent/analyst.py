@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
 from longthread.agent.begin import Ask, Begun, begin, save_facts, take_over
 from longthread.agent.context import RunContext
+from longthread.agent.handle import RunHandle
 from longthread.agent.models import context_window, model_name, resolve_model
 from longthread.agent.progress import is_chinese
 from longthread.agent.prompt import system_prompt
 from longthread.agent.run import Models, execute
-from longthread.agent.stream import Bell, EventStream, watch
-from longthread.errors import InvalidInput, NothingToResume, QuestionTooLong, RunInProgress
-from longthread.model.event import FINAL, Event
+from longthread.agent.stream import Bell, EventStream
+from longthread.errors import InvalidInput, NothingToResume, QuestionTooLong
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
-from longthread.model.run import Protocol, Run
+from longthread.model.run import Protocol
 from longthread.model.thread import Thread
 from longthread.settings import Settings
 from longthread.store import log, runs
@@ -35,34 +35,9 @@ from longthread.tools.analysis.toolbox import analysis_tools
 KNOWLEDGE_SHARE = 0.3
 """The part of the context window that known facts may fill."""
 
+_logger = logging.getLogger(__name__)
+
 ModelFactory = Callable[[str, Settings], BaseChatModel]
-
-
-@dataclass(frozen=True, slots=True)
-class RunHandle:
-    """A run that is being executed by this process."""
-
-    thread_id: str
-    run: Run
-    task: asyncio.Task[None]
-    _events: Callable[[], AsyncIterator[Event]]
-
-    def events(self) -> AsyncIterator[Event]:
-        """The run's events from this execution's first on, up to the final one."""
-        return self._events()
-
-    async def wait(self) -> Event:
-        """The run's final event."""
-        async for event in self.events():
-            if event.type in FINAL:
-                return event
-        raise NothingToResume(thread=self.thread_id)
-
-    async def stop(self) -> None:
-        """Stop the run: it ends as paused, and what it has done is kept."""
-        await asyncio.sleep(0)  # a task that was cancelled before its first step could not end its run
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
 
 
 class Analyst:
@@ -221,45 +196,43 @@ class Analyst:
         return await open_source(spec, limits=limits)
 
     def _execute(self, begun: Begun, models: Models, source: Source, user_id: str) -> RunHandle:
-        run = begun.run
-        stream = EventStream(self.store, begun.lease, self.bell, last=begun.last_event)
+        context = self._context(begun, models, source)
+
+        async def work() -> None:
+            try:
+                await execute(context, models, begun.entries, user_id=user_id)
+                await save_facts(self.store, begun.run.thread_id, user_id=user_id)
+            finally:
+                await source.close()
+                self._running.pop(begun.run.thread_id, None)
+
+        task = asyncio.get_running_loop().create_task(work(), name=f"run {begun.run.id}")
+        task.add_done_callback(_report)
+        handle = RunHandle(begun.run, task, self.store, self.bell, after=begun.shown)
+        self._running[begun.run.thread_id] = handle
+        return handle
+
+    def _context(self, begun: Begun, models: Models, source: Source) -> RunContext:
         window = min(context_window(m, self.settings) for m in (models.model, models.fallback) if m is not None)
-        context = RunContext(
+        return RunContext(
             store=self.store,
             lease=begun.lease,
-            stream=stream,
-            run=run,
+            stream=EventStream(self.store, begun.lease, self.bell, last=begun.last_event),
+            run=begun.run,
             tools={tool.name: tool for tool in analysis_tools(source)},
             system_prompt=system_prompt(
                 begun.facts,
                 dialect=source.dialect,
-                continues=run.question if run.continues else None,
+                continues=begun.run.question if begun.run.continues else None,
                 budget=int(window * KNOWLEDGE_SHARE),
             ),
             settings=self.settings,
             window=window,
             question_id=begun.question_id,
-            protocol=run.protocol,
+            protocol=begun.run.protocol,
             queries=max([begun.facts.queries, *(_label(step.observation) for step in begun.earlier)]),
             earlier={step.call_id: step for step in begun.earlier if step.call_id},
         )
-
-        async def work() -> None:
-            try:
-                await execute(context, models, begun.entries, user_id=user_id)
-                await save_facts(self.store, run.thread_id, user_id=user_id)
-            finally:
-                await source.close()
-                self._running.pop(run.thread_id, None)
-
-        task = asyncio.get_running_loop().create_task(work(), name=f"run {run.id}")
-
-        def events() -> AsyncIterator[Event]:
-            return _own_events(self.store, self.bell, run, task, after=begun.shown)
-
-        handle = RunHandle(run.thread_id, run, task, events)
-        self._running[run.thread_id] = handle
-        return handle
 
 
 @asynccontextmanager
@@ -271,20 +244,12 @@ async def _closed_on_error(source: Source) -> AsyncIterator[None]:
         raise
 
 
-async def _own_events(
-    store: Driver, bell: Bell, run: Run, task: asyncio.Task[None], *, after: int
-) -> AsyncIterator[Event]:
-    """The events of a run that `task` executes; raises what the task raised when it told no end."""
-    async for event in watch(store, bell, run.thread_id, run.id, after=after, lives=lambda: not task.done()):
-        if event.type in FINAL:
-            await asyncio.wait({task})  # who has seen the end may close the store
-        yield event
-        if event.type in FINAL:
-            return
-    await task
-    raise RunInProgress(thread=run.thread_id, run=run.id)
-
-
 def _label(observation: Any) -> int:
     data = observation.get("data") if observation else None
     return int(str(data.get("query", "q0"))[1:]) if isinstance(data, dict) else 0
+
+
+def _report(task: asyncio.Task[None]) -> None:
+    """A run that could not even tell its end (its lease was lost, the store is gone) is told in the log."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _logger.error("%s ended without a final event: %s", task.get_name(), error)

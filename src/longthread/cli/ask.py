@@ -12,7 +12,8 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from longthread.agent.analyst import Analyst, RunHandle
+from longthread.agent.analyst import Analyst
+from longthread.agent.handle import RunHandle
 from longthread.cli import options
 from longthread.cli.terminal import Terminal
 from longthread.errors import InvalidInput, ThreadNotFound

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from longthread.agent.analyst import RunHandle
+from longthread.agent.handle import RunHandle
 from longthread.errors import EntryNotFound, RunNotFound
 from longthread.model.event import FINAL
 from longthread.model.run import Protocol, Run

@@ -1,0 +1,62 @@
+"""A handle on a run that this process executes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from longthread.agent.stream import Bell, watch
+from longthread.errors import LeaseLost
+from longthread.model.event import FINAL, Event
+from longthread.model.run import Run
+from longthread.store.driver import Driver
+
+
+@dataclass(frozen=True, slots=True)
+class RunHandle:
+    """A run, and the task that executes it. `after` is the number of the last event before this execution."""
+
+    run: Run
+    task: asyncio.Task[None]
+    store: Driver
+    bell: Bell
+    after: int = 0
+
+    @property
+    def thread_id(self) -> str:
+        """The thread that the run is on."""
+        return self.run.thread_id
+
+    async def events(self) -> AsyncIterator[Event]:
+        """The run's events from this execution's first on, up to the final one.
+
+        Raises:
+            LeaseLost: another process took the run over.
+            StoreError: the store failed, so that not even the end could be told.
+        """
+        events = watch(self.store, self.bell, self.thread_id, self.run.id, after=self.after, lives=self._lives)
+        async for event in events:
+            if event.type in FINAL:
+                await asyncio.wait({self.task})  # who has seen the end may close the store
+            yield event
+            if event.type in FINAL:
+                return
+        await self.task
+        raise LeaseLost(thread=self.thread_id, run=self.run.id)
+
+    async def wait(self) -> Event:
+        """The run's final event. Raises what `events` raises."""
+        async for event in self.events():
+            if event.type in FINAL:
+                return event
+        raise LeaseLost(thread=self.thread_id, run=self.run.id)
+
+    async def stop(self) -> None:
+        """Stop the run: it ends as paused, and what it has done is kept."""
+        await asyncio.sleep(0)  # a task that was cancelled before its first step could not end its run
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+    def _lives(self) -> bool:
+        return not self.task.done()
