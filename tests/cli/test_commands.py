@@ -183,6 +183,8 @@ def test_a_source_given_by_a_relative_path_is_found_from_elsewhere(
     run: Run, shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("ask", "How many customers are there?", "--source", Path(shop).name)
+    monkeypatch.setenv("LONGTHREAD_SOURCE", Path(shop).name)
+    run("ask", "How many customers are there?", "--thread", "by-setting", "--source", Path(shop).name)
     (tmp_path / "else").mkdir()
     monkeypatch.chdir(tmp_path / "else")
     run("ask", "only in the UK", "--thread", "last")

@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
@@ -44,7 +43,7 @@ def ask(
         return await analyst.ask(
             text,
             thread_id=await find_thread(analyst, thread, may_be_new=source is not None),
-            source=absolute(source),
+            source=source,
             model=model,
             protocol=checked_protocol(protocol),
             max_steps=max_steps,
@@ -67,7 +66,7 @@ def resume(
     async def start(analyst: Analyst) -> RunHandle:
         thread_id = await find_thread(analyst, thread)
         assert thread_id is not None
-        return await analyst.resume(thread_id, source=absolute(source), model=model, max_steps=max_steps)
+        return await analyst.resume(thread_id, source=source, model=model, max_steps=max_steps)
 
     raise typer.Exit(asyncio.run(_run(settings, start, Terminal(as_json=as_json))))
 
@@ -138,13 +137,6 @@ async def find_thread(analyst: Analyst, given: str | None, *, may_be_new: bool =
     if not found and (given == "last" or not may_be_new):
         raise ThreadNotFound(thread=given)
     return found[0].id if found else given
-
-
-def absolute(source: str | None) -> str | None:
-    """A source as it is meant from here: tomorrow's follow-up may be asked from another folder."""
-    if source is None or source == "demo" or "://" in source:
-        return source
-    return str(Path(source).expanduser().absolute())
 
 
 def checked_protocol(name: str) -> Protocol:

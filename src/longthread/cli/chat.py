@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from longthread.agent.analyst import Analyst
 from longthread.cli import options
-from longthread.cli.ask import absolute, checked_protocol, find_thread, show_run
+from longthread.cli.ask import checked_protocol, find_thread, show_run
 from longthread.cli.terminal import Terminal
 from longthread.errors import LongthreadError
 from longthread.model.ids import new_id
@@ -40,7 +40,7 @@ def chat(
             thread_id = runner.run(find_thread(analyst, thread, may_be_new=source is not None))
             asking = Asking(
                 thread_id=thread_id or new_id(),
-                source=absolute(source) or (None if thread_id else settings.source),
+                source=source or (None if thread_id else settings.source),
                 model=model,
                 protocol=checked,
                 max_steps=max_steps,

@@ -16,7 +16,6 @@ from longthread import __version__
 from longthread.agent.analyst import Analyst
 from longthread.agent.models import context_window, model_name, resolve_model
 from longthread.cli import options
-from longthread.cli.ask import absolute
 from longthread.errors import LongthreadError
 from longthread.settings import Settings
 from longthread.store import log
@@ -27,7 +26,7 @@ Finding = tuple[bool, str, str]
 
 def doctor(source: options.Source = None, model: options.Model = None, database: options.Database = None) -> None:
     """Check the store, the model and the source."""
-    settings = Settings.load(source=absolute(source), model=model, database=database)
+    settings = Settings.load(source=source, model=model, database=database)
     console = Console()
 
     async def look() -> bool:

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from longthread.cli import options
-from longthread.cli.ask import absolute
 from longthread.settings import Settings
 
 Host = Annotated[str | None, typer.Option(help="The address to listen on; 127.0.0.1 by default.")]
@@ -24,7 +23,7 @@ def serve(
     database: options.Database = None,
 ) -> None:
     """Serve the page and the API."""
-    settings = Settings.load(source=absolute(source), model=model, host=host, port=port, database=database)
+    settings = Settings.load(source=source, model=model, host=host, port=port, database=database)
     _serve(settings, open_browser=open_browser)
 
 

@@ -53,10 +53,11 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine
     if not spec:
         raise SourceNotFound(source="(nothing)")
     try:
-        path = Path(spec).expanduser()
+        # Absolute: a thread remembers its source, and may be asked from another folder tomorrow.
+        path = Path(spec).expanduser().absolute()
         if not path.exists():
             raise SourceNotFound(source=shown(spec)[:200])
-        return _engine_of_path(path, spec, limits), spec
+        return _engine_of_path(path, str(path), limits), str(path)
     except PermissionError as error:
         raise SourceUnreadable(source=spec, reason="permission denied.") from error
     except (OSError, ValueError, RuntimeError) as error:  # a name too long for a path, or one with a NUL in it
