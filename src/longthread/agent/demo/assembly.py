@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from longthread.agent.demo.display import display_columns, link_of, listed_columns, naming_columns
+from longthread.agent.demo.display import dates, display_columns, link_of, listed_columns, naming_columns
 from longthread.agent.demo.focus import focus_of
 from longthread.agent.demo.joins import path
 from longthread.agent.demo.nouns import (
@@ -96,15 +96,13 @@ def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:
     base = measures[0].table if measures else base
     r.entity = r.entity or base
     dimensions = _dimensions(r, base)
-    wrap = ""
-    if dimensions and any(function == "avg" and target is None for function, _, target in r.aggregates) and r.counted:
-        wrap = "avg"
+    averaged = any(function == "avg" and target is None for function, _, target in r.aggregates)
     return Plan(
         table=base or "",
         measures=tuple(m for m in measures if m.table == base) or tuple(measures[:1]),
         dimensions=tuple(dimensions),
-        wrap=wrap,
-    )  # type: ignore[arg-type]
+        wrap="avg" if dimensions and averaged and r.counted else "",
+    )
 
 
 def _grouped_amount(r: Reading, base: str | None) -> list[Measure]:
@@ -161,7 +159,7 @@ def _listed(r: Reading, previous: Plan | None) -> Plan | None:
     if not shown and not named and previous is not None and (place is None or r.table_at(place) is None):
         return Plan(table=table, implied=True)
     distinct = bool(shown) and _distinct(r, table, shown)
-    if not shown or (not distinct and not _names(r, table, shown) and _each_row(r)):
+    if not shown or (not distinct and not _names(r, table, shown)):
         listed = naming_columns(r.schema.tables[table]) if shown else listed_columns(r.schema.tables[table], r.schema)
         shown = [*(field_of(table, name) for name in listed), *shown]
     chosen = r.find("distinct")
@@ -174,10 +172,6 @@ def _listed(r: Reading, previous: Plan | None) -> Plan | None:
 def _value_table(r: Reading) -> str | None:
     """`list the goalkeepers`: a value alone, of which the table follows."""
     return r.conditions[0].field.ref.table if r.conditions else None
-
-
-def _each_row(r: Reading) -> bool:
-    return True
 
 
 def _home(r: Reading, shown: list[Field], previous: Plan | None) -> str:
@@ -297,7 +291,9 @@ def _ordered(r: Reading, plan: Plan) -> Plan:
         )
         if r.reverse and not plan.order and plan.shown:
             key = key_of(r.schema.tables[plan.table])
-            plan = replace(plan, order=field_of(plan.table, key) if key else "", descending=True)
+            dated = dates(r.schema.tables[plan.table])
+            last = dated[0].name if dated else key
+            plan = replace(plan, order=field_of(plan.table, last) if last else "", descending=True)
     return plan
 
 

@@ -177,7 +177,7 @@ class _Mind:
     # Answering.
 
     def _conclude(self, read: Understanding, lost: bool) -> Decision:
-        unplaced = [word for word in read.unknown]
+        unplaced = list(read.unknown)
         if read.greeting:
             return self._finish("Nothing is asked yet.", self.answer.greeting())
         if read.marked and lost:

@@ -204,8 +204,9 @@ def _follows_noun(r: Reading, at: int) -> bool:
 
 def _chosen(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
     """The sense whose column is named beside the value, or is nearest to what is asked."""
+    named = any(_is_name(r, s) and s.score >= 0.95 for s in senses)
     own = {table for table in r.anchors() if any(s.ref.table == table and _is_name(r, s) for s in senses)}
-    beside = [place for place in (*list(r.before(at, r.filler))[:2], *list(r.after(at, r.filler))[:1])]
+    beside = [*list(r.before(at, r.filler))[:2], *list(r.after(at, r.filler))[:1]]
 
     def worth(sense: Sense) -> float:
         total = r.fitness(sense)
@@ -220,7 +221,7 @@ def _chosen(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
             near = 0.5 if order == 0 else 0.35
             if any(other.ref == sense.ref for other in chunk.of("column")):
                 total += near + 0.5
-            elif any(other.ref.table == sense.ref.table for other in chunk.of("table")):
+            elif (_is_name(r, sense) or not named) and any(s.ref.table == sense.ref.table for s in chunk.of("table")):
                 total += near * 0.8
         return total
 
@@ -248,7 +249,7 @@ def _consume_noun(r: Reading, at: int, ref: Ref) -> None:
         elif table == ref.table and place == before and before == at - 1 and len(tables_free) > 1:
             r.use("context", place)
     for place in (at - 1, at - 2):
-        if r.free(place) and r.chunks[place].op("cmp") and r.chunks[place].op("cmp").args[0] == "=":  # type: ignore[union-attr]  # checked
+        if r.free(place) and _equals(r, place):
             r.use("filter", place)
 
 
@@ -323,10 +324,8 @@ def _conditions(r: Reading, found: list[tuple[int, Ref, object, bool, Ref | None
         grouped.setdefault((ref, negated or (ref, via) in negative, via), []).append(value)
     for (ref, negated, via), values in grouped.items():
         unique = tuple(dict.fromkeys(values))
-        if len(unique) == 1:
-            operator = "!=" if negated else "="
-        else:
-            operator = "not in" if negated else "in"
+        one, several = ("!=", "not in") if negated else ("=", "in")
+        operator = one if len(unique) == 1 else several
         r.conditions.append(Condition(Field(ref, via), operator, unique))  # type: ignore[arg-type]  # one of the operators
 
 
@@ -350,19 +349,17 @@ def _asked_for(r: Reading, at: int) -> bool:
     return at in r.groups or any(r.chunks[p].op("whether") for p in range(at))
 
 
+def _equals(r: Reading, at: int) -> bool:
+    operation = r.chunks[at].op("cmp")
+    return operation is not None and operation.args[0] == "="
+
+
 def read_equalities(r: Reading) -> None:
     """A bare number beside a noun: `rating 5`, `customer 12`, `年级为3`; and text patterns."""
     for at, chunk in enumerate(r.chunks):
         if not r.free(at) or chunk.number is None:
             continue
-        before = next(
-            iter(
-                r.before(
-                    at, lambda p: r.filler(p) or bool(r.chunks[p].op("cmp") and r.chunks[p].op("cmp").args[0] == "=")
-                )
-            ),
-            None,
-        )  # type: ignore[union-attr]  # checked
+        before = next(iter(r.before(at, lambda p: r.filler(p) or _equals(r, p))), None)
         if before is None or at - before > 4 or not (r.free(before) or r.role.get(before) == "context"):
             continue
         table = r.table_at(before)
@@ -392,7 +389,11 @@ def read_patterns(r: Reading) -> None:
         text = r.chunks[place].text
         noun = r.previous_noun(min(at, place), 4)
         called = noun is not None and is_name(r.chunks[noun].key)
-        ref = r.column_at(noun, lambda c: c.kind in ("text", "unknown"), -0.5) if noun is not None and not called else None
+        ref = (
+            r.column_at(noun, lambda c: c.kind in ("text", "unknown"), -0.5)
+            if noun is not None and not called
+            else None
+        )
         shape = {"contains": f"%{text}%", "starts": f"{text}%", "ends": f"%{text}"}[operation.name]
         negated = at > 0 and r.free(at - 1) and r.chunks[at - 1].op("not") is not None
         r.patterns.append((ref, "not like" if negated else "like", shape, noun))

@@ -19,7 +19,7 @@ def is_followup(r: Reading) -> bool:
     first = next((chunk for chunk in r.chunks if not chunk.sign), None)
     if first is None:
         return False
-    prepositional = first.text.lower() in _PREPOSITIONS and r.previous is not None and not _whole(r) and not _ranks(r)
+    prepositional = _begins_with_preposition(r) and r.previous is not None and not _whole(r) and not _ranks(r)
     if prepositional or r.resort is not None:
         return True
     leads = (first.text.lower() in _LEADS or _only_groups(r)) and not _whole(r)
@@ -59,7 +59,33 @@ _POINTING = frozenset(
 }
 
 
-_PREPOSITIONS = frozenset("in for from of at with without excluding except since before after between on under over within not".split())
+_PREPOSITIONS = frozenset(
+    (
+        "in",
+        "for",
+        "from",
+        "of",
+        "at",
+        "with",
+        "without",
+        "excluding",
+        "except",
+        "since",
+        "before",
+        "after",
+        "between",
+        "on",
+        "under",
+        "over",
+        "within",
+        "not",
+    )
+)
+
+
+def _begins_with_preposition(r: Reading) -> bool:
+    first = next((chunk for chunk in r.chunks if not chunk.sign), None)
+    return first is not None and first.text.lower() in _PREPOSITIONS
 
 
 def _ranks(r: Reading) -> bool:
@@ -233,7 +259,15 @@ def _conditions(previous: Plan, new: Plan) -> tuple[Condition, ...]:
 def _new_subject(r: Reading, previous: Plan, new: Plan) -> Plan | None:
     """`and employees?`: the same question about another table."""
     named = [at for at in range(len(r)) if r.role.get(at) in ("entity", "context") and r.table_at(at)]
-    if not named or r.counted or r.aggregates or r.groups or r.superlative or new.table == previous.table:
+    if (
+        not named
+        or _begins_with_preposition(r)
+        or r.counted
+        or r.aggregates
+        or r.groups
+        or r.superlative
+        or new.table == previous.table
+    ):
         return None
     if r.find("list", "which") is not None:
         return None

@@ -44,7 +44,7 @@ _ADVERBS = frozenset(
 
 
 def _group(r: Reading, at: int) -> None:
-    if r.chunks[at].op("each") is None and _ranks(r, at):
+    if r.chunks[at].op("each") is None and (_ranks(r, at) or (r.chinese and _sorted(r, at))):
         return
     if (
         r.chinese
@@ -80,6 +80,10 @@ def _group(r: Reading, at: int) -> None:
     r.use("group", at, place)
     r.groups.append(place)
     _more(r, place)
+
+
+def _sorted(r: Reading, at: int) -> bool:
+    return any(r.chunks[place].op("sort", "desc", "asc") for place in range(at + 2, min(at + 5, len(r))))
 
 
 def _ranks(r: Reading, at: int) -> bool:

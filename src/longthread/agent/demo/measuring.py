@@ -220,9 +220,14 @@ def read_ranking(r: Reading) -> None:
                 r.use("order", at)
             continue
         if target is None and operation is not None and r.previous is not None and r.previous.measures and sorting:
-            r.use("order", at, *(p for p in range(at + 1, min(at + 3, len(r))) if r.free(p) and r.chunks[p].op("count", "sum")))
+            r.use(
+                "order",
+                at,
+                *(p for p in range(at + 1, min(at + 3, len(r))) if r.free(p) and r.chunks[p].op("count", "sum")),
+            )
             r.resort = _direction(r, at) is not False
             continue
+
         _rank(r, at, target, operation.name if operation else "", sorting=sorting)
     _chinese_top(r)
 
@@ -241,7 +246,9 @@ def _rank(r: Reading, at: int, target: int | None, function: str, *, sorting: bo
         *(p for p in range(at + 1, end) if r.free(p) and r.chunks[p].op("count", "sum", "avg", "max", "min")),
         target,
     )
-    counts = target is not None and (r.chunks[target].text in _BEHIND or r.chunks[target].text.lower() in ("count", "number", "total"))
+    counts = target is not None and (
+        r.chunks[target].text in _BEHIND or r.chunks[target].text.lower() in ("count", "number", "total")
+    )
     if sorting and counts and r.previous is not None and r.previous.measures and not r.counted and not r.groups:
         r.resort = down is not False
         return

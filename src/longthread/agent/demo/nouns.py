@@ -196,7 +196,7 @@ def _time(r: Reading, at: int, grain: str, base: str | None) -> Dimension | None
 
 
 def amount_measure(r: Reading, function: str, at: int | None, base: str | None) -> Measure | None:
-    """A function over the number column a chunk names; for money, a price times a quantity when that is all there is."""
+    """A function over the number column a chunk names; for money, a price times a quantity where need be."""
     numeric = lambda c: c.kind in ("number", "unknown") and not c.keyish  # noqa: E731
     if function in ("min", "max"):
         numeric = lambda c: c.kind in ("number", "unknown", "date") and not (c.keyish and c.kind != "date")  # noqa: E731
@@ -255,7 +255,7 @@ def _with_factor(r: Reading, made: Measure, at: int) -> Measure:
 
 
 def deeds(r: Reading, measure: Measure) -> Measure:
-    """`borrowed the most books`: not the books are counted but the rows that record it, when the question names them."""
+    """`borrowed the most books`: not the books are counted but the rows that record it, if they are named."""
     if measure.function != "count":
         return measure
     for at in range(len(r)):
@@ -272,7 +272,7 @@ def deeds(r: Reading, measure: Measure) -> Measure:
 
 
 def counted_for(r: Reading, table: str | None) -> str | None:
-    """The table counted when only `人数` or `most popular` is said: people of a group, else the only table that points."""
+    """The table counted when only `人数` or `most popular` is said: people, else the one table that points."""
     if table is None:
         return None
     pointing = [link.table for link in r.schema.links if link.target == table and link.table != table]

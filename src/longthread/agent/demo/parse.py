@@ -123,7 +123,9 @@ def _core_missing(r: Reading) -> bool:
     return False
 
 
-_HEADED_BY = frozenset(["of", "with", "in", "from", "by", "for", "a", "an", "the", "that", "without", "no", "about", "的", "是", "有"])
+_HEADED_BY = frozenset(
+    ["of", "with", "in", "from", "by", "for", "a", "an", "the", "that", "without", "no", "about", "的", "是", "有"]
+)
 
 
 def _ignored(r: Reading) -> tuple[str, ...]:

@@ -71,7 +71,10 @@ REFUSALS: dict[str, dict[str, str]] = {
         "en": "I have no rule for “{text}”: I list, count, filter, group, rank and aggregate.",
         "zh": "我没有处理“{text}”的规则：我只会列出、计数、筛选、分组、排名和汇总。",
     },
-    "nothing_new": {"en": "I see nothing in “{text}” that changes the question before.", "zh": "我没看出“{text}”对上一个问题有什么改变。"},
+    "nothing_new": {
+        "en": "I see nothing in “{text}” that changes the question before.",
+        "zh": "我没看出“{text}”对上一个问题有什么改变。",
+    },
     "no_amount": {"en": "I found no number column for “{text}”.", "zh": "我没有找到“{text}”对应的数值列。"},
     "no_dimension": {"en": "I do not see what to group by for “{text}”.", "zh": "我不确定“{text}”应按什么分组。"},
     "no_measure": {"en": "I do not see what “{text}” counts.", "zh": "我不确定“{text}”统计的是什么。"},

@@ -84,6 +84,7 @@ def _part(table: Table, column: Column, words: Sequence[str], dialect: str, numb
     tests = " OR ".join(f"LOWER({text}) LIKE {literal(f'%{word}%')}" for word in words)
     inner = (
         f"SELECT DISTINCT {literal(table.name)} AS {_COLUMNS[0]}, {literal(column.name)} AS {_COLUMNS[1]}, "
-        f"{text} AS {_COLUMNS[2]}, LENGTH({text}) AS size FROM {quote(table.name, dialect)} WHERE {tests} ORDER BY size LIMIT {_ENOUGH}"
+        f"{text} AS {_COLUMNS[2]}, LENGTH({text}) AS size "
+        f"FROM {quote(table.name, dialect)} WHERE {tests} ORDER BY size LIMIT {_ENOUGH}"
     )
     return f"SELECT {', '.join(_COLUMNS)} FROM ({inner}) AS p{number}"

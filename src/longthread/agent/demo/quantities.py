@@ -199,12 +199,16 @@ def read_limits(r: Reading) -> None:
         elif (
             (after is not None and after.op("adj", "high", "low", "most", "least"))
             or _after_superlative(r, at)
+            or (r.previous is not None and before is not None and before.text.lower() in _CHANGES)
             or (before is not None and before.op("which", "list", "all") and not r.chinese)
             or (r.chinese and before is not None and before.op("list") and r.next_noun(at, 3) is not None)
         ):
             r.limit = int(chunk.number)
             r.use("limit", at)
     _bare_top(r)
+
+
+_CHANGES = frozenset(("it", "to", "改成", "换成", "改为", "换", "要"))
 
 
 def _ordinals(r: Reading) -> None:
@@ -294,6 +298,8 @@ def _target(r: Reading, made: Superlative) -> None:
         ),
         None,
     )
+    if place is not None and r.chunks[place].sign:
+        place = None
     if place is not None and r.free(place) and not (r.chinese and _chinese_before(r, made)):
         operation = r.chunks[place].op("count", "sum", "avg", "max", "min")
         if operation is not None and not (r.chunks[place].noun >= 0.9 and r.next_noun(place, 2) is None):
@@ -342,38 +348,32 @@ def _chinese_before(r: Reading, made: Superlative, *, take: bool = False) -> boo
         return False
     place = before[0]
     chunk = r.chunks[place]
-    function = ""
     if chunk.op("count") and chunk.noun < 0.9:
-        noun = r.previous_noun(place, 2)
         if take:
-            r.use("superlative", place, noun)
-            made.target, made.function, made.counting = noun, "count", True
+            made.target, made.function, made.counting = r.previous_noun(place, 2), "count", True
+            r.use("superlative", place, made.target)
         return True
     aggregate = chunk.op("sum", "avg", "max", "min")
+    function = ""
     if aggregate is not None and chunk.noun < 0.9:
         function = aggregate.name
         place = r.previous_noun(place, 2) or place
     if not r.is_noun(place) or not r.free(place):
         return False
-    ahead = place - 1
-    if not function and ahead >= 0 and r.free(ahead):
-        operation = r.chunks[ahead].op("sum", "avg")
-        function = operation.name if operation else ""
-    if place == 0 or not take:
-        first_noun = all(not r.is_noun(p) for p in range(place))
-        if not take:
-            return True
-        if first_noun and made.index + 1 >= len(r) and not any(r.chunks[p].op("which") for p in range(len(r))):
-            pass
-    if (
-        any(r.chunks[p].op("which") for p in (place - 1, place - 2) if p >= 0)
-        and not made.counting
-        and r.table_at(place)
-    ):
+    if not take:
+        return True
+    asked = any(r.chunks[p].op("which") for p in (place - 1, place - 2) if p >= 0)
+    if asked and not made.counting and r.table_at(place):
         return False
-    if take:
-        made.target, made.function = place, function
-        r.use("superlative", place)
-        if function and r.free(ahead) and r.chunks[ahead].op("sum", "avg"):
-            r.use("superlative", ahead)
+    _take_chinese(r, made, place, function)
     return True
+
+
+def _take_chinese(r: Reading, made: Superlative, place: int, function: str) -> None:
+    ahead = place - 1
+    operation = r.chunks[ahead].op("sum", "avg") if r.free(ahead) else None
+    if operation is not None:
+        function = function or operation.name
+        r.use("superlative", ahead)
+    made.target, made.function = place, function
+    r.use("superlative", place)

@@ -70,8 +70,7 @@ def _focus(r: Reading, made: Superlative) -> int | None:
                 return at
     nouns = free_nouns(r)
     if not nouns:
-        unit = next((at for at in range(len(r)) if r.free(at) and r.chunks[at].op("unit")), None)
-        return unit
+        return next((at for at in range(len(r)) if r.free(at) and r.chunks[at].op("unit")), None)
     behind = [at for at in nouns if at > made.index]
     if made.target is None and not r.chinese and behind and behind[0] - made.index <= 2 and not _asked_table(r, nouns):
         return behind[0]
@@ -166,7 +165,11 @@ def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure 
     if focus is None:
         return None
     table = r.table_at(focus)
-    sold = _sold(r) if any("sell" in chunk.key or "畅销" in chunk.text or "热销" in chunk.text for chunk in r.chunks) else None
+    sold = (
+        _sold(r)
+        if any("sell" in chunk.key or "畅销" in chunk.text or "热销" in chunk.text for chunk in r.chunks)
+        else None
+    )
     if sold is not None:
         return sold
     others = [at for at in free_nouns(r) if at != focus and r.table_at(at) and r.table_at(at) != table]
@@ -185,8 +188,8 @@ def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure 
 def _sold(r: Reading) -> Measure | None:
     """How many were sold: the quantities of the table that also has a price."""
     for name, table in r.schema.tables.items():
-        price = r.concept(table, "price", lambda c: c.kind == "number")
-        quantity = r.concept(table, "quantity", lambda c: c.kind == "number" and "stock" not in c.words)
+        price = r.concept(table, "price", lambda c: c.kind in ("number", "unknown"))
+        quantity = r.concept(table, "quantity", lambda c: c.kind in ("number", "unknown") and "stock" not in c.words)
         if price is not None and quantity is not None and price != quantity:
             return Measure("sum", name, Field(Ref(name, quantity.name)))
     return None

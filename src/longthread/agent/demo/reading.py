@@ -19,7 +19,7 @@ _STRONG = 0.85
 
 @dataclass
 class Superlative:
-    """`most customers`, `longest`, `highest price`: `target` is the chunk ranked by, `concept` what an adjective means."""
+    """`most customers`, `longest`: `target` is the chunk ranked by, `concept` what an adjective means."""
 
     index: int
     descending: bool
@@ -47,7 +47,7 @@ class Comparison:
 
 @dataclass
 class When:
-    """A range of dates said in the question, or `newest` (grain, steps back); `noun` is the chunk of its date column."""
+    """A range of dates, or `newest` (grain, steps back); `noun` is the chunk of its date column."""
 
     index: int
     low: str | None = None

@@ -380,8 +380,8 @@ class _Query:
                 shown.append(by)
         elif distinct and len(shown) == 1:
             order = f"\nORDER BY {shown[0]}"
-        text = f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(dict.fromkeys(shown))}\n{self._from()}{self._where(extra)}{order}"
-        return text + self._limit()
+        selected = ("DISTINCT " if distinct else "") + ", ".join(dict.fromkeys(shown))
+        return f"SELECT {selected}\n{self._from()}{self._where(extra)}{order}{self._limit()}"
 
     def _limit(self) -> str:
         if self.plan.limit is None:
@@ -434,7 +434,8 @@ class _Query:
             return f"SELECT COUNT(*) AS groups_found\nFROM (\n  {inner}\n) AS per_group"
         label = self._alias(labels[0])
         value = f"{label} * 1.0" if self.plan.wrap == "avg" else label
-        return f"SELECT {self.plan.wrap.upper()}({value}) AS {self.plan.wrap}_{labels[0].replace(' ', '_')}\nFROM (\n  {inner}\n) AS per_group"
+        name = self._alias(f"{self.plan.wrap}_{labels[0]}")
+        return f"SELECT {self.plan.wrap.upper()}({value}) AS {name}\nFROM (\n  {inner}\n) AS per_group"
 
     def _order(self, dims: list[str]) -> str:
         plan = self.plan

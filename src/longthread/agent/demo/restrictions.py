@@ -128,7 +128,7 @@ def _field(r: Reading, plan: Plan, c: Comparison) -> Field | None:
 
 def _concept(r: Reading, plan: Plan, c: Comparison) -> Field | None:
     for name in (plan.table, *sorted(r.anchors()), *sorted(r.linked_to(plan.table))):
-        column = r.concept(r.schema.tables[name], c.concept, lambda col: col.kind == "number")
+        column = r.concept(r.schema.tables[name], c.concept, lambda col: col.kind in ("number", "unknown"))
         if column is not None:
             return field_of(name, column.name)
     return None

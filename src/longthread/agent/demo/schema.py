@@ -70,7 +70,11 @@ class Column:
     @property
     def yearish(self) -> bool:
         """Whether it is a number that means a calendar year."""
-        named = bool({"year", *_EVENTS} & set(self.words)) or "年" in self.name + self.comment or self.name.startswith(("成立", "建"))
+        named = (
+            bool({"year", *_EVENTS} & set(self.words))
+            or "年" in self.name + self.comment
+            or self.name.startswith(("成立", "建"))
+        )
         span = isinstance(self.low, int) and isinstance(self.high, int) and self.low >= 1000 and self.high <= 2200
         return self.kind in ("number", "unknown") and named and (span or (self.low is None and "year" in self.words))
 

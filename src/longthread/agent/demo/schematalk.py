@@ -10,7 +10,8 @@ from longthread.agent.demo.schema import Schema
 from longthread.agent.demo.vocabulary import vocabulary
 
 _WHOLE = re.compile(
-    r"^\W*(what (data|information|kind of data) (do you|is|does)|what('s| is) (in|inside) (this|the|my) (database|db|data)|"
+    r"^\W*(what (data|information|kind of data) (do you|is|does)|"
+    r"what('s| is) (in|inside) (this|the|my) (database|db|data)|"
     r"what can (i|you)|describe (the|this) (database|schema|data)\W*$|help\W*$|你(能|可以|会)(做|干|回答)什么|"
     r"(这个)?(数据库|数据|库)(里|中|里面)?(都)?有(什么|哪些)(数据|内容|信息|东西)?\W*$|有什么数据|我(能|可以)问(什么|你什么))",
     re.I,
