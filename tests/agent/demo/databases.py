@@ -28,12 +28,46 @@ def _put(connection: sqlite3.Connection, table: str, rows: list[tuple[object, ..
     connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', rows)
 
 
-_FIRST = (
-    ["Anna", "Ben", "Carla", "David", "Elena", "Frank", "Grace", "Hugo", "Iris", "Jack", "Kate", "Liam", "Mona", "Noah", "Olga", "Paul", "Quinn", "Rosa", "Sam", "Tina"]
-)
-_LAST = (
-    ["Adams", "Brown", "Clark", "Dubois", "Evans", "Fischer", "Garcia", "Hansen", "Ivanov", "Jones", "Keller", "Lopez", "Meyer", "Novak", "Olsen", "Petrov"]
-)
+_FIRST = [
+    "Anna",
+    "Ben",
+    "Carla",
+    "David",
+    "Elena",
+    "Frank",
+    "Grace",
+    "Hugo",
+    "Iris",
+    "Jack",
+    "Kate",
+    "Liam",
+    "Mona",
+    "Noah",
+    "Olga",
+    "Paul",
+    "Quinn",
+    "Rosa",
+    "Sam",
+    "Tina",
+]
+_LAST = [
+    "Adams",
+    "Brown",
+    "Clark",
+    "Dubois",
+    "Evans",
+    "Fischer",
+    "Garcia",
+    "Hansen",
+    "Ivanov",
+    "Jones",
+    "Keller",
+    "Lopez",
+    "Meyer",
+    "Novak",
+    "Olsen",
+    "Petrov",
+]
 
 _SHOP = """
 CREATE TABLE customers (id INTEGER PRIMARY KEY, full_name TEXT, email TEXT, city TEXT, country TEXT, signup_date DATE);
@@ -67,9 +101,24 @@ def _shop(c: sqlite3.Connection, rng: random.Random) -> None:
     _put(c, "customers", customers)
     kinds = ["Electronics", "Books", "Clothing", "Toys", "Furniture"]
     _put(c, "categories", list(enumerate(kinds, 1)))
-    goods = (
-        ["Laptop", "Phone", "Tablet", "Camera", "Novel", "Atlas", "Cookbook", "Jacket", "Shirt", "Jeans", "Robot", "Puzzle", "Desk", "Chair", "Sofa", "Lamp"]
-    )
+    goods = [
+        "Laptop",
+        "Phone",
+        "Tablet",
+        "Camera",
+        "Novel",
+        "Atlas",
+        "Cookbook",
+        "Jacket",
+        "Shirt",
+        "Jeans",
+        "Robot",
+        "Puzzle",
+        "Desk",
+        "Chair",
+        "Sofa",
+        "Lamp",
+    ]
     shelf = [1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5, 5]
     products = [
         (n, name, shelf[n - 1], round(rng.uniform(5, 900), 2), rng.randrange(0, 200), int(n % 5 != 0))
@@ -163,9 +212,11 @@ def _hospital(c: sqlite3.Connection, rng: random.Random) -> None:
 
 _SCHOOL = """
 CREATE TABLE 班级 (班级编号 INTEGER PRIMARY KEY, 班级名称 TEXT, 年级 INTEGER);
-CREATE TABLE 学生 (学号 INTEGER PRIMARY KEY, 姓名 TEXT, 性别 TEXT, 出生日期 DATE, 城市 TEXT, 班级编号 INTEGER REFERENCES 班级(班级编号));
+CREATE TABLE 学生 (学号 INTEGER PRIMARY KEY, 姓名 TEXT, 性别 TEXT, 出生日期 DATE, 城市 TEXT,
+  班级编号 INTEGER REFERENCES 班级(班级编号));
 CREATE TABLE 教师 (教师编号 INTEGER PRIMARY KEY, 姓名 TEXT, 职称 TEXT, 入职日期 DATE, 工资 INTEGER);
-CREATE TABLE 课程 (课程编号 INTEGER PRIMARY KEY, 课程名称 TEXT, 学分 INTEGER, 教师编号 INTEGER REFERENCES 教师(教师编号));
+CREATE TABLE 课程 (课程编号 INTEGER PRIMARY KEY, 课程名称 TEXT, 学分 INTEGER,
+  教师编号 INTEGER REFERENCES 教师(教师编号));
 CREATE TABLE 成绩 (成绩编号 INTEGER PRIMARY KEY, 学号 INTEGER REFERENCES 学生(学号),
   课程编号 INTEGER REFERENCES 课程(课程编号), 分数 REAL, 考试日期 DATE);
 """
@@ -210,10 +261,12 @@ def _school(c: sqlite3.Connection, rng: random.Random) -> None:
 
 _LIBRARY = """
 CREATE TABLE tbl_authors (author_id INTEGER, author_name TEXT, nationality TEXT, birth_year INTEGER);
-CREATE TABLE tbl_books (book_id INTEGER, title TEXT, author_id INTEGER, genre TEXT, publication_year INTEGER, pages INTEGER,
+CREATE TABLE tbl_books (book_id INTEGER, title TEXT, author_id INTEGER, genre TEXT, publication_year INTEGER,
+  pages INTEGER,
   copies INTEGER);
 CREATE TABLE tbl_members (member_id INTEGER, name TEXT, join_date TEXT, membership_type TEXT, phone TEXT);
-CREATE TABLE tbl_loans (loan_id INTEGER, book_id INTEGER, member_id INTEGER, loan_date TEXT, due_date TEXT, return_date TEXT);
+CREATE TABLE tbl_loans (loan_id INTEGER, book_id INTEGER, member_id INTEGER, loan_date TEXT, due_date TEXT,
+  return_date TEXT);
 """
 
 
@@ -225,7 +278,24 @@ def _library(c: sqlite3.Connection, rng: random.Random) -> None:
         [(n, f"{_FIRST[n * 3 % 20]} {_LAST[n % 16]}", nations[n % 4], rng.randrange(1900, 1985)) for n in range(1, 16)],
     )
     genres = ["Fantasy", "Mystery", "History", "Science Fiction", "Romance"]
-    words = ["Silent", "River", "Golden", "Night", "Broken", "Tower", "Hidden", "Garden", "Iron", "Sea", "Winter", "Stone", "Lost", "Empire", "Paper", "Moon"]
+    words = [
+        "Silent",
+        "River",
+        "Golden",
+        "Night",
+        "Broken",
+        "Tower",
+        "Hidden",
+        "Garden",
+        "Iron",
+        "Sea",
+        "Winter",
+        "Stone",
+        "Lost",
+        "Empire",
+        "Paper",
+        "Moon",
+    ]
     books = [
         (
             n,
@@ -321,12 +391,14 @@ def _league(c: sqlite3.Connection, rng: random.Random) -> None:
 _FLIGHTS = """
 CREATE TABLE airlines (airline_id INTEGER PRIMARY KEY, airline_name TEXT, country TEXT);
 CREATE TABLE airports (airport_id INTEGER PRIMARY KEY, airport_name TEXT, city TEXT, country TEXT, iata_code TEXT);
-CREATE TABLE flights (flight_id INTEGER PRIMARY KEY, flight_number TEXT, airline_id INTEGER, departure_airport_id INTEGER,
+CREATE TABLE flights (flight_id INTEGER PRIMARY KEY, flight_number TEXT, airline_id INTEGER,
+  departure_airport_id INTEGER,
   arrival_airport_id INTEGER, departure_time DATETIME, arrival_time DATETIME, status TEXT, distance_km INTEGER,
   delay_minutes INTEGER, FOREIGN KEY (airline_id) REFERENCES airlines(airline_id),
   FOREIGN KEY (departure_airport_id) REFERENCES airports(airport_id),
   FOREIGN KEY (arrival_airport_id) REFERENCES airports(airport_id));
-CREATE TABLE tickets (ticket_id INTEGER PRIMARY KEY, flight_id INTEGER REFERENCES flights(flight_id), passenger_name TEXT,
+CREATE TABLE tickets (ticket_id INTEGER PRIMARY KEY, flight_id INTEGER REFERENCES flights(flight_id),
+  passenger_name TEXT,
   seat_class TEXT, price NUMERIC);
 """
 
@@ -445,6 +517,144 @@ def _staff(c: sqlite3.Connection, rng: random.Random) -> None:
     )
 
 
+_HR = """
+CREATE TABLE locations (location_id INTEGER PRIMARY KEY, city TEXT, country_code TEXT);
+CREATE TABLE departments (department_id INTEGER PRIMARY KEY, department_name TEXT,
+  location_id INT REFERENCES locations);
+CREATE TABLE jobs (job_id INTEGER PRIMARY KEY, job_title TEXT, min_salary INT, max_salary INT);
+CREATE TABLE employees (employee_id INTEGER PRIMARY KEY, first_name TEXT, last_name TEXT, email TEXT, hire_date DATE,
+  job_id INT REFERENCES jobs(job_id), salary NUMERIC, commission_pct REAL,
+  manager_id INT REFERENCES employees(employee_id), department_id INT REFERENCES departments(department_id));
+"""
+
+
+def _hr(c: sqlite3.Connection, rng: random.Random) -> None:
+    places = [("Seattle", "US"), ("London", "UK"), ("Toronto", "CA"), ("Munich", "DE")]
+    _put(c, "locations", [(n, *place) for n, place in enumerate(places, 1)])
+    names = ["IT", "Sales", "Finance", "HR", "Marketing"]
+    _put(c, "departments", [(n, name, n % 4 + 1) for n, name in enumerate(names, 1)])
+    titles = ["Programmer", "Manager", "Accountant", "Sales Rep"]
+    _put(c, "jobs", [(n, title, 3000 * n, 9000 * n) for n, title in enumerate(titles, 1)])
+    rows: list[tuple[object, ...]] = []
+    for n in range(1, 61):
+        bonus = None if rng.random() < 0.6 else round(rng.random() * 0.4, 2)
+        boss = None if n < 4 else rng.randint(1, 3)
+        pay = rng.randint(30, 150) * 100 + n
+        who = (n, _FIRST[n % 20], _LAST[n * 3 % 16], f"e{n}@mail.test")
+        rows.append((*who, _day(rng, 2008, 2023), rng.randint(1, 4), pay, bonus, boss, rng.randint(1, 4)))
+    rows.append((61, "Zed", "Zorn", None, "2024-01-02", 1, 9999, None, 1, None))
+    _put(c, "employees", rows)
+
+
+_GYM = """
+CREATE TABLE gymMembers (memberId INTEGER PRIMARY KEY, fullName TEXT, membershipType TEXT, joinDate TEXT,
+  age INT, status TEXT);
+CREATE TABLE trainers (trainerId INTEGER PRIMARY KEY, trainerName TEXT, specialty TEXT, hourlyRate INT);
+CREATE TABLE fitnessClasses (classId INTEGER PRIMARY KEY, className TEXT, trainerId INT, durationMinutes INT,
+  capacity INT,
+  weekDay TEXT);
+CREATE TABLE bookings (bookingId INTEGER PRIMARY KEY, memberId INT, classId INT, bookingDate TEXT, attended BOOLEAN);
+"""
+
+
+def _gym(c: sqlite3.Connection, rng: random.Random) -> None:
+    kinds, states = ["Premium", "Standard", "Student"], ["active", "frozen", "expired"]
+    members = [
+        (n, f"{_FIRST[n % 20]} {_LAST[n % 16]}", rng.choice(kinds), _day(rng, 2018, 2023), 18 + n, rng.choice(states))
+        for n in range(1, 49)
+    ]
+    _put(c, "gymMembers", members)
+    skills = ["Yoga", "Boxing", "Pilates"]
+    _put(c, "trainers", [(n, f"{_FIRST[-n]} {_LAST[-n]}", rng.choice(skills), 20 + 5 * n) for n in range(1, 8)])
+    days = ["Monday", "Tuesday", "Friday"]
+    classes = [
+        (n, f"Class {n}", rng.randint(1, 6), 30 + 3 * n, rng.randint(8, 30), rng.choice(days)) for n in range(1, 21)
+    ]
+    _put(c, "fitnessClasses", classes)
+    rows = [
+        (n, rng.randint(1, 38), rng.randint(1, 20), _day(rng, 2022, 2023), rng.randint(0, 1)) for n in range(1, 151)
+    ]
+    _put(c, "bookings", rows)
+
+
+_CNLIB = """
+CREATE TABLE 图书分类 (分类编号 INTEGER PRIMARY KEY, 分类名称 TEXT);
+CREATE TABLE 图书 (图书编号 INTEGER PRIMARY KEY, 书名 TEXT, 作者 TEXT, 分类编号 INTEGER, 出版社 TEXT,
+  价格 REAL, 出版年份 INTEGER);
+CREATE TABLE 读者 (读者编号 INTEGER PRIMARY KEY, 姓名 TEXT, 性别 TEXT, 读者类型 TEXT, 注册日期 TEXT);
+CREATE TABLE 借阅记录 (记录编号 INTEGER PRIMARY KEY, 图书编号 INTEGER, 读者编号 INTEGER, 借阅日期 TEXT, 归还日期 TEXT);
+"""
+
+
+def _cnlib(c: sqlite3.Connection, rng: random.Random) -> None:
+    _put(c, "图书分类", list(enumerate(["小说", "科技", "历史", "儿童"], 1)))
+    writers, presses = ["鲁迅", "老舍", "余华", "莫言"], ["人民出版社", "商务印书馆"]
+    books = [
+        (
+            n,
+            f"书名{n}",
+            rng.choice(writers),
+            rng.randint(1, 3),
+            rng.choice(presses),
+            20.0 + 2.5 * n,
+            rng.randint(1990, 2023),
+        )
+        for n in range(1, 51)
+    ]
+    _put(c, "图书", books)
+    readers = [
+        (
+            n,
+            "王李张刘"[n % 4] + "一二三四五六"[n % 6] + "明华"[n % 2],
+            "男女"[rng.randint(0, 1)],
+            ["学生", "教师", "职工"][n % 3],
+            _day(rng, 2018, 2023),
+        )
+        for n in range(1, 31)
+    ]
+    _put(c, "读者", readers)
+    rows: list[tuple[object, ...]] = []
+    for n in range(1, 121):
+        back = None if rng.random() < 0.2 else _day(rng, 2022, 2023)
+        rows.append((n, min(45, n * n % 47 + 1), rng.randint(1, 28), _day(rng, 2021, 2023), back))
+    _put(c, "借阅记录", rows)
+
+
+_MOVIES = """
+CREATE TABLE directors (id INTEGER PRIMARY KEY, name TEXT, country TEXT);
+CREATE TABLE movies (id INTEGER PRIMARY KEY, title TEXT, director_id INT REFERENCES directors(id),
+  genre TEXT, release_year INT,
+  runtime_minutes INT, rating REAL, box_office INT);
+CREATE TABLE actors (id INTEGER PRIMARY KEY, name TEXT, gender TEXT, birth_year INT);
+CREATE TABLE movie_actors (movie_id INT REFERENCES movies(id), actor_id INT REFERENCES actors(id), role TEXT);
+"""
+
+
+def _movies(c: sqlite3.Connection, rng: random.Random) -> None:
+    lands, kinds = ["USA", "France", "Japan"], ["Drama", "Comedy", "Action", "Horror"]
+    _put(c, "directors", [(n, f"{_FIRST[n]} {_LAST[n % 16]}", rng.choice(lands)) for n in range(1, 13)])
+    rows = [
+        (
+            n,
+            f"Film {n}",
+            rng.randint(1, 11),
+            rng.choice(kinds),
+            rng.randint(1980, 2023),
+            80 + n * 2,
+            round(3 + n * 0.107, 2),
+            n * 7 % 61 * 1000000,
+        )
+        for n in range(1, 61)
+    ]
+    _put(c, "movies", rows)
+    actors = [
+        (n, f"{_FIRST[n % 20]} {_LAST[n * 7 % 16]}", rng.choice("MF"), rng.randint(1940, 2000)) for n in range(1, 31)
+    ]
+    _put(c, "actors", actors)
+    parts = [(rng.randint(1, 60), rng.randint(1, 28), rng.choice(["lead", "support"])) for _ in range(180)]
+    _put(c, "movie_actors", sorted(set(parts)))
+
+
 _SCHEMAS = {
     "shop": _SHOP,
     "hospital": _HOSPITAL,
@@ -453,6 +663,10 @@ _SCHEMAS = {
     "league": _LEAGUE,
     "flights": _FLIGHTS,
     "staff": _STAFF,
+    "hr": _HR,
+    "gym": _GYM,
+    "cnlib": _CNLIB,
+    "movies": _MOVIES,
 }
 _FILL = {
     "shop": _shop,
@@ -462,5 +676,9 @@ _FILL = {
     "league": _league,
     "flights": _flights,
     "staff": _staff,
+    "hr": _hr,
+    "gym": _gym,
+    "cnlib": _cnlib,
+    "movies": _movies,
 }
 NAMES = tuple(_SCHEMAS)

@@ -34,6 +34,7 @@ def examples_for(schema: Schema, language: str) -> list[str]:
             else f"What is the average {_words(amount)} of {_plural(table)}?"
         )
     found.append(f"列出{_name(second, chinese=True)}" if chinese else f"List the {_plural(second)}")
+    found += [f"{table.name} 有哪些列？" if chinese else f"What columns does {table.name} have?" for table in named[:2]]
     return found[:3]
 
 

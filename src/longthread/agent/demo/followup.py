@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from longthread.agent.demo.display import naming_columns
+from longthread.agent.demo.display import listed_columns, naming_columns
 from longthread.agent.demo.nouns import amount_measure, default_amount, dimension_of_table
 from longthread.agent.demo.plan import Condition, Field, Measure, Plan, field_of
 from longthread.agent.demo.reading import Reading
@@ -153,6 +153,11 @@ def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
     replaced = _new_subject(r, previous, new)
     if replaced is not None:
         return replaced
+    if _lists_anew(r, previous, new):
+        shown = tuple(
+            field_of(previous.table, name) for name in listed_columns(r.schema.tables[previous.table], r.schema)
+        )
+        return Plan(previous.table, shown=shown, conditions=_conditions(previous, new), limit=new.limit, implied=True)
     measures = _measures(r, previous, new)
     dimensions = new.dimensions or (previous.dimensions if not _pointing(r) or not r.aggregates else ())
     if r.superlative is not None and new.measures and not new.dimensions:
@@ -184,6 +189,31 @@ def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
         distinct=new.distinct or previous.distinct,
     )
     return _order(r, plan, previous, new)
+
+
+def _lists_anew(r: Reading, previous: Plan, new: Plan) -> bool:
+    """`and list them`, `都有哪些？` after a count: the rows that were counted."""
+    counted = bool(previous.measures) and previous.measures[0].function == "count" and not previous.dimensions
+    asks = any(chunk.op("list") or chunk.text.lower() in _WHO for chunk in r.chunks)
+    return counted and asks and not (r.counted or r.aggregates or r.groups or new.dimensions or r.superlative)
+
+
+_WHO = frozenset(
+    (
+        "who",
+        "who are",
+        "which",
+        "which ones",
+        "what are",
+        "有哪些",
+        "都有哪些",
+        "是哪些",
+        "哪些",
+        "有谁",
+        "都有谁",
+        "是谁",
+    )
+)
 
 
 def _pointing(r: Reading) -> bool:
