@@ -80,7 +80,7 @@ class Gate:
             detail = "Another site's page sent this request. Send it from this server's page, or from a program."
             return Problem(403, "cross_origin", detail, path=path)
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > self._limit:
+        if not length.isdecimal() or int(length) > self._limit:
             return _too_large(path, self._limit)
         return None
 

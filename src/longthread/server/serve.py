@@ -7,9 +7,12 @@ import errno
 import ipaddress
 import logging
 import os
+import signal
 import socket
+import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from fastapi import FastAPI
@@ -45,6 +48,19 @@ class Server(uvicorn.Server):
         self._app = app
         self._listener = listener
         self._on_ready = on_ready
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on SIGINT and SIGTERM. Uvicorn raises them again at the end, and breaks off the closing of the store."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then say so."""
@@ -84,11 +100,7 @@ def run(
             webbrowser.open(url)
 
     with listen(settings.host, settings.port) as listener:
-        try:
-            asyncio.run(_serve(settings, models, listener, ready))
-        except KeyboardInterrupt:
-            # Uvicorn raises the signal again after it has shut down in good order.
-            _log.debug("Stopped.")
+        asyncio.run(_serve(settings, models, listener, ready))
 
 
 async def _serve(

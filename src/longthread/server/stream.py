@@ -26,7 +26,7 @@ LOOK_SECONDS = 2.0
 RETRY_MS = 1000
 """What a browser is told to wait before it connects again."""
 
-_POSITION = re.compile(r"(\d{1,15})(?:\.(\d{1,6}))?")
+_POSITION = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -109,8 +109,11 @@ class RunStream:
         upcoming = asyncio.ensure_future(anext(events, None))
         spoke = time.monotonic()
         try:
-            while not closing.done():
-                await asyncio.wait({upcoming, closing}, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            while True:
+                # What the closing server's runs have told as they were stopped is still read.
+                self._lives = self._lives and not closing.done()
+                awaited = {upcoming} if closing.done() else {upcoming, closing}
+                await asyncio.wait(awaited, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 if upcoming.done():
                     event = upcoming.result()
                     if event is None:
@@ -119,7 +122,7 @@ class RunStream:
                     spoke = time.monotonic()
                     upcoming = asyncio.ensure_future(anext(events, None))
                     continue
-                self._lives = await self._is_executed()
+                self._lives = not closing.done() and await self._is_executed()
                 if time.monotonic() - spoke >= HEARTBEAT_SECONDS:
                     yield None
                     spoke = time.monotonic()

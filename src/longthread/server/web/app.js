@@ -79,6 +79,7 @@ function refresh() {
   byId("stop").hidden = !running;
   byId("send").hidden = running;
   byId("model").textContent = info.model;
+  document.body.classList.toggle("demo", info.demo);
   byId("demo-badge").hidden = !info.demo;
   byId("where").textContent = info.version ? `Longthread ${info.version}` : "";
   byId("where").title = info.database ?? "";

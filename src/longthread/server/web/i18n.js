@@ -162,7 +162,7 @@ function preferred() {
 let language = preferred();
 
 export const currentLanguage = () => language;
-export const locale = () => (language === "zh" ? "zh-CN" : "en");
+export const locale = () => navigator.languages.find((name) => name.toLowerCase().startsWith(language)) ?? { en: "en-GB", zh: "zh-CN" }[language];
 
 /** A text with its `{names}` filled. Where it has two forms, the second is for one. */
 export function t(key, values = {}) {

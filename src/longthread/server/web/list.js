@@ -1,7 +1,7 @@
 // The list of conversations: found, opened, renamed, deleted.
 
 import * as api from "./api.js";
-import { byId, el, throttled } from "./dom.js";
+import { byId, el, icon, throttled } from "./dom.js";
 import { moment, t } from "./i18n.js";
 
 export class ConversationList {
@@ -64,17 +64,19 @@ export class ConversationList {
       item.match && item.match !== name ? el("span.match", { dir: "auto" }, item.match) : null,
       el("time", { datetime: item.lastActiveAt }, moment(item.lastActiveAt)));
     const row = el("li", { "data-id": item.id }, open,
-      el("button.icon", { type: "button", "aria-label": `${t("rename")}: ${name}`, title: t("rename"), onclick: () => this.rename(item, row) }, "✎"),
-      el("button.icon", { type: "button", "aria-label": `${t("delete")}: ${name}`, title: t("delete"), onclick: () => this.remove(item) }, "🗑︎"));
+      el("button.icon", { type: "button", "aria-label": `${t("rename")}: ${name}`, title: t("rename"), onclick: () => this.rename(item, row) }, icon("rename")),
+      el("button.icon", { type: "button", "aria-label": `${t("delete")}: ${name}`, title: t("delete"), onclick: () => this.remove(item) }, icon("delete")));
     return row;
   }
 
   rename(item, row) {
     const input = el("input.rename", { value: item.label, maxlength: 200, "aria-label": t("label") });
+    let over = false;
     const done = async (keep) => {
-      if (!input.isConnected) return;
+      // Taking the field away takes the focus from it, which comes back here.
+      if (over) return;
+      over = true;
       const label = input.value.trim();
-      input.remove();
       this.render();
       if (!keep || !label || label === item.label) return;
       try {

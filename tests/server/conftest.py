@@ -1,0 +1,139 @@
+"""A server on a real socket, and a browser to look at it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from pydantic import PrivateAttr
+
+from longthread.server.app import create_app
+from longthread.server.serve import Server, listen
+from longthread.settings import Settings
+from longthread.testing import ScriptedChatModel
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+class GatedModel(ScriptedChatModel):
+    """A scripted model that waits before each reply while its gate is shut; the gate is open at first."""
+
+    _shut: threading.Event = PrivateAttr(default_factory=threading.Event)
+
+    @property
+    def shut(self) -> threading.Event:
+        """Set it to make replies wait."""
+        return self._shut
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        # The test's thread and the server's share no loop, so the gate is looked at, not awaited.
+        while self._shut.is_set():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        async for chunk in super()._astream(*args, **kwargs):
+            yield chunk
+
+
+@dataclass
+class Running:
+    """A server that runs, a client of it, and its model."""
+
+    url: str
+    client: httpx.Client
+    server: Server
+    folder: Path
+    thread: threading.Thread
+    model: GatedModel
+
+    def ask(self, question: str, **options: Any) -> dict[str, str]:
+        """Ask, without waiting for the answer."""
+        answer = self.client.post("/api/chat", json={"question": question, **options})
+        assert answer.status_code == 202, answer.text
+        asked: dict[str, str] = answer.json()
+        return asked
+
+    def answer(self, question: str, **options: Any) -> dict[str, str]:
+        """Ask, and wait until the run has ended."""
+        asked = self.ask(question, **options)
+        assert self.client.get(asked["events"]).status_code == 200
+        return asked
+
+    def history(self, thread_id: str, **options: Any) -> dict[str, Any]:
+        """A conversation's history."""
+        answer = self.client.get("/api/chat/history", params={"thread_id": thread_id, **options})
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def stop(self) -> None:
+        """Stop as Ctrl-C does."""
+        self.server.should_exit = True
+        self.thread.join(20)
+        assert not self.thread.is_alive(), "the server did not stop"
+
+
+Serve = Callable[..., Running]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Starts servers: `serve(model, source=…)`; `model` is a script, or a function of the messages."""
+    started: list[Running] = []
+
+    def start(script: Any, **settings: Any) -> Running:
+        given = {"data_dir": tmp_path / "data", "source": "demo", "host": "127.0.0.1", **settings}
+        loaded = Settings.load(env_file=None, **given)
+        model = GatedModel(script, loop=not callable(script))
+        ready: list[str] = []
+        waiting = threading.Event()
+
+        def on_ready(url: str) -> None:
+            ready.append(url)
+            waiting.set()
+
+        app = create_app(loaded, models=lambda name, settings: model)
+        server = Server(app, listen("127.0.0.1", 0), on_ready=on_ready)
+        thread = threading.Thread(target=server.run, name="server", daemon=True)
+        thread.start()
+        assert waiting.wait(30), "the server did not start"
+        client = httpx.Client(base_url=ready[0], timeout=30, trust_env=False)
+        running = Running(ready[0], client, server, tmp_path, thread, model)
+        started.append(running)
+        return running
+
+    yield start
+    for running in started:
+        running.model.shut.clear()
+        running.client.close()
+        running.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium. In CI it must be there."""
+    if not CHROMIUM.exists():
+        message = f"{CHROMIUM} is missing: apt-get install chromium"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), headless=True, args=FLAGS)
+        yield opened
+        opened.close()

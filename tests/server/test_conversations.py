@@ -1,0 +1,164 @@
+"""The list of conversations, and what is kept of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longthread.server.cursor import decode_cursor, encode_cursor
+from longthread.server.observation import ROWS, SIZE, cut
+
+NUMBERS = (
+    "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 250) SELECT n, 'x' || n AS name FROM t"
+)
+LOOK = {"thought": "Look.", "action": "list_tables"}
+COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": NUMBERS}}
+ANSWER = {"finish": "There are **250** of 100% [q1]."}
+SCRIPT = [LOOK, COUNT, ANSWER]
+
+
+def labels(running: Any, **query: Any) -> list[str]:
+    found = running.client.get("/api/conversations", params=query).json()["conversations"]
+    return [item["label"] for item in found]
+
+
+def test_conversations_are_listed_latest_first_page_by_page(serve: Any) -> None:
+    running = serve([{"finish": "Yes."}])
+    for number in range(5):
+        running.answer(f"Question {number}")
+    whole = labels(running)
+    assert whole == [f"Question {number}" for number in (4, 3, 2, 1, 0)]
+    seen: list[str] = []
+    cursor = None
+    while True:
+        page = running.client.get("/api/conversations", params={"limit": 2} | ({"cursor": cursor} if cursor else {}))
+        seen += [item["label"] for item in page.json()["conversations"]]
+        cursor = page.json()["next_cursor"]
+        if cursor is None:
+            break
+    assert seen == whole
+    item = running.client.get("/api/conversations").json()["conversations"][0]
+    assert item.keys() >= {"id", "label", "lastActiveAt", "source", "messageCount"}
+    assert item["source"] == "demo"
+
+
+def test_conversations_are_found_by_what_was_said(serve: Any) -> None:
+    running = serve(SCRIPT)
+    running.answer("How many rockets are there?")
+    running.answer("运载火箭有哪些？")
+    assert labels(running, q="火箭") == ["运载火箭有哪些？"]
+    assert labels(running, q="ROCKETS") == ["How many rockets are there?"]
+    assert len(labels(running, q="100%")) == 2
+    assert labels(running, q="100_") == [], "wildcards are not wild"
+    assert labels(running, q="nothing like it") == []
+    hit = running.client.get("/api/conversations", params={"q": "250"}).json()["conversations"][0]
+    assert "**250**" in hit["match"]
+
+
+def test_a_conversation_is_renamed_and_deleted(serve: Any) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many?")["thread_id"]
+    path = f"/api/conversations/{thread}"
+    assert running.client.patch(path, json={"label": "  Counting "}).json()["label"] == "Counting"
+    assert labels(running) == ["Counting"]
+    assert running.client.patch(path, json={"label": " "}).status_code == 422
+    assert running.client.patch("/api/conversations/x", json={"label": "y"}).status_code == 404
+    assert running.client.delete(path).status_code == 204
+    assert labels(running) == []
+    assert running.client.delete(path).status_code == 404
+    assert running.client.get("/api/chat/history", params={"thread_id": thread}).status_code == 404
+
+
+def test_deleting_a_conversation_stops_its_run(serve: Any) -> None:
+    running = serve(SCRIPT)
+    running.model.shut.set()
+    asked = running.ask("How many?")
+    assert running.client.delete(f"/api/conversations/{asked['thread_id']}").status_code == 204
+    assert running.client.get(asked["events"]).status_code == 404
+
+
+def test_a_history_shows_how_the_answer_was_found(serve: Any) -> None:
+    running = serve(SCRIPT, sql_rows=1000)
+    asked = running.answer("How many?")
+    history = running.history(asked["thread_id"])
+    assert (history["thread_id"], history["label"], history["source"]) == (asked["thread_id"], "How many?", "demo")
+    assert [(m["role"], m["content"], m["kind"], m["run_id"]) for m in history["messages"]] == [
+        ("user", "How many?", "question", asked["run_id"]),
+        ("assistant", ANSWER["finish"], "answer", asked["run_id"]),
+    ]
+    tables, query = history["steps"][asked["run_id"]]
+    assert (tables["action"], tables["thought"], tables["ok"]) == ("list_tables", "Look.", True)
+    assert (query["action"], query["thought"], query["args"]) == ("run_sql", "Count.", COUNT["args"])
+    assert query["observation"]["data"]["query"] == "q1"
+    assert query["elapsed_ms"] >= 0
+    assert (query["cut"], len(query["observation"]["data"]["rows"])) == (True, ROWS)
+    whole = running.client.get(f"/api/conversations/{asked['thread_id']}/steps/{query['step']}").json()
+    assert len(whole["observation"]["data"]["rows"]) == 250
+    run = history["run"]
+    assert (run["id"], run["status"], run["model"]) == (asked["run_id"], "finished", "demo")
+    assert run["outcome"]["queries"][0]["query"] == "q1"
+    assert run["last_event_seq"] > 5
+    assert history["before"] is None
+
+
+def test_a_long_history_is_read_in_whole_runs(serve: Any) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("Question 0")["thread_id"]
+    for number in range(1, 5):
+        running.answer(f"Question {number}", thread_id=thread)
+    pages = []
+    before: dict[str, str] = {}
+    while True:
+        page = running.history(thread, limit=3, **before)
+        pages.append(page)
+        assert page["messages"][0]["role"] == "user"
+        assert [len(steps) for steps in page["steps"].values()] == [2] * len(page["runs"])
+        if page["before"] is None:
+            break
+        before = {"before": page["before"]}
+    assert [len(page["messages"]) for page in pages] == [4, 4, 2]
+    told = [m["content"] for page in reversed(pages) for m in page["messages"] if m["role"] == "user"]
+    assert told == [f"Question {number}" for number in range(5)]
+
+
+def test_a_state_has_the_documented_fields(serve: Any) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many?")["thread_id"]
+    state = running.client.get("/api/state", params={"thread_id": thread}).json()
+    assert state["question"] == "How many?"
+    assert (state["done"], state["answer"]) == (True, {"ok": True, "data": ANSWER["finish"]})
+    assert len(state["sql_history"]) == 1
+
+
+def test_what_is_served_is_told(serve: Any) -> None:
+    running = serve(SCRIPT)
+    assert running.client.get("/health").json() == {"status": "ok"}
+    assert running.client.get("/ready").json() == {"status": "ready"}
+    info = running.client.get("/api/info").json()
+    assert (info["model"], info["demo"], info["source"], info["sources"]) == ("demo", True, "demo", "any")
+    assert info["database"].endswith("conversations.db")
+
+
+@pytest.mark.parametrize("bad", ["x", "💥", "bnVsbA", encode_cursor(1, "x"), encode_cursor("x"), "WzEsMl0"])
+def test_a_cursor_that_was_never_given_out_is_refused(serve: Any, bad: str) -> None:
+    running = serve(SCRIPT)
+    answer = running.client.get("/api/conversations", params={"cursor": bad})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+
+
+def test_a_cursor_holds_what_it_was_made_of() -> None:
+    assert decode_cursor(encode_cursor("火箭", 7), str, int) == ["火箭", 7]
+
+
+def test_rows_are_cut_and_columns_are_not() -> None:
+    wide = {"ok": True, "data": {"columns": [f"c{n}" for n in range(200)], "rows": [["x" * 100] * 200] * 1000}}
+    short, was_cut = cut(wide)
+    assert was_cut
+    assert short is not None
+    assert len(short["data"]["columns"]) == 200
+    assert {len(row) for row in short["data"]["rows"]} == {200}
+    assert 0 < len(short["data"]["rows"]) * 200 * 100 < SIZE
+    small = {"ok": True, "data": {"rows": [[1]]}}
+    assert cut(small) == (small, False)
+    assert cut(None) == (None, False)

@@ -1,0 +1,314 @@
+"""The page in a real browser."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+LOOK = {"thought": "First, which tables there are.", "action": "list_tables"}
+COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT count(*) AS n FROM rockets -- all"}}
+ANSWER = {"finish": "There are **41** rockets [q1].\n\n- `one`\n- two\n\n| a | b |\n|---|--:|\n| x | 41 |"}
+SCRIPT = [LOOK, COUNT, ANSWER]
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Any]:
+    """Opens pages: `open_page(running, path)`; whatever a page complains about fails the test."""
+    contexts: list[Any] = []
+    complaints: list[str] = []
+
+    def open_(running: Any, path: str = "/", *, quiet: bool = True, **options: Any) -> Any:
+        context = browser.new_context(**({"locale": "en", "viewport": {"width": 1200, "height": 800}} | options))
+        context.set_default_timeout(10_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        if quiet:
+            page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.goto(running.url + path)
+        page.wait_for_selector("#list-note, #list li", state="attached")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def ask(page: Any, question: str) -> None:
+    page.fill("#question", question)
+    page.press("#question", "Enter")
+
+
+def shape(page: Any) -> list[str]:
+    """What a conversation shows, without times."""
+    page.wait_for_function("() => !document.querySelector('.working')")
+    text = page.locator("#thread").inner_text()
+    return [line for line in re.sub(r"[\d.]+ m?s\b", "", text).split("\n") if line.strip()]
+
+
+def test_a_question_is_asked_and_answered_step_by_step(serve: Any, open_page: Any) -> None:
+    page = open_page(serve(SCRIPT))
+    ask(page, "How many rockets are there?")
+    page.wait_for_selector(".meta")
+    assert page.locator(".step-title").all_inner_texts() == ["Looked at the tables", "Ran query q1"]
+    assert page.locator(".step .sql code").inner_text() == "SELECT count(*) AS n FROM rockets -- all"
+    assert page.locator(".sql-word").all_inner_texts() == ["SELECT", "AS", "FROM"]
+    assert page.locator(".step .result td").all_inner_texts() == ["41"]
+    assert page.locator(".answer strong").inner_text() == "41"
+    assert page.locator(".answer li").all_inner_texts() == ["one", "two"]
+    assert page.locator(".answer td").all_inner_texts() == ["x", "41"]
+    assert page.locator(".meta .badge").inner_text() == "demo model"
+    assert page.locator("#list .name").all_inner_texts() == ["How many rockets are there?"]
+    assert page.locator("#title").inner_text() == "How many rockets are there?"
+    assert "#/c/" in page.url
+
+
+def test_a_page_that_is_loaded_again_shows_the_same(serve: Any, open_page: Any) -> None:
+    page = open_page(serve(SCRIPT))
+    ask(page, "How many rockets are there?")
+    page.wait_for_selector(".meta")
+    live = shape(page)
+    assert "Ran query q1" in " ".join(live)
+    page.reload()
+    page.wait_for_selector(".meta")
+    assert shape(page) == live
+
+
+def test_a_reload_and_a_second_tab_in_the_middle_see_the_run_to_its_end(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    page = open_page(running)
+    running.model.shut.set()
+    ask(page, "How many rockets are there?")
+    page.wait_for_selector(".working")
+    page.wait_for_function("() => location.hash.startsWith('#/c/')")
+    page.reload()
+    page.wait_for_selector(".working")
+    second = open_page(running, page.evaluate("'/' + location.hash"))
+    second.wait_for_selector("#stop:not([hidden])")
+    running.model.shut.clear()
+    for each in (page, second):
+        each.wait_for_selector(".meta")
+    assert shape(page) == shape(second)
+
+
+def test_a_label_leads_to_its_query(serve: Any, open_page: Any) -> None:
+    page = open_page(serve(SCRIPT))
+    ask(page, "How many?")
+    page.wait_for_selector(".meta")
+    step = page.locator(".step[data-query=q1]")
+    step.locator("summary").click()
+    assert step.locator("details").get_attribute("open") is None
+    page.locator(".answer .cite").click()
+    assert step.locator("details").get_attribute("open") == ""
+    assert "flash" in step.get_attribute("class")
+    assert step.locator("summary").evaluate("node => node === document.activeElement")
+
+
+def test_a_run_is_stopped_and_continued(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    page = open_page(running)
+    running.model.shut.set()
+    ask(page, "How many?")
+    page.click("#stop")
+    page.wait_for_selector(".card")
+    assert page.locator(".card strong").inner_text() == "Stopped"
+    assert page.locator("#stop").is_hidden()
+    running.model.shut.clear()
+    page.click(".card .go")
+    page.wait_for_selector(".answer strong")
+    assert page.locator(".turn").count() == 2
+    assert page.locator(".go").count() == 0, "only the newest turn can be gone on with"
+
+
+def test_a_failed_run_shows_what_to_do(serve: Any, open_page: Any) -> None:
+    page = open_page(serve([RuntimeError("no luck")], retry_attempts=0))
+    ask(page, "How many?")
+    page.wait_for_selector(".card.bad")
+    assert "no luck" in page.locator(".card.bad").inner_text()
+    assert page.locator(".card .go").is_visible()
+
+
+def test_a_wrong_source_is_named_and_the_question_stays(serve: Any, open_page: Any) -> None:
+    page = open_page(serve(SCRIPT), quiet=False)
+    page.fill("#source", "/no/such/file.sqlite")
+    ask(page, "How many?")
+    page.wait_for_selector("#problem:not([hidden])")
+    assert "/no/such/file.sqlite" in page.locator("#problem").inner_text()
+    assert page.input_value("#question") == "How many?"
+    page.fill("#source", "demo")
+    page.press("#question", "Enter")
+    page.wait_for_selector(".meta")
+    assert page.locator("#problem").is_hidden()
+
+
+EVIL = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+
+
+def test_what_a_database_holds_is_text(serve: Any, open_page: Any, tmp_path: Path) -> None:
+    source = tmp_path / "evil.sqlite"
+    with sqlite3.connect(source) as database:
+        database.execute(f'CREATE TABLE "{EVIL.replace(chr(34), "")}" (a)')
+        database.execute("CREATE TABLE t (a)")
+        database.execute("INSERT INTO t VALUES (?)", [EVIL])
+    database.close()
+    sql = f"SELECT a, a AS '{EVIL.replace(chr(39), '')}' FROM t -- {EVIL}"
+    script = [
+        {"thought": EVIL, "action": "list_tables"},
+        {"thought": "", "action": "describe_table", "args": {"table": EVIL}},
+        {"thought": "", "action": "run_sql", "args": {"sql": sql}},
+        {
+            "finish": f"{EVIL} **{EVIL}** `{EVIL}` [q1]\n\n| {EVIL} |\n|---|\n| {EVIL} |\n\n"
+            f"```{EVIL}\n{EVIL}\n```\n# {EVIL}"
+        },
+    ]
+    running = serve(script, source=str(source))
+    page = open_page(running)
+    ask(page, EVIL)
+    page.wait_for_selector(".meta")
+    page.fill("#search", "img")
+    page.wait_for_selector("#list li")
+    page.reload()
+    page.wait_for_selector(".meta")
+    for details in page.locator(".step details:not([open]) summary").all():
+        details.click()
+    assert page.locator("#thread img, #thread script, #list img, #list script").count() == 0
+    assert page.locator(".result td").first.inner_text() == EVIL
+    assert page.locator(".question").inner_text().endswith(EVIL)
+    assert not page.title().startswith("owned")
+
+
+def test_enter_that_chooses_a_word_does_not_send(serve: Any, open_page: Any) -> None:
+    page = open_page(serve(SCRIPT))
+    page.fill("#question", "运载火箭")
+    composing = "new KeyboardEvent('keydown', {key: 'Enter', isComposing: true, bubbles: true, cancelable: true})"
+    assert page.evaluate(f"document.getElementById('question').dispatchEvent({composing})") is True
+    page.press("#question", "Shift+Enter")
+    assert page.input_value("#question") == "运载火箭\n"
+    assert page.locator(".turn").count() == 0
+    page.press("#question", "Enter")
+    page.wait_for_selector(".meta")
+
+
+def test_a_conversation_is_found_renamed_and_deleted(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    for question in ("How many rockets?", "运载火箭有哪些？"):
+        running.answer(question)
+    page = open_page(running)
+    page.wait_for_function("() => document.querySelectorAll('#list li').length === 2")
+    page.fill("#search", "火箭")
+    page.wait_for_function("() => document.querySelectorAll('#list li').length === 1")
+    page.locator("#list .open").click()
+    page.wait_for_selector(".meta")
+    page.locator("#list li").hover()
+    page.locator("#list button[title=Rename]").click()
+    page.locator("#list input.rename").fill("Rockets 火箭")
+    page.press("#list input.rename", "Enter")
+    page.wait_for_function("() => document.getElementById('title').textContent === 'Rockets 火箭'")
+    page.locator("#list li").hover()
+    page.locator("#list button[title=Delete]").click()
+    page.locator("#confirm button[value=no]").click()
+    assert page.locator("#list li").count() == 1
+    page.locator("#list li").hover()
+    page.locator("#list button[title=Delete]").click()
+    page.locator("#confirm .danger").click()
+    page.wait_for_selector(".welcome")
+    page.fill("#search", "")
+    page.wait_for_function("() => document.querySelector('#list .name')?.textContent === 'How many rockets?'")
+    assert page.locator("#list li").count() == 1
+
+
+def test_the_language_follows_the_browser_and_the_switch(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    page = open_page(running, locale="zh-CN")
+    assert page.locator("#send").inner_text().startswith("提问")
+    assert page.locator(".welcome h2").inner_text() == "向你的数据提问。"
+    ask(page, "运载火箭有哪些？")
+    page.wait_for_selector(".meta")
+    assert page.locator(".step-title").first.inner_text() == "查看了有哪些表"
+    page.click("#language")
+    page.wait_for_function("() => document.querySelector('.step-title')?.textContent === 'Looked at the tables'")
+    assert page.evaluate("document.documentElement.lang").startswith("en")
+    page.reload()
+    page.wait_for_selector(".meta")
+    assert page.locator("#send").inner_text().startswith("Ask"), "the choice is remembered"
+
+
+def test_every_text_is_in_both_languages(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    texts = running.client.get("/web/i18n.js").text
+    english, chinese = texts.split("  zh: {")
+    keys = [set(re.findall(r"^    (\w+): \"", part, re.MULTILINE)) for part in (english, chinese)]
+    assert keys[0] == keys[1]
+    used = set()
+    for name in ("app", "conversation", "list", "step", "table", "turn"):
+        used |= set(re.findall(r"\bt\(\"(\w+)\"", running.client.get(f"/web/{name}.js").text))
+    used |= set(re.findall(r"data-t(?:-\w+)?=\"(\w+)\"", running.client.get("/").text))
+    assert used - keys[0] == set()
+
+
+def test_a_narrow_screen_has_a_drawer(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    running.answer("How many?")
+    page = open_page(running, viewport={"width": 390, "height": 800}, has_touch=True)
+    assert page.evaluate("document.getElementById('side').inert") is True
+    page.click("#open-side")
+    page.locator("#list .open").click()
+    page.wait_for_selector(".meta")
+    assert page.evaluate("document.getElementById('side').inert") is True
+    page.click("#open-side")
+    page.keyboard.press("Escape")
+    assert page.locator("#open-side").evaluate("node => node === document.activeElement")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def numbers(rows: int, columns: int) -> list[dict[str, Any]]:
+    """A script that asks for a table of numbers."""
+    names = ", ".join(f"n * {place} AS c{place}" for place in range(columns))
+    table = f"WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < {rows}) SELECT {names} FROM t"
+    return [{"thought": "", "action": "run_sql", "args": {"sql": table}}, {"finish": "Many [q1]."}]
+
+
+def test_a_wide_result_scrolls_in_its_box(serve: Any, open_page: Any) -> None:
+    page = open_page(serve(numbers(1000, 200), sql_rows=1000))
+    ask(page, "All of it")
+    page.wait_for_selector(".meta")
+    assert page.locator(".step th").count() == 200
+    box = page.locator(".step .table-box")
+    assert box.evaluate("node => node.scrollWidth > node.clientWidth && node.scrollHeight > node.clientHeight")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_long_result_is_shown_part_by_part(serve: Any, open_page: Any) -> None:
+    page = open_page(serve(numbers(1000, 2), sql_rows=1000))
+    ask(page, "All of it")
+    for _ in ("live", "loaded again"):
+        page.wait_for_selector(".meta")
+        assert page.locator(".step tbody tr").count() == 100
+        for shown in range(200, 1100, 100):
+            page.click(".more-rows")
+            page.wait_for_function(f"() => document.querySelectorAll('.step tbody tr').length === {shown}")
+        assert page.locator(".more-rows").is_hidden()
+        page.reload()
+
+
+def test_the_page_is_used_without_a_mouse(serve: Any, open_page: Any) -> None:
+    page = open_page(serve(SCRIPT))
+    page.wait_for_function("() => document.activeElement.id === 'question'")
+    page.keyboard.type("How many?")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".meta")
+    page.wait_for_function("() => document.getElementById('announce').textContent === 'The answer is there.'")
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll('button, input, textarea, select, nav, [role=log], [role=region]')]
+            .filter((node) => !node.hidden && !(node.textContent.trim() || node.getAttribute('aria-label')
+                || node.labels?.length)).map((node) => node.outerHTML)"""
+    )
+    assert unnamed == []

@@ -1,0 +1,64 @@
+"""The server's start and end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from longthread.errors import AddressUnavailable, PortInUse, StoreUnavailable
+from longthread.server.serve import listen, run, url_of
+from longthread.settings import Settings
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from longthread.server.serve import run
+from longthread.settings import Settings
+
+settings = Settings.load(env_file=None, data_dir=Path(sys.argv[1]), source="demo", model="demo", port=0)
+run(settings, on_ready=lambda url: print(url, flush=True))
+print("over", flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_in_good_order_while_streams_are_open(tmp_path: Path, how: signal.Signals) -> None:
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert program.stdout is not None
+    with program, httpx.Client(base_url=program.stdout.readline().strip(), timeout=20) as client:
+        asked = client.post("/api/chat", json={"question": "How many rockets are there?"}).json()
+        with client.stream("GET", asked["events"]) as stream:
+            program.send_signal(how)
+            stream.read()
+        out, _ = program.communicate(timeout=20)
+        assert (program.returncode, out) == (0, "over\n")
+
+
+def test_a_port_that_is_taken_is_named_with_the_way_out(tmp_path: Path) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        settings = Settings.load(env_file=None, data_dir=tmp_path, port=port)
+        with pytest.raises(PortInUse, match=rf"Port {port} .* --port"):
+            run(settings)
+
+
+@pytest.mark.parametrize("host", ["203.0.113.7", "no-such-host.invalid"])
+def test_an_address_that_is_not_ours_is_named(host: str) -> None:
+    with pytest.raises(AddressUnavailable, match="--host"):
+        listen(host, 0)
+
+
+def test_a_store_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    settings = Settings.load(env_file=None, database=tmp_path, port=0)
+    with pytest.raises(StoreUnavailable):
+        run(settings)
+
+
+def test_an_address_that_means_any_is_shown_as_one_to_open() -> None:
+    with listen("0.0.0.0", 0) as listener:
+        assert url_of(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
