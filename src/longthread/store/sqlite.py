@@ -127,7 +127,13 @@ async def _connect(
     opened: list[aiosqlite.Connection],
     first: Callable[[aiosqlite.Connection, Path], Awaitable[None]] | None = None,
 ) -> aiosqlite.Connection:
-    connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
+    connecting = aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
+    try:
+        connection = await connecting
+    except sqlite3.Error:
+        # Its thread tells the loop that it ends, which a loop that was closed meanwhile cannot be told.
+        await asyncio.to_thread(connecting._thread.join)
+        raise
     opened.append(connection)
     if first is not None:
         await first(connection, path)
