@@ -85,6 +85,7 @@ def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:
     if r.counted and all(target is None for _, target in r.counted) and r.groups:
         grouped = r.table_at(r.groups[0])
         base = _free_table(r) or counted_for(r, grouped) or base or grouped
+    base = base or _value_table(r)
     measures = measures_of(r, base)
     if not measures and r.groups:
         measures = _grouped_amount(r, base)
@@ -95,7 +96,7 @@ def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:
         return None
     base = measures[0].table if measures else base
     r.entity = r.entity or base
-    dimensions = _dimensions(r, base)
+    dimensions = _dimensions(r, base) or _between_values(r)
     averaged = any(function == "avg" and target is None for function, _, target in r.aggregates)
     return Plan(
         table=base or "",
@@ -103,6 +104,16 @@ def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:
         dimensions=tuple(dimensions),
         wrap="avg" if dimensions and averaged and r.counted else "",
     )
+
+
+def _between_values(r: Reading) -> list[Dimension]:
+    """`男生和女生各有多少人`: several values of one column, each with its number."""
+    each = next((at for at in range(len(r)) if r.free(at) and r.chunks[at].op("each")), None)
+    several = [condition.field for condition in r.conditions if condition.operator == "in"]
+    if each is None or not several:
+        return []
+    r.use("group", each)
+    return [Dimension((several[0],))]
 
 
 def _grouped_amount(r: Reading, base: str | None) -> list[Measure]:

@@ -43,6 +43,10 @@ def _named(table: Table) -> tuple[str, ...]:
     ]
     if ending:
         return (ending[0].name,)
+    made = next((c.name for c in texts if c.words in (("mak",), ("brand",))), None)
+    model = next((c.name for c in texts if c.words == ("model",)), None)
+    if made and model:
+        return (made, model)
     coded = [c for c in texts if c.words and c.words[-1] in _CODES and not _foreign(table, c)]
     return (coded[0].name,) if coded and not coded[0].primary else ()
 

@@ -142,6 +142,8 @@ def _lacking(r: Reading, at: int, place: int) -> None:
         r.conditions.append(Condition(Field(ref), "null"))
     elif table is not None:
         r.conditions.append(Condition(field_of(table, ""), "not exists"))
+    elif ref is not None and any(ref.table in r.linked_to(anchor) for anchor in r.anchors()):
+        r.conditions.append(Condition(field_of(ref.table, ""), "not exists"))
     else:
         return
     r.use("filter", at, place)
@@ -349,6 +351,19 @@ def _asked_for(r: Reading, at: int) -> bool:
     return at in r.groups or any(r.chunks[p].op("whether") for p in range(at))
 
 
+def _numbered(r: Reading, at: int) -> bool:
+    """`三年级`, `2楼`: the number stands before its column."""
+    place = at + 1
+    if not r.free(place) or not r.is_noun(place) or r.table_at(place):
+        return False
+    ref = r.column_at(place, lambda c: c.kind == "number" and not c.keyish, 0.3)
+    if ref is None:
+        return False
+    r.conditions.append(Condition(Field(ref), "=", (as_number(r.chunks[at].number or 0),)))
+    r.use("filter", at, place)
+    return True
+
+
 def _equals(r: Reading, at: int) -> bool:
     operation = r.chunks[at].op("cmp")
     return operation is not None and operation.args[0] == "="
@@ -360,6 +375,8 @@ def read_equalities(r: Reading) -> None:
         if not r.free(at) or chunk.number is None:
             continue
         before = next(iter(r.before(at, lambda p: r.filler(p) or _equals(r, p))), None)
+        if r.chinese and _numbered(r, at):
+            continue
         if before is None or at - before > 4 or not (r.free(before) or r.role.get(before) == "context"):
             continue
         table = r.table_at(before)

@@ -66,7 +66,8 @@ def _describes(r: Reading, at: int) -> bool:
     chunk = r.chunks[at]
     following = at + 1 if r.free(at + 1) else None
     named = following is not None and r.table_at(following) is not None
-    return named and not r.table_at(at) and bool(chunk.of("flag", "value"))
+    weak = chunk.noun < 0.7
+    return named and not r.table_at(at) and (weak or bool(chunk.of("flag", "value")))
 
 
 def _chinese_target(r: Reading, at: int) -> int | None:

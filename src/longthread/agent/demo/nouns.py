@@ -162,6 +162,13 @@ def dimension_at(r: Reading, at: int, base: str | None) -> Dimension | None:
     ref = r.column_at(at, least=-0.8)
     if ref is None:
         return None
+    if (
+        base == ref.table
+        and link_of(r.schema, ref) is None
+        and key_of(r.schema.tables[base]) != ref.column
+        and r.schema.column(ref).kind != "date"
+    ):
+        return Dimension((Field(ref),))
     if base is not None and ref.table != base:
         mine = [s for s in chunk.of("column") if s.ref.table == base]
         ref = mine[0].ref if mine and mine[0].score >= 0.7 else ref
@@ -259,16 +266,21 @@ def deeds(r: Reading, measure: Measure) -> Measure:
     if measure.function != "count":
         return measure
     for at in range(len(r)):
-        if not r.free(at) or not r.chunks[at].of("table"):
+        if not r.free(at):
             continue
-        for sense in r.chunks[at].of("table")[:2]:
-            name = sense.ref.table
-            links = [link for link in r.schema.links if link.table == name]
-            points = any(link.target == measure.table for link in links) and len({link.target for link in links}) > 1
-            if points and sense.score >= 0.8 and (r.chunks[at].op("soft") or not r.table_at(at)):
+        for sense in r.chunks[at].of("table", "column")[:3]:
+            dated = sense.kind == "table" or r.schema.column(sense.ref).kind in ("date", "unknown")
+            verbal = r.chunks[at].op("soft") or not r.table_at(at)
+            if dated and verbal and sense.score >= 0.75 and _records(r, sense.ref.table, measure.table):
                 r.use("context", at)
-                return Measure("count", name)
+                return Measure("count", sense.ref.table)
     return measure
+
+
+def _records(r: Reading, table: str, counted: str) -> bool:
+    """Whether a table's rows join what is counted with something else."""
+    targets = {link.target for link in r.schema.links if link.table == table}
+    return counted in targets and len(targets) > 1
 
 
 def counted_for(r: Reading, table: str | None) -> str | None:

@@ -16,6 +16,7 @@ from longthread.agent.demo.filtering import (
 )
 from longthread.agent.demo.followup import is_followup, is_marked, merged
 from longthread.agent.demo.grouping import read_groups
+from longthread.agent.demo.joins import choices, path
 from longthread.agent.demo.lexicon import language_of
 from longthread.agent.demo.measuring import read_aggregates, read_counts, read_ranking, read_totals
 from longthread.agent.demo.plan import Plan
@@ -74,6 +75,8 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
         if plan == previous:
             r.refuse("nothing_new", question)
     _several_questions(r)
+    if plan is not None:
+        _choices(r, plan)
     return Understanding(
         plan=plan,
         unknown=tuple(dict.fromkeys(chunk.text for at, chunk in enumerate(chunks) if _unknown(r, at))),
@@ -96,6 +99,17 @@ def _refuse_the_unsupported(r: Reading) -> None:
             r.refuse("unsupported", chunk.text)
 
 
+def _choices(r: Reading, plan: Plan) -> None:
+    """Say which key was taken where two tables are joined by several."""
+    taken = [field for field in plan.fields() if field.via is None and field.ref.table != plan.table]
+    for field in taken:
+        for hop in path(r.schema, plan.table, field.ref.table) or []:
+            keys = [f"{link.table}.{link.columns[0]}" for link in choices(r.schema, hop)]
+            if len(keys) > 1:
+                mine = f"{hop.link.table}.{hop.link.columns[0]}"
+                r.note("one_of", f"{mine} ({', '.join(key for key in keys if key != mine)})")
+
+
 def _several_questions(r: Reading) -> None:
     marks = [at for at, chunk in enumerate(r.chunks) if chunk.text in ("?", "？")]
     if marks and any(chunk.op("which", "count", "list") for chunk in r.chunks[marks[0] + 1 :]):
@@ -109,6 +123,11 @@ def _unknown(r: Reading, at: int) -> bool:
 
 def _core_missing(r: Reading) -> bool:
     """Whether an unknown word is what is asked for, or what a phrase with *of*, *with*, *a* is about."""
+    if any(
+        r.free(at) and chunk.op("not", "without", "null", "notnull") and not chunk.senses
+        for at, chunk in enumerate(r.chunks)
+    ):
+        return True  # an answer without the negation would say the opposite
     for at in range(len(r)):
         if not _unknown(r, at):
             continue

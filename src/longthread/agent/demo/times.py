@@ -71,7 +71,10 @@ def _one(r: Reading, at: int, moment: Moment) -> When:
         name = "after"
         compared = chunk.op("cmp")
         if compared is not None:
-            name = {">": "after", ">=": "since", "<": "before", "<=": "until", "=": "on"}[compared.args[0]]
+            turned = {">": "<", "<": ">"} if compared.args[1:] == ("age",) else {}
+            name = {">": "after", ">=": "since", "<": "before", "<=": "until", "=": "on"}[
+                turned.get(compared.args[0], compared.args[0])
+            ]
         else:
             operation = chunk.op("after", "since", "before", "until")
             name = operation.name if operation else name

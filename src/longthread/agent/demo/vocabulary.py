@@ -178,7 +178,8 @@ def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:
         head = tuple(itertools.chain.from_iterable(pieces[:-1]))
         tail = pieces[-1]
         generic = tail[-1] in _TAILS or "".join(tail) in ("日期", "时间", "名称", "编号", "年份", "名", "金额")
-        yield from _expanded(head, 0.75 if generic else 0.5, hints=False)
+        if head not in (("is",), ("has",), ("can",), ("wa",)):
+            yield from _expanded(head, 0.75 if generic else 0.5, hints=False)
     yield from _comment_terms(column.comment)
 
 

@@ -17,6 +17,8 @@ _ATOM = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+(?:\.\d+)?|[\u3400-\u9fff]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 _VOWEL = re.compile(r"[aeiouy]")
 _IRREGULAR = {
+    "diagnoses": "diagnosis",
+    "analyses": "analysis",
     "people": "person",
     "children": "child",
     "men": "man",
