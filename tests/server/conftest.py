@@ -123,9 +123,12 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         running.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Debian's Chromium. In CI it must be there."""
+    """Debian's Chromium. In CI it must be there.
+
+    Playwright's loop runs in this thread while it is open, so no module may use both this and asyncio.
+    """
     if not CHROMIUM.exists():
         message = f"{CHROMIUM} is missing: apt-get install chromium"
         if os.environ.get("CI") == "true":
