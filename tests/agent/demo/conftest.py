@@ -94,6 +94,12 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path |
 
 
 @pytest.fixture
+def converse() -> type[Conversation]:
+    """Start a conversation over given tools."""
+    return Conversation
+
+
+@pytest.fixture
 async def talk(database: Callable[[str], Path | str]) -> AsyncIterator[Callable[[str], Awaitable[Conversation]]]:
     """Start a conversation about a database."""
     opened: list[Source] = []

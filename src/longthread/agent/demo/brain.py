@@ -12,11 +12,11 @@ from longthread.agent.demo.answer import Answer
 from longthread.agent.demo.glossary import glossary
 from longthread.agent.demo.joins import path
 from longthread.agent.demo.lexicon import language_of
-from longthread.agent.demo.parse import Understanding, understand
+from longthread.agent.demo.parse import LONGEST, Understanding, understand
 from longthread.agent.demo.plan import Plan
 from longthread.agent.demo.probe import found_in, is_probe, probe_sql, probed_words, variants
 from longthread.agent.demo.render import Unreachable, sql_of
-from longthread.agent.demo.schema import Schema, schema_of
+from longthread.agent.demo.schema import Schema, pointed_at, schema_of
 from longthread.agent.demo.schematalk import SchemaQuestion, schema_question
 from longthread.agent.demo.talk import Call, Exchange, Message, Turn, facts_of, turns_of
 from longthread.agent.demo.vocabulary import Vocabulary, vocabulary
@@ -106,7 +106,9 @@ class _Mind:
             for table in self.schema.tables.values()
         }
         linker = Linker(documents, expand=glossary().expand)
-        keep = {name for turn in (*self.earlier[-3:], self.turn) for name, _ in linker.rank(turn.question, 12)}
+        keep = {
+            name for turn in (*self.earlier[-3:], self.turn) for name, _ in linker.rank(turn.question[:LONGEST], 12)
+        }
         keep |= {name for name, table in self.schema.tables.items() if table.described}
         for link in self.schema.links:
             if link.table in keep and len(keep) < _MOST_LINKED:
@@ -136,12 +138,21 @@ class _Mind:
         few = len(self.schema.tables) <= _FEW_TABLES
         candidates = [*read.candidates[: 6 if few else 4]]
         names += candidates if read.plan is not None or read.candidates else []
+        if not few:
+            names += self._beyond(read, names)
         fresh = [
             name
             for name in dict.fromkeys(names)
             if name in self.schema.tables and not self.schema.tables[name].described and not self._tried_table(name)
         ]
         return fresh[:_DESCRIBED_AT_ONCE]
+
+    def _beyond(self, read: Understanding, names: list[str]) -> list[str]:
+        """Where the list of tables came without columns: what else may be meant, while something is unexplained."""
+        if not (read.unknown or read.plan is None or read.refusal):
+            return []
+        known = [name for name in names if name in self.schema.tables and self.schema.tables[name].described]
+        return [other for name in known[:4] for other in pointed_at(self.schema, name)][:4]
 
     def _along(self, plan: Plan) -> list[str]:
         """The tables of a plan and those between them."""

@@ -26,6 +26,9 @@ from longthread.agent.demo.schema import Schema
 from longthread.agent.demo.times import read_dates
 from longthread.agent.demo.vocabulary import Vocabulary
 
+LONGEST = 4000
+"""Characters of a question that are read."""
+
 
 @dataclass(frozen=True)
 class Understanding:
@@ -46,7 +49,7 @@ class Understanding:
 
 def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan | None) -> Understanding:
     """Read a question. A follow-up is merged with the plan before it."""
-    chunks = chunks_of(question, words)
+    chunks = chunks_of(question[:LONGEST], words)
     r = Reading(question, chunks, schema, previous, chinese=language_of(question) == "zh")
     _refuse_the_unsupported(r)
     for read in (
@@ -74,6 +77,8 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
         plan = merged(r, previous, fragment)
         if plan == previous:
             r.refuse("nothing_new", question)
+    if len(question) > LONGEST:
+        r.note("cut", f"{LONGEST:,}")
     _several_questions(r)
     if plan is not None:
         _choices(r, plan)

@@ -51,6 +51,7 @@ PHRASES: dict[str, dict[str, str]] = {
         "en": "I answer one question at a time; this is the first.",
         "zh": "我一次只回答一个问题；这是第一个。",
     },
+    "note_cut": {"en": "I read the first {text} characters only.", "zh": "我只读了前 {text} 个字符。"},
     "note_one_of": {
         "en": "Joined by {text}; say which one you mean if it is the other.",
         "zh": "按 {text} 连接；括号里是另一种可能，请说明是哪一种。",

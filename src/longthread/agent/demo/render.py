@@ -521,4 +521,6 @@ def label_of(measure: Measure, schema: Schema) -> str:
     prefix = {"sum": "total", "avg": "average", "min": "min", "max": "max"}
     if measure.function == "count":
         return f"{plain}_count"
+    if measure.function == "sum" and plain.startswith("total"):
+        return f"sum_of_{plain}"
     return f"distinct_{plain}" if measure.function == "distinct" else f"{prefix[measure.function]}_{plain}"

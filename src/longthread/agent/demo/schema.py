@@ -268,6 +268,17 @@ def _base(column: Column) -> tuple[str, ...] | None:
     return None
 
 
+def pointed_at(schema: Schema, name: str) -> list[str]:
+    """The tables, not known any closer, that the key columns of a table seem to name."""
+    found = []
+    for column in schema.tables[name].columns:
+        base = _base(column)
+        for other in schema.tables.values():
+            if base and not other.columns and other.name != name and _names(other, base) >= 0.7:
+                found.append(other.name)
+    return found
+
+
 def _names(table: Table, base: tuple[str, ...]) -> float:
     """How well a key's base names the table: 1 the whole name, less for its end."""
     words = table.words

@@ -18,6 +18,10 @@ _WHOLE = re.compile(
 )
 
 
+_LONGEST = 400
+"""Characters in which a question about the schema is said; longer ones are about something else."""
+
+
 @dataclass(frozen=True)
 class SchemaQuestion:
     """What is asked: the columns of `table`, or all tables when it is empty; `counted` when only how many."""
@@ -30,6 +34,7 @@ def schema_question(question: str, schema: Schema) -> SchemaQuestion | None:
     """The question about the schema that this is, else None."""
     if _WHOLE.match(question.strip()):
         return SchemaQuestion()
+    question = question[:_LONGEST]
     text = question.lower()
     if not any(
         word in text

@@ -253,6 +253,12 @@ def _hinted_by() -> Mapping[Key, tuple[Key, ...]]:
 
 _HINTED: dict[Key, tuple[Key, ...]] = {}
 
+_COUNTRIES = {
+    "US": "usa", "GB": "uk", "UK": "uk", "DE": "germany", "FR": "france", "IT": "italy", "ES": "spain", "CN": "china",
+    "JP": "japan", "CA": "canada", "BR": "brazil", "IN": "india", "RU": "russia", "AU": "australia", "MX": "mexico",
+    "NL": "netherlands", "CH": "switzerland", "SE": "sweden", "PL": "poland", "AT": "austria", "BE": "belgium",
+    "PT": "portugal",
+}  # fmt: skip
 _GENDERS = {"m": ("male",), "f": ("femal",)}
 
 
@@ -270,6 +276,10 @@ def _value_terms(column: Column | None, value: Any) -> Iterator[tuple[Key, float
                 yield other, 0.85
         return
     yield key, 0.95
+    if value in _COUNTRIES and column is not None and set(column.words) & {"countri", "nation", "code", "国"}:
+        land = atoms(_COUNTRIES[value])
+        for other in (land, *glossary().same(land)):
+            yield other, 0.85
     for other in glossary().same(key):
         yield other, 0.85
     pieces = glossary().parts(key)
