@@ -108,7 +108,7 @@ def test_a_label_leads_to_its_query(serve: Any, open_page: Any) -> None:
     assert step.locator("details").get_attribute("open") is None
     page.locator(".answer .cite").click()
     assert step.locator("details").get_attribute("open") == ""
-    assert "flash" in step.get_attribute("class")
+    page.wait_for_selector(".step.flash[data-query=q1]")
     assert step.locator("summary").evaluate("node => node === document.activeElement")
 
 
