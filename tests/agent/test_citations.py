@@ -8,7 +8,7 @@ from longthread.agent.citations import citations, query_results
 
 
 def query(label: str, *rows: list[object], **more: object) -> dict[str, object]:
-    return {"query": label, "sql": "SELECT", "rows": list(rows), "row_count": len(rows), **more}
+    return {"query": label, "sql": "SELECT …", "rows": list(rows), "row_count": len(rows), **more}
 
 
 def cited(answer: str, *queries: dict[str, object]) -> dict[str, str | None]:
@@ -28,6 +28,11 @@ def test_numbers_are_traced_to_the_newest_query_that_holds_them() -> None:
 def test_numbers_are_found_in_chinese_text_and_with_separators() -> None:
     queries = [query("q3", [1234567, 5.652])]
     assert cited("共1,234,567行，平均5.65分。", *queries) == {"1,234,567": "q3", "5.65": "q3"}
+
+
+def test_what_a_query_says_itself_is_its_own() -> None:
+    queries = [query("q1", [64], sql="SELECT … WHERE day >= '2020-01-01' LIMIT 5"), query("q2", [5])]
+    assert cited("64 since 2020-01-01, the first 5", *queries) == {"64": "q1", "2020-01-01": "q1", "5": "q2"}
 
 
 def test_rounding_is_not_a_licence() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from longthread.model.fold import observation_of
 
-_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![A-Za-z0-9_]|[.,]\d)")
+_DATE = r"\d{4}-\d{2}-\d{2}"
+_NUMBER = re.compile(rf"(?<![A-Za-z0-9_.])(?:{_DATE}|-?\d+(?:,\d{{3}})*(?:\.\d+)?)(?![A-Za-z0-9_]|[.,]\d)")
 _LABEL = re.compile(r"\[q\d+(?:\s*,\s*q\d+)*\]")
 _CODE = re.compile(r"```.*?```", re.DOTALL)
 
@@ -21,46 +22,46 @@ def query_results(observations: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def citations(answer: str, queries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each number of an answer with the newest query whose rows hold it; `query` is None where none does.
+    """Each number and date of an answer with the newest query whose rows hold it; `query` is None where none does.
 
-    A count of rows counts as held. Numbers in code blocks and labels are not the answer's.
+    A count of rows counts as held; failing rows, a query whose SQL says the number (a year, a limit) is its source.
+    Numbers in code blocks and labels are not the answer's.
     """
-    held = [(query["query"], set(_numbers_in(query))) for query in queries]
+    held = [(query["query"], set(_values(str(query["sql"])))) for query in queries]
+    held += [(query["query"], set(_values_in(query))) for query in queries]
     cited: list[dict[str, Any]] = []
-    for text in dict.fromkeys(_numbers(_LABEL.sub(" ", _CODE.sub(" ", answer)))):
-        value = _decimal(text)
-        sources = [label for label, numbers in held if value is not None and _holds(numbers, value)]
+    for text in dict.fromkeys(_NUMBER.findall(_LABEL.sub(" ", _CODE.sub(" ", answer)))):
+        sources = [label for label, values in held if _holds(values, _value(text))]
         cited.append({"number": text, "query": sources[-1] if sources else None})
     return cited
 
 
-def _numbers(text: str) -> Iterator[str]:
-    return (match.group() for match in _NUMBER.finditer(text))
-
-
-def _numbers_in(query: Mapping[str, Any]) -> Iterator[Decimal]:
-    for key in ("row_count", "total"):
-        if isinstance(query.get(key), int):
-            yield Decimal(query[key])
+def _values_in(query: Mapping[str, Any]) -> Iterator[Decimal | str]:
+    yield from (Decimal(query[key]) for key in ("row_count", "total") if isinstance(query.get(key), int))
     for row in query.get("rows", []):
         for cell in row:
-            for text in _numbers(str(cell)):
-                value = _decimal(text)
-                if value is not None:
-                    yield value
+            yield from _values(str(cell))
 
 
-def _holds(numbers: set[Decimal], value: Decimal) -> bool:
-    if value in numbers:
+def _values(text: str) -> Iterator[Decimal | str]:
+    """The numbers and dates in a text; a date stands for its year too."""
+    for found in _NUMBER.findall(text):
+        value = _value(found)
+        yield value
+        if isinstance(value, str):
+            yield Decimal(value[:4])
+
+
+def _value(text: str) -> Decimal | str:
+    return text if re.fullmatch(_DATE, text) else Decimal(text.replace(",", ""))
+
+
+def _holds(values: set[Decimal | str], wanted: Decimal | str) -> bool:
+    if wanted in values:
         return True
+    if isinstance(wanted, str):
+        return False
     # An answer may round: 5.652 is 5.65 said with two places.
-    places = -int(value.as_tuple().exponent)
-    return places > 0 and any(abs(number - value) * 2 <= Decimal(10) ** -places for number in numbers)
-
-
-def _decimal(text: str) -> Decimal | None:
-    try:
-        value = Decimal(text.replace(",", ""))
-    except InvalidOperation:
-        return None
-    return value if value.is_finite() else None
+    places = -int(wanted.as_tuple().exponent)
+    numbers = (value for value in values if isinstance(value, Decimal))
+    return places > 0 and any(abs(number - wanted) * 2 <= Decimal(10) ** -places for number in numbers)
