@@ -67,7 +67,7 @@ class Answer:
         understood = ""
         if read.plan is not None:
             understood = self.say("understood", plan_in_words(read.plan, self.schema, self.language))
-        words = [*unplaced, *(read.ignored if read.plan is None else ())]
+        words = [*unplaced, *(read.ignored if read.plan is None or read.core_missing else ())]
         lost = self.say("unplaced", self._quoted(words)) if words else ""
         return self._signed(
             " ".join(part for part in (self.say("cannot", ""), reason, lost, understood) if part), self._examples()

@@ -272,6 +272,8 @@ def _leftover_tables(r: Reading, plan: Plan) -> Plan:
 
 def _beside(r: Reading, at: int) -> bool:
     """`albums and their artists`, `专辑及其艺术家`, `the artist of each album`."""
+    if at and r.chunks[at - 1].text.lower() in ("their", "its", "及其", "和其"):
+        return True
     for place in r.before(at, lambda p: r.chunks[p].op("pron", "stop", "all") is not None):
         return (
             r.chunks[place].op("and", "each", "list", "which") is not None

@@ -133,6 +133,8 @@ def _core_missing(r: Reading) -> bool:
         for at, chunk in enumerate(r.chunks)
     ):
         return True  # an answer without the negation would say the opposite
+    if any(r.free(at) and chunk.number is not None and chunk.text.isascii() for at, chunk in enumerate(r.chunks)):
+        return True  # a number that restricts nothing was meant to
     for at in range(len(r)):
         if not _unknown(r, at):
             continue
