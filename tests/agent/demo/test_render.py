@@ -5,8 +5,9 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+from longthread.agent.demo.dialect import literal, quote
 from longthread.agent.demo.plan import Condition, Dimension, Field, Measure, Plan, field_of
-from longthread.agent.demo.render import Unreachable, literal, quote, sql_of
+from longthread.agent.demo.render import Unreachable, sql_of
 from longthread.agent.demo.schema import Ref, Schema, schema_of
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from longthread.agent.demo.dialect import literal, quote
 from longthread.agent.demo.glossary import glossary
-from longthread.agent.demo.render import literal, quote
 from longthread.agent.demo.schema import Column, Ref, Schema, Table
 from longthread.agent.demo.talk import Call, Exchange
 from longthread.agent.demo.vocabulary import Found

@@ -5,106 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
+from longthread.agent.demo.dialect import date_part, literal, quote
 from longthread.agent.demo.joins import Hop, Joined, path
 from longthread.agent.demo.plan import Condition, Dimension, Field, Having, Measure, Plan, field_of
 from longthread.agent.demo.schema import Schema, key_of
-
-_RESERVED = frozenset(
-    [
-        "all",
-        "and",
-        "any",
-        "as",
-        "asc",
-        "between",
-        "by",
-        "case",
-        "cast",
-        "check",
-        "column",
-        "constraint",
-        "create",
-        "cross",
-        "current_date",
-        "default",
-        "delete",
-        "desc",
-        "distinct",
-        "drop",
-        "else",
-        "end",
-        "except",
-        "exists",
-        "false",
-        "for",
-        "foreign",
-        "from",
-        "full",
-        "group",
-        "having",
-        "in",
-        "index",
-        "inner",
-        "insert",
-        "intersect",
-        "into",
-        "is",
-        "join",
-        "key",
-        "left",
-        "like",
-        "limit",
-        "match",
-        "natural",
-        "not",
-        "null",
-        "offset",
-        "on",
-        "or",
-        "order",
-        "outer",
-        "primary",
-        "references",
-        "right",
-        "select",
-        "set",
-        "some",
-        "table",
-        "then",
-        "to",
-        "transaction",
-        "true",
-        "union",
-        "unique",
-        "update",
-        "user",
-        "using",
-        "values",
-        "view",
-        "when",
-        "where",
-        "with",
-        "window",
-        "session_user",
-        "analyze",
-        "do",
-        "end",
-        "grant",
-        "only",
-        "pivot",
-        "qualify",
-        "sample",
-        "show",
-        "summarize",
-        "symmetric",
-        "both",
-        "cycle",
-        "leading",
-        "trailing",
-    ]
-)
 
 
 class Unreachable(Exception):  # told apart from errors of the product
@@ -114,45 +19,6 @@ class Unreachable(Exception):  # told apart from errors of the product
 def sql_of(plan: Plan, schema: Schema) -> str:
     """The query of a plan. Raises Unreachable."""
     return _Query(plan, schema).text()
-
-
-def quote(name: str, dialect: str) -> str:
-    """An identifier, quoted where the dialect needs it. A dot in a PostgreSQL or DuckDB name parts schema and table."""
-    if "." in name and dialect != "sqlite":
-        return ".".join(quote(part, dialect) for part in name.split("."))
-    simple = re.fullmatch(r"[a-z_][a-z0-9_]*" if dialect == "postgresql" else r"[A-Za-z_][A-Za-z0-9_]*", name)
-    if simple and name.lower() not in _RESERVED:
-        return name
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(value: Any) -> str:
-    """A value as SQL."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else repr(value)
-    return "'" + str(value).replace("'", "''") + "'"
-
-
-def date_part(text: str, grain: str, dialect: str, *, is_text: bool = False) -> str:
-    """A date expression cut to its year (a number), or to text such as `2013-05`, `2013-Q2`, `2013-05-01`."""
-    if dialect == "sqlite":
-        cut = {"month": f"strftime('%Y-%m', {text})", "day": f"date({text})"}.get(grain)
-        if grain == "quarter":
-            return f"strftime('%Y', {text}) || '-Q' || ((CAST(strftime('%m', {text}) AS INTEGER) + 2) / 3)"
-        return cut or f"CAST(strftime('%Y', {text}) AS INTEGER)"
-    moment = f"CAST({text} AS TIMESTAMP)" if is_text else text
-    if grain == "year":
-        return f"CAST(EXTRACT(YEAR FROM {moment}) AS INTEGER)"
-    if dialect == "duckdb":
-        if grain == "quarter":
-            return f"strftime({moment}, '%Y') || '-Q' || quarter({moment})"
-        return f"strftime({moment}, '{'%Y-%m' if grain == 'month' else '%Y-%m-%d'}')"
-    shape = {"month": "YYYY-MM", "quarter": 'YYYY-"Q"Q', "day": "YYYY-MM-DD"}[grain]
-    return f"to_char({moment}, '{shape}')"
 
 
 class _Query:
