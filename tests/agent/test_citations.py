@@ -41,7 +41,7 @@ def test_rounding_is_not_a_licence() -> None:
 
 
 def test_code_labels_and_names_are_no_numbers() -> None:
-    assert cited("Answer [q12]\n```sql\nSELECT 99\n```\nsee table2 and v1.2.3") == {}
+    assert cited("Answer [q12]\n```sql\nSELECT 99\n```\nsee table2 and v1.2.3\n1. one\n 2) two") == {}
 
 
 def test_numbers_inside_cells_count() -> None:

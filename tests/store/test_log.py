@@ -241,6 +241,34 @@ async def test_every_query_is_valid_sql(store: Driver) -> None:
                 await tx.fetch(name, **values)
 
 
+async def test_a_store_is_closed_whole_though_its_task_is_cancelled(tmp_path: Path) -> None:
+    held: list[Driver] = []
+    closed = asyncio.Event()
+
+    async def hold() -> None:
+        async with open_store(tmp_path / "c.db") as store:
+            held.append(store)
+            close = store.close
+
+            async def slowly() -> None:
+                await asyncio.sleep(0.05)
+                await close()
+                closed.set()
+
+            store.close = slowly  # type: ignore[method-assign]
+
+    task = asyncio.create_task(hold())
+    while not held:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert closed.is_set()
+
+
 async def test_two_processes_worth_of_drivers_share_one_file(tmp_path: Path) -> None:
     path = tmp_path / "c.db"
     async with open_store(path) as first, open_store(path) as second:

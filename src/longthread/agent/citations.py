@@ -12,6 +12,7 @@ from longthread.model.fold import observation_of
 _DATE = r"\d{4}-\d{2}-\d{2}"
 _NUMBER = re.compile(rf"(?<![A-Za-z0-9_.])(?:{_DATE}|-?\d+(?:,\d{{3}})*(?:\.\d+)?)(?![A-Za-z0-9_]|[.,]\d)")
 _LABEL = re.compile(r"\[q\d+(?:\s*,\s*q\d+)*\]")
+_MARKER = re.compile(r"^\s*\d+[.)、]\s", re.MULTILINE)
 _CODE = re.compile(r"```.*?```", re.DOTALL)
 
 
@@ -30,10 +31,17 @@ def citations(answer: str, queries: Sequence[Mapping[str, Any]]) -> list[dict[st
     held = [(query["query"], set(_values(str(query["sql"])))) for query in queries]
     held += [(query["query"], set(_values_in(query))) for query in queries]
     cited: list[dict[str, Any]] = []
-    for text in dict.fromkeys(_NUMBER.findall(_LABEL.sub(" ", _CODE.sub(" ", answer)))):
+    for text in dict.fromkeys(_NUMBER.findall(_words(answer))):
         sources = [label for label, values in held if _holds(values, _value(text))]
         cited.append({"number": text, "query": sources[-1] if sources else None})
     return cited
+
+
+def _words(answer: str) -> str:
+    """The answer without code, labels and the numbers of a list's items."""
+    for pattern in (_CODE, _LABEL, _MARKER):
+        answer = pattern.sub(" ", answer)
+    return answer
 
 
 def _values_in(query: Mapping[str, Any]) -> Iterator[Decimal | str]:

@@ -70,8 +70,8 @@ async def threads_that_begin(tx: Transaction, prefix: str, *, user_id: str, limi
 
 
 async def rename_thread(tx: Transaction, thread_id: str, title: str, *, user_id: str) -> None:
-    """Give a thread another title."""
-    if not await tx.run("update_title", id=thread_id, user_id=user_id, title=title, now=now()):
+    """Give a thread another title; it does not count as activity."""
+    if not await tx.run("update_title", id=thread_id, user_id=user_id, title=title):
         raise ThreadNotFound(thread=thread_id)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from longthread.store.driver import Driver
 from longthread.store.sqlite import SqliteDriver
@@ -22,4 +24,18 @@ async def open_store(database: str | Path) -> AsyncIterator[Driver]:
     try:
         yield driver
     finally:
-        await driver.close()
+        await _to_the_end(driver.close())
+
+
+async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
+    """Close whole, also when the task is cancelled meanwhile: a half-closed store keeps its threads, and the process."""
+    task = asyncio.ensure_future(closing)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+    task.result()
+    if cancelled:
+        raise asyncio.CancelledError

@@ -34,7 +34,7 @@ PIECE = 8
 """Characters of one streamed piece."""
 
 
-class ScriptExhausted(AssertionError):  # noqa: N818  # a state of the script, told by a failed test
+class ScriptExhausted(AssertionError):  # a state of the script, told by a failed test
     """The model was called more often than its script has replies."""
 
 

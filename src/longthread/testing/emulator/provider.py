@@ -25,7 +25,7 @@ from longthread.testing.scripted import Script, ScriptExhausted, to_message
 _START_SECONDS = 10.0
 
 
-class _ConnectionDropped(Exception):  # noqa: N818  # what the script asked for, not an error of the emulator
+class _ConnectionDropped(Exception):  # what the script asked for, not an error of the emulator
     """Ends a response in the middle: uvicorn closes the connection."""
 
 

@@ -13,7 +13,7 @@ _AGAIN = 0.1
 """Seconds between two interrupts: one that falls between two statements stops nothing, so it is repeated."""
 
 
-class Interrupted(Exception):  # noqa: N818 - it is no failure
+class Interrupted(Exception):
     """The engine stopped a statement because it was told to. Who told it knows why."""
 
 

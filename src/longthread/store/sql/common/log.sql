@@ -27,7 +27,7 @@ ORDER BY t.updated_at DESC, t.id DESC
 LIMIT :limit;
 
 -- name: update_title
-UPDATE threads SET title = :title, updated_at = :now WHERE id = :id AND user_id = :user_id;
+UPDATE threads SET title = :title WHERE id = :id AND user_id = :user_id;
 
 -- name: update_source
 UPDATE threads SET source = :source WHERE id = :id;
