@@ -242,12 +242,10 @@ async def test_every_query_is_valid_sql(store: Driver) -> None:
 
 
 async def test_a_store_is_closed_whole_though_its_task_is_cancelled(tmp_path: Path) -> None:
-    held: list[Driver] = []
-    closed = asyncio.Event()
+    opened, closed = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
         async with open_store(tmp_path / "c.db") as store:
-            held.append(store)
             close = store.close
 
             async def slowly() -> None:
@@ -256,10 +254,10 @@ async def test_a_store_is_closed_whole_though_its_task_is_cancelled(tmp_path: Pa
                 closed.set()
 
             store.close = slowly  # type: ignore[method-assign]
+            opened.set()
 
     task = asyncio.create_task(hold())
-    while not held:
-        await asyncio.sleep(0)
+    await opened.wait()
     await asyncio.sleep(0.01)
     for _ in range(2):
         task.cancel()

@@ -28,7 +28,7 @@ async def open_store(database: str | Path) -> AsyncIterator[Driver]:
 
 
 async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
-    """Close whole, also when the task is cancelled meanwhile: a half-closed store keeps its threads, and the process."""
+    """Close whole, also when the task is cancelled meanwhile: a half-closed store keeps its threads running."""
     task = asyncio.ensure_future(closing)
     cancelled = False
     while not task.done():
