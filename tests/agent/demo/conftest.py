@@ -29,6 +29,7 @@ def _load(name: str) -> ModuleType:
 
 
 databases = _load("databases")
+trades = _load("trades")
 
 
 @dataclass
@@ -85,6 +86,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path |
         if name in databases.NAMES:
             path = folder / f"{name}.sqlite"
             return path if path.exists() else Path(databases.build(name, folder))
+        if name in trades.SCHEMAS:
+            path = folder / f"{name}.sqlite"
+            return path if path.exists() else Path(trades.build(name, folder))
         shared = SHARED / name / f"{name}.sqlite"
         if not shared.exists():
             pytest.skip(f"{name} is not at {shared}: this part of the questions is not asked")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
@@ -95,10 +96,58 @@ async def test_what_there_is_no_rule_for_is_refused(talk: Talk, question: str) -
     assert conversation.rows is None
 
 
-async def test_an_ignored_word_is_named_before_the_answer(talk: Talk) -> None:
+async def test_a_number_is_never_given_while_a_restricting_word_is_unplaced(talk: Talk) -> None:
     conversation = await talk("shop")
     answer = await conversation.ask("How many happy customers are there?")
-    assert answer.startswith("**I ignored “happy”**")
+    assert "cannot answer" in answer and "“happy”" in answer
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "word"),
+    [
+        ("harbour", "How many abandoned vessels are there?", "abandoned"),
+        ("harbour", "List the insured cargo items", "insured"),
+        ("shop", "How many available products are there?", "available"),
+        ("charging", "报废的充电桩有多少台？", "报废"),
+        ("charging", "被投诉的车主有多少位？", "投诉"),
+        ("charging", "已取消的订单占多少？", "占"),
+    ],
+)
+async def test_what_restricts_the_rows_and_has_no_place_is_refused(
+    talk: Talk, name: str, question: str, word: str
+) -> None:
+    answer = await (await talk(name)).ask(question)
+    assert "cannot answer" in answer or "无法回答" in answer
+    assert word in answer
+
+
+@pytest.mark.parametrize("question", ["total arrival date of port calls", "average built year of vessels"])
+async def test_dates_and_years_are_never_added_up(talk: Talk, question: str) -> None:
+    assert "cannot answer" in await (await talk("harbour")).ask(question)
+
+
+async def test_of_a_very_long_question_the_beginning_is_read_and_that_is_said(talk: Talk) -> None:
+    conversation = await talk("harbour")
+    for padding in (" " * 1_000_000, " blah" * 200_000, "x" * 1_000_000):
+        started = time.monotonic()
+        answer = await conversation.ask("How many vessels are there?" + padding)
+        assert time.monotonic() - started < 2
+        assert "first 4,000 characters" in answer
+        assert len(answer) < 3000
+    assert "cannot answer" in answer
+
+
+async def test_a_list_shows_five_columns_at_most(talk: Talk) -> None:
+    conversation = await talk("harbour")
+    await conversation.ask("List the shipping companies")
+    assert conversation.rows is not None and len(conversation.rows[0]) <= 5
+
+
+async def test_one_row_is_a_row(talk: Talk) -> None:
+    conversation = await talk("harbour")
+    answer = await conversation.ask("List the vessels named MV Vega")
+    assert len(conversation.rows or ()) == 1
+    assert "1 row " in answer.replace("[", " [") and "1 rows" not in answer
 
 
 async def test_examples_of_a_refusal_can_be_answered(talk: Talk) -> None:

@@ -105,3 +105,7 @@ def test_streaming_a_tool_call_gives_the_call() -> None:
     for chunk in model.stream([HumanMessage("How many pets?")]):
         total = chunk if total is None else total + chunk
     assert total is not None and [call["name"] for call in total.tool_calls] == ["list_tables"]
+
+
+def test_the_window_is_said_to_be_large() -> None:
+    assert DemoChatModel().profile == {"max_input_tokens": 1_000_000, "tool_calling": True}

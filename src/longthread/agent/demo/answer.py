@@ -13,6 +13,7 @@ from longthread.agent.demo.talk import Exchange
 from longthread.agent.demo.wording import plan_in_words
 
 _SHOWN_ROWS = 50
+_NAMED_WORDS = 12
 
 
 class Answer:
@@ -37,9 +38,9 @@ class Answer:
         return self._signed(self.say("empty", ""))
 
     def tables(self, *, counted: bool = False) -> str:
-        lines = [self.say("tables", str(len(self.schema.tables))), ""]
+        lines = [self.say("one_table" if len(self.schema.tables) == 1 else "tables", str(len(self.schema.tables))), ""]
         for table in self.schema.tables.values():
-            rows = self.say("rows", f"{table.rows:,}") if table.rows is not None else ""
+            rows = self._number_of_rows(table.rows) if table.rows is not None else ""
             lines.append("- " + " · ".join(part for part in (f"`{table.name}`", rows, table.comment) if part))
         return self._signed("\n".join(lines[:202]), self._examples() if not counted else "")
 
@@ -63,14 +64,16 @@ class Answer:
         reason = ""
         if read.refusal is not None:
             name, about = read.refusal
-            reason = REFUSALS[name][self.language].format(text=about)
+            reason = REFUSALS[name][self.language].format(text=about if len(about) <= 200 else about[:200] + "…")
         understood = ""
         if read.plan is not None:
             understood = self.say("understood", plan_in_words(read.plan, self.schema, self.language))
-        words = [*unplaced, *(read.ignored if read.plan is None or read.core_missing else ())]
+        words = [*unplaced, *(read.ignored if read.plan is None or read.core_missing else read.restricting)]
         lost = self.say("unplaced", self._quoted(words)) if words else ""
+        cut = next((self._note(name, text) for name, text in read.notes if name == "cut"), "")
         return self._signed(
-            " ".join(part for part in (self.say("cannot", ""), reason, lost, understood) if part), self._examples()
+            " ".join(part for part in (self.say("cannot", ""), reason, lost, understood, cut) if part),
+            self._examples(),
         )
 
     def unreachable(self, base: str, other: str) -> str:
@@ -89,7 +92,9 @@ class Answer:
     def _quoted(self, words: Sequence[str]) -> str:
         marks = ("“", "”")
         joint = "、" if self.language == "zh" else ", "
-        return joint.join(f"{marks[0]}{word}{marks[1]}" for word in dict.fromkeys(words))
+        short = [word if len(word) <= 60 else word[:60] + "…" for word in dict.fromkeys(words)]
+        more = joint + "…" if len(short) > _NAMED_WORDS else ""
+        return joint.join(f"{marks[0]}{word}{marks[1]}" for word in short[:_NAMED_WORDS]) + more
 
     # With rows.
 
@@ -136,7 +141,10 @@ class Answer:
     def _counted(self, rows: Sequence[Any], data: Mapping[str, Any], shown: str) -> str:
         if data.get("truncated") or (data.get("total") not in (None, len(rows))):
             return self.say("rows_of", shown.replace(" of ", " / ") if self.language == "zh" else shown)
-        return self.say("rows", str(len(rows)))
+        return self._number_of_rows(len(rows))
+
+    def _number_of_rows(self, number: int) -> str:
+        return self.say("row" if number == 1 else "rows", f"{number:,}")
 
     def _headed(self, words: str, text: str) -> str:
         return f"{words}{'：' if self.language == 'zh' else ': '}{text}"

@@ -21,7 +21,7 @@ from longthread.agent.demo.plan import Condition, Dimension, Field, Measure, Pla
 from longthread.agent.demo.ranking import ranked
 from longthread.agent.demo.reading import Reading
 from longthread.agent.demo.restrictions import restrict
-from longthread.agent.demo.schema import key_of
+from longthread.agent.demo.schema import Ref, key_of
 
 
 def assemble(r: Reading, *, follows: bool) -> Plan | None:
@@ -34,7 +34,16 @@ def assemble(r: Reading, *, follows: bool) -> Plan | None:
         return None
     plan = restrict(r, plan)
     plan = _leftover_tables(r, plan)
+    for measure in (*plan.measures, *(item.measure for item in plan.having)):
+        if measure.function in ("sum", "avg") and measure.field is not None and not _adds_up(r, measure.field.ref):
+            r.refuse("no_amount", measure.field.ref.column)
     return _ordered(r, plan)
+
+
+def _adds_up(r: Reading, ref: Ref) -> bool:
+    """Whether a sum or an average of a column says anything: not of a date, a year, a flag or a key."""
+    column = r.schema.column(ref)
+    return column.kind in ("number", "unknown") and not (column.yearish or column.keyish or r.foreign(ref))
 
 
 def measures_of(r: Reading, base: str | None) -> list[Measure]:
@@ -196,6 +205,7 @@ def _shown(r: Reading, focus: int | None) -> tuple[list[Field], bool]:
     found: list[Field] = []
     if focus is not None and r.table_at(focus):
         r.entity = r.table_at(focus)
+    found += [Field(ref) for ref in r.wanted]
     for at in range(len(r)):
         chunk = r.chunks[at]
         if not r.free(at) or not (r.is_noun(at) or chunk.of("flag")) or (at == focus and r.table_at(at)):

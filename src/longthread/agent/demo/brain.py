@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longthread.agent.demo.answer import Answer
@@ -25,6 +25,8 @@ from longthread.tools.analysis.linking import Linker, document
 _FEW_TABLES = 12
 _DESCRIBED_AT_ONCE = 8
 _MOST_LINKED = 40
+_LONGEST_VALUE = 80
+"""Characters of a word that is looked up among the values; a longer one is none."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class _Mind:
     """The reasoning over one conversation. It lives for one decision."""
 
     def __init__(self, turns: list[Turn], facts: dict[str, Any]) -> None:
+        turns = [replace(turn, question=turn.question[: LONGEST + 1]) for turn in turns]  # one more tells of the cut
         self.turn = turns[-1]
         self.earlier = turns[:-1]
         self.exchanges = [exchange for turn in turns for exchange in turn.exchanges]
@@ -70,7 +73,7 @@ class _Mind:
         if wanted:
             calls = tuple(Call("describe_table", {"table": name}) for name in wanted)
             return Decision(self.answer.say("describing", ", ".join(wanted)), calls)
-        unknown = [word for word in read.unknown if not self._probed(word)]
+        unknown = [word for word in read.unknown if len(word) <= _LONGEST_VALUE and not self._probed(word)]
         if unknown and not _hopeless(read):
             sql = probe_sql(unknown, self._probe_tables(read), self.schema)
             if sql and not self._tried("run_sql", sql):
@@ -209,9 +212,7 @@ class _Mind:
             word for word in unplaced if word[:1].isupper() or not word.isascii() or any(c.isdigit() for c in word)
         ]
         quoted = [word for word in unplaced if f'"{word}"' in self.turn.question or f"“{word}”" in self.turn.question]
-        return (
-            bool(named or quoted) or read.core_missing or len(unplaced) + len(read.ignored) >= 3 or len(unplaced) >= 2
-        )
+        return bool(named or quoted or unplaced or read.restricting) or read.core_missing
 
     def _run(self, read: Understanding, sql: str, unplaced: list[str]) -> Decision:
         runs = [e for e in self.turn.exchanges if e.call.name == "run_sql" and not is_probe(e.call)]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import BaseChatModel, LanguageModelInput, ModelProfile
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -25,12 +25,13 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import Field
 
 from longthread.agent.demo.brain import Decision, decide
 from longthread.agent.demo.talk import Call, Message
-from longthread.tools.analysis.linking import is_cjk
 
 _OBSERVATION = "Observation:"
+_CJK = re.compile(r"[\u3400-\u9fff]")
 _PIECE = re.compile(r"\S+\s*|\s+")
 
 
@@ -38,6 +39,10 @@ class DemoChatModel(BaseChatModel):
     """A deterministic, rule-based model: no network, no key, no AI. It answers questions about a database."""
 
     model_name: str = "demo"
+    profile: ModelProfile | None = Field(
+        default_factory=lambda: ModelProfile(max_input_tokens=1_000_000, tool_calling=True)
+    )
+    """It has no context window: it reads the whole conversation, however long."""
 
     @property
     def _llm_type(self) -> str:
@@ -170,7 +175,7 @@ def _usage(messages: Sequence[BaseMessage], decision: Decision) -> UsageMetadata
 
 
 def _tokens(text: str) -> int:
-    chinese = sum(is_cjk(char) for char in text)
+    chinese = len(_CJK.findall(text))
     return chinese + (len(text) - chinese + 3) // 4
 
 

@@ -10,7 +10,7 @@ _NAMES = frozenset({("nam",), ("full", "nam"), ("fullnam",), ("titl",), ("label"
 _NAMES_ZH = ("姓名", "名称", "名字", "标题", "书名", "片名", "歌名", "名")
 _CODES = frozenset(["no", "number", "code", "num", "symbol", "ticker", "usernam", "login", "model", "iata"])
 _OTHER_LANGUAGE = ("_zh", "_cn", "_en")
-_MOST = 8
+_MOST = 5
 
 
 def display_columns(table: Table) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def naming_columns(table: Table) -> tuple[str, ...]:
 
 
 def listed_columns(table: Table, schema: Schema) -> tuple[str, ...]:
-    """What a list of a table's rows shows: what names them, then other columns that are no keys, up to eight."""
+    """What a list of a table's rows shows: what names them, then other columns that are no keys, up to five."""
     names = list(naming_columns(table))
     keys = {column for link in schema.links if link.table == table.name for column in link.columns} | {key_of(table)}
     for column in table.columns:

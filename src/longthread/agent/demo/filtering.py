@@ -153,6 +153,45 @@ def _score(r: Reading, at: int, kind: str) -> float:
     return max((sense.score for sense in r.chunks[at].of(kind)), default=0.0)
 
 
+def read_letters(r: Reading) -> None:
+    """`grade A`, `blood type B`, `A级`, `O型血`: one letter beside the noun of a column that holds it."""
+    for at, chunk in enumerate(r.chunks):
+        text = chunk.text.upper()
+        if not r.free(at) or len(text) > 2 or not text.isascii() or not text[:1].isalpha() or not chunk.text.isupper():
+            continue
+        for place in (*list(r.before(at, lambda p: r.filler(p) or _equals(r, p)))[:1], at + 1, at + 2):
+            found = _lettered(r, at, place, text) if 0 <= place < len(r) and abs(place - at) <= 3 else None
+            if found is not None:
+                ref, value = found
+                negated = _negated(r, at)
+                r.conditions.append(Condition(Field(ref), "!=" if negated else "=", (value,)))
+                r.use("value", at)
+                r.use("context", *(p for p in range(min(at, place), max(at, place) + 1) if not r.table_at(p)))
+                break
+
+
+def _lettered(r: Reading, at: int, place: int, text: str) -> tuple[Ref, object] | None:
+    """The column that the chunk beside a letter names and that holds the letter; in Chinese 级 names 等级."""
+    chunk = r.chunks[place]
+    fits: list[tuple[float, Ref, object]] = []
+    if r.role.get(place) not in (None, "context"):
+        return None
+    for name, table in r.schema.tables.items():
+        for column in table.columns:
+            held = next((value for value in column.values if isinstance(value, str) and value.upper() == text), None)
+            if held is None:
+                continue
+            ref = Ref(name, column.name)
+            score = max((r.fitness(sense) for sense in chunk.of("column") if sense.ref == ref), default=0.0)
+            label = column.name + column.comment
+            if place == at + 1 and not chunk.text.isascii() and chunk.text[0] in label:
+                score = max(score, 0.6 + 0.15 * (name in r.anchors()) if set(chunk.text) <= set(label) else 0.0)
+            if score > 0:
+                fits.append((score, ref, held))
+    best = max(fits, key=lambda item: item[0], default=None)
+    return (best[1], best[2]) if best else None
+
+
 def read_values(r: Reading) -> None:
     """Every known value, with the column it belongs to; several of one column become `in`."""
     found: list[tuple[int, Ref, object, bool, Ref | None]] = []

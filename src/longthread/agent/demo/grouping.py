@@ -63,6 +63,9 @@ def _group(r: Reading, at: int) -> None:
         if passive and chunk.of("value") and not r.is_noun(place):
             r.use("preposition", at)
             return
+        if chunk.op("count") and r.chinese and chunk.noun < 0.9:
+            _owned(r, at)  # 各有多少: what is counted comes next, and what has it came before
+            return
         if chunk.op("distinct", "each"):
             r.use("group", place)
             continue
@@ -80,6 +83,17 @@ def _group(r: Reading, at: int) -> None:
     r.use("group", at, place)
     r.groups.append(place)
     _more(r, place)
+
+
+def _owned(r: Reading, at: int) -> None:
+    """`站点各有多少充电桩`: where nothing else is grouped by, it is what stands before."""
+    noun = r.previous_noun(at, 3)
+    if r.groups or noun is None or any(r.chunks[place].op("count") for place in range(at)):
+        return
+    counted = r.next_noun(at, 6)
+    if counted is not None and r.table_at(noun) != r.table_at(counted):
+        r.use("group", at, noun)
+        r.groups.append(noun)
 
 
 def _sorted(r: Reading, at: int) -> bool:

@@ -70,12 +70,24 @@ def lexicon() -> dict[Key, tuple[Op, ...]]:
             continue
         head, _, phrases = line.partition("\t")
         name, *args = head.split()
-        for phrase in phrases.split(","):
+        for phrase in (*phrases.split(","), *_measured(name)):
             key = key_of(phrase)
             operation = Op(name, tuple(args))
             if key and operation not in found.setdefault(key, []):
                 found[key].append(operation)
     return {key: tuple(ops) for key, ops in found.items()}
+
+
+_MEASURE_WORDS = (
+    "首个位名辆枚次家本张条件趟门台所座支场部款笔类颗间种只头匹棵株朵幅艘架份封套篇段例项盘瓶箱袋盒双口组批则届轮节"
+)
+"""Chinese words between a number and a thing. After 多少, 几, 每 and 哪 they are no thing themselves."""
+_MEASURED = {"count": ("多少", "几"), "each": ("每", "每一"), "which": ("哪", "哪几", "哪一")}
+
+
+def _measured(operation: str) -> list[str]:
+    """What an operation's word and a measure word make together: 多少艘, 每架, 哪几份."""
+    return [head + word for head in _MEASURED.get(operation, ()) for word in _MEASURE_WORDS]
 
 
 _ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]

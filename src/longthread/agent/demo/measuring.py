@@ -67,6 +67,8 @@ def _describes(r: Reading, at: int) -> bool:
     following = at + 1 if r.free(at + 1) else None
     named = following is not None and r.table_at(following) is not None
     weak = chunk.noun < 0.7
+    if named and chunk.text.isascii() and chunk.text.lower().endswith("ed"):
+        return True  # purchased products: products that have purchases
     return named and not r.table_at(at) and (weak or bool(chunk.of("flag", "value")))
 
 

@@ -66,7 +66,10 @@ _ADDITIVE = (
     "days",
     "天数",
 )
-_MONEY = ("revenue", "amount", "total", "spending", "payment", "price", "cost", "fee", "salary")
+_MONEY = (
+    *("revenue", "amount", "total", "spending", "payment", "price", "cost", "fee", "salary", "fare", "dues", "rent"),
+    *("charge", "fine", "budget", "income", "donation", "value", "rate", "费用", "费", "金额"),
+)
 _NAME_KEYS = frozenset({("nam",), ("full", "nam"), *(atoms(word) for word in ("名称", "名字", "姓名"))})
 
 
@@ -204,9 +207,11 @@ def _time(r: Reading, at: int, grain: str, base: str | None) -> Dimension | None
 
 def amount_measure(r: Reading, function: str, at: int | None, base: str | None) -> Measure | None:
     """A function over the number column a chunk names; for money, a price times a quantity where need be."""
-    numeric = lambda c: c.kind in ("number", "unknown") and not c.keyish  # noqa: E731
+    numeric = lambda c: c.kind in ("number", "unknown") and not c.keyish and not c.yearish  # noqa: E731
     if function in ("min", "max"):
         numeric = lambda c: c.kind in ("number", "unknown", "date") and not (c.keyish and c.kind != "date")  # noqa: E731
+    if at is not None and r.asked_unit is not None and r.chunks[at].op("meas", "dur"):
+        return Measure(function, r.asked_unit.table, Field(r.asked_unit))  # type: ignore[arg-type]  # a function
     if at is not None:
         ref = r.column_at(at, numeric, -1.0)
         table = r.table_at(at)

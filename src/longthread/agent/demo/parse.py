@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from longthread.agent.demo.asked import read_units
 from longthread.agent.demo.assembly import assemble
 from longthread.agent.demo.chunks import chunks_of
 from longthread.agent.demo.filtering import (
     read_absences,
     read_equalities,
     read_flags,
+    read_letters,
     read_patterns,
     read_presence,
     read_values,
@@ -19,6 +21,8 @@ from longthread.agent.demo.grouping import read_groups
 from longthread.agent.demo.joins import choices, path
 from longthread.agent.demo.lexicon import language_of
 from longthread.agent.demo.measuring import read_aggregates, read_counts, read_ranking, read_totals
+from longthread.agent.demo.modifying import read_modifiers
+from longthread.agent.demo.nouns import money_word
 from longthread.agent.demo.plan import Plan
 from longthread.agent.demo.quantities import read_comparisons, read_limits, read_superlative
 from longthread.agent.demo.reading import Reading
@@ -44,6 +48,8 @@ class Understanding:
     marked: bool = False
     greeting: bool = False
     core_missing: bool = False
+    restricting: tuple[str, ...] = ()
+    """Those of `ignored` without which an answer would be another one."""
     candidates: tuple[str, ...] = ()
 
 
@@ -57,6 +63,7 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
         read_dates,
         read_absences,
         read_presence,
+        read_units,
         read_limits,
         read_groups,
         read_ranking,
@@ -65,9 +72,11 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
         read_aggregates,
         read_totals,
         read_patterns,
+        read_letters,
         read_values,
         read_flags,
         read_equalities,
+        read_modifiers,
     ):
         read(r)
     follows = is_followup(r)
@@ -84,7 +93,7 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
         _choices(r, plan)
     return Understanding(
         plan=plan,
-        unknown=tuple(dict.fromkeys(chunk.text for at, chunk in enumerate(chunks) if _unknown(r, at))),
+        unknown=_lost(r, plan),
         ignored=_ignored(r),
         notes=tuple(r.notes),
         refusal=r.refusal,
@@ -92,12 +101,17 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
         marked=follows and is_marked(r),
         greeting=bool(chunks) and all(chunk.sign or chunk.op("stop", "follow") for chunk in chunks),
         core_missing=_core_missing(r),
+        restricting=_restricting(r, plan),
         candidates=_candidates(r),
     )
 
 
 def _refuse_the_unsupported(r: Reading) -> None:
     for at, chunk in enumerate(r.chunks):
+        if chunk.text in ("占", "占了") and at + 1 < len(r) and r.chunks[at + 1].op("count"):
+            behind = r.chunks[at + 2] if at + 2 < len(r) else None
+            if behind is None or not (behind.op("meas", "dur") or behind.noun >= 0.5):
+                r.refuse("unsupported", chunk.text + r.chunks[at + 1].text)
         operation = chunk.op("unsup")
         if operation is not None and chunk.noun < 0.85:
             r.use("unsupported", at)
@@ -124,6 +138,25 @@ def _several_questions(r: Reading) -> None:
 def _unknown(r: Reading, at: int) -> bool:
     chunk = r.chunks[at]
     return r.free(at) and (chunk.unknown or (chunk.quoted and not chunk.senses))
+
+
+def _lost(r: Reading, plan: Plan | None) -> tuple[str, ...]:
+    """The words that may be values nobody has looked up."""
+    found = (chunk.text for at, chunk in enumerate(r.chunks) if _unknown(r, at) and not _covered(r, at, plan))
+    return tuple(dict.fromkeys((*found, *r.lookups)))
+
+
+_PAID = frozenset(["paid", "earned", "charged", "raised", "billed", "made"])
+
+
+def _covered(r: Reading, at: int, plan: Plan | None) -> bool:
+    """A word for money beside an amount that is added up already: `ticket revenue`, `salary paid to`."""
+    if plan is None or not any(m.field is not None and m.function in ("sum", "avg") for m in plan.measures):
+        return False
+    if money_word(r.chunks[at].key):
+        return True
+    beside = at + 1 < len(r) and r.chunks[at + 1].text.lower() in ("to", "by", "for", "in", "on", "from")
+    return beside and r.chunks[at].text.lower() in _PAID and r.role.get(at - 1) is not None
 
 
 def _core_missing(r: Reading) -> bool:
@@ -164,6 +197,28 @@ def _ignored(r: Reading) -> tuple[str, ...]:
         if not light or (chunk.number is not None):
             left.append(chunk.text)
     return tuple(dict.fromkeys(left))
+
+
+def _restricting(r: Reading, plan: Plan | None) -> tuple[str, ...]:
+    """Words that found no place though they say which rows are meant, or name a table the plan does not touch."""
+    ignored = set(_ignored(r))
+    tables = set(plan.tables()) if plan is not None else set()
+    found = []
+    for at, chunk in enumerate(r.chunks):
+        if not r.free(at) or chunk.text not in ignored:
+            continue
+        touched = any(sense.ref.table in tables for sense in chunk.of("table", "column", "flag"))
+        light = any(op.name in ("stop", "soft") for op in chunk.ops)
+        strong = chunk.op("adj", "most", "least", "cmp", "ordinal", "reltime", "contains", "starts", "ends")
+        if (
+            strong
+            or chunk.moment
+            or chunk.number is not None
+            or (chunk.senses and not touched and not light)
+            or (chunk.of("value") and chunk.of("value")[0].score >= 0.85 and chunk.noun < 0.85 and not light)
+        ):
+            found.append(chunk.text)
+    return tuple(dict.fromkeys(found))
 
 
 _LIGHT = frozenset(

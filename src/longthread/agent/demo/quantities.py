@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from longthread.agent.demo.measuring import head_of
 from longthread.agent.demo.reading import Comparison, Reading, Superlative
+from longthread.agent.demo.units import UNITS
 
 _POSTFIX = ("以上", "以下", "以内", "及以上", "及以下", "或以上", "或更多", "或更少")
 
@@ -31,7 +32,7 @@ def _number_near(r: Reading, at: int, step: int) -> int | None:
         chunk = r.chunks[place]
         if chunk.number is not None or (chunk.moment is not None and chunk.moment.grain == "year"):
             return place
-        if not (r.filler(place) or chunk.op("money", "unit", "dur", "stop", "cmp")):
+        if not (r.filler(place) or chunk.op("money", "unit", "dur", "meas", "stop", "cmp")):
             return None
         place += step
     return None
@@ -97,17 +98,19 @@ def _attach(r: Reading, made: Comparison, start: int, end: int, left: int | None
     place = end + 1
     while (
         place < len(r)
-        and (r.chunks[place].op("money", "dur", "age", "stop", "distinct") or r.filler(place))
-        and not r.chunks[place].noun >= 0.9
+        and (r.chunks[place].op("money", "dur", "meas", "age", "stop", "distinct") or r.filler(place))
+        and (not r.chunks[place].noun >= 0.9 or (place == end + 1 and r.chunks[place].op("meas")))
     ):
         operation = r.chunks[place].op("dur")
         if operation is not None:
             made.scale = float(operation.args[0])
             made.concept = made.concept or "length"
         made.money = made.money or bool(r.chunks[place].op("money"))
+        if r.chunks[place].op("meas"):
+            made.unit = UNITS.get(r.chunks[place].key[-1])
         if r.chunks[place].op("age"):
             made.concept = "age"
-        if r.chunks[place].op("money", "dur", "age"):
+        if r.chunks[place].op("money", "dur", "meas", "age"):
             r.use("comparison", place)
         elif r.chunks[place].text == "的" or r.chunks[place].sign:
             place = len(r)
@@ -124,13 +127,18 @@ def _attach(r: Reading, made: Comparison, start: int, end: int, left: int | None
     numeric = (
         left is not None and r.column_at(left, lambda c: c.kind in ("number", "unknown") and not c.keyish) is not None
     )
-    if left is not None and (numeric or (r.chinese and right is None) or (right is None and not made.concept)):
+    measured = (made.money or made.unit is not None) and left is not None and r.table_at(left) is not None
+    if (
+        left is not None
+        and not (measured and not numeric)
+        and (numeric or (r.chinese and right is None) or (right is None and not made.concept))
+    ):
         if not made.concept or numeric:
             made.noun, made.concept = left, "" if numeric else made.concept
             r.use("comparison", left)
             _function_before(r, made, left)
         return
-    if right is not None and not made.concept:
+    if right is not None and not made.concept and not made.money and made.unit is None:
         made.noun = right
         r.use("comparison", right)
 
@@ -165,7 +173,7 @@ def _between(r: Reading, at: int) -> None:
 
 def _range(r: Reading, first: int, start: int) -> None:
     joint = first + 1
-    while r.free(joint) and r.chunks[joint].op("money", "dur"):
+    while r.free(joint) and r.chunks[joint].op("money", "dur", "meas"):
         joint += 1
     second = joint + 1
     if not (r.free(joint) and r.chunks[joint].op("to", "and") and r.free(second)):
@@ -175,6 +183,7 @@ def _range(r: Reading, first: int, start: int) -> None:
     if r.chunks[second].number is None:
         return
     made = Comparison(start, "between", _value(r, first), high=_value(r, second))
+    r.use("comparison", *range(first + 1, joint))
     left = _left(r, min(start, first))
     r.use("comparison", start, first, joint, second)
     tail = second
@@ -202,10 +211,25 @@ def read_limits(r: Reading) -> None:
             or (r.previous is not None and before is not None and before.text.lower() in _CHANGES)
             or (before is not None and before.op("which", "list", "all") and not r.chinese)
             or (r.chinese and before is not None and before.op("list") and r.next_noun(at, 3) is not None)
+            or _ranked_behind(r, at)
         ):
             r.limit = int(chunk.number)
             r.use("limit", at)
     _bare_top(r)
+
+
+def _ranked_behind(r: Reading, at: int) -> bool:
+    """`the 2 countries with the most customers`: a number before a noun, and a superlative after both."""
+    noun = r.next_noun(at, 3)
+    if noun is None or not all(r.filler(p) or r.chunks[p].of("value", "flag") for p in range(at + 1, noun)):
+        return False
+    led = r.chunks[at - 1] if at else None
+    if led is not None and not (r.filler(at - 1) or led.op("which", "list", "all", "top")):
+        return False
+    return any(
+        r.free(p) and r.chunks[p].op("adj", "high", "low", "most", "least") and r.chunks[p].noun < 0.9
+        for p in range(noun + 1, len(r))
+    )
 
 
 _CHANGES = frozenset(("it", "to", "改成", "换成", "改为", "换", "要"))
@@ -251,7 +275,11 @@ def read_superlative(r: Reading) -> None:
         if operation.name == "adj":
             made = Superlative(at, operation.args[0] == "desc", False, concept=operation.args[1])
             made.date = made.concept == "date"
-            if _measured(r, at):
+            dated = _dated(r, at) if made.date else None
+            if dated is not None:
+                made.target, made.date_named = dated, True
+                r.use("superlative", dated)
+            elif _measured(r, at):
                 _target(r, made)
         else:
             made = Superlative(at, operation.name in ("most", "high"), operation.name in ("most", "least"))
@@ -265,6 +293,23 @@ def read_superlative(r: Reading) -> None:
 _PLAIN = frozenset(
     ["most", "the most", "fewest", "least", "the fewest", "the least", "最多", "最多的", "最少", "最少的"]
 )
+
+
+_DATED = ("date", "dates", "year", "years", "time", "day", "birthday", "日期", "时间", "年份", "年", "日", "年度")
+
+
+def _dated(r: Reading, at: int) -> int | None:
+    """`earliest arrival date`, `最早的入职日期`: the date or year column that a superlative of time names."""
+    for place in list(r.after(at, r.filler))[:2]:
+        if not r.free(place) or not r.is_noun(place):
+            return None
+        table = r.table_at(place)
+        dated = r.column_at(place, lambda c: c.kind == "date" or c.yearish, 0.2)
+        if dated is not None and table is None and r.chunks[place].text.lower().endswith(_DATED):
+            return place
+        if table is None:
+            return None
+    return None
 
 
 def _measured(r: Reading, at: int) -> bool:

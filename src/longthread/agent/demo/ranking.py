@@ -66,7 +66,7 @@ def _focus(r: Reading, made: Superlative) -> int | None:
             if unit is not None and r.free(unit) and r.chunks[unit].op("unit") and not r.table_at(unit):
                 r.use("focus", unit)
                 return unit
-            if r.chunks[at].text in ("哪一年", "哪年"):
+            if r.chunks[at].text in ("哪一年", "哪年") and made.target is None:
                 return at
     nouns = free_nouns(r)
     if not nouns:
@@ -208,10 +208,9 @@ def _by_measure(r: Reading, made: Superlative, focus: int | None, previous: Plan
 
 
 def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Plan | None:
-    if made.target is not None and focus is not None and money_word(r.chunks[made.target].key):
-        money = amount_measure(r, "sum", made.target, None)
-        if money is not None and (r.table_at(focus) is None or money.table != r.table_at(focus)):
-            return _plan(r, made, focus, money, previous)
+    money = _money_of_others(r, made, focus)
+    if money is not None:
+        return _plan(r, made, focus, money, previous)
     ref = _ranked_column(r, made, focus, previous)
     if ref is None:
         product = amount_measure(r, "sum", made.target, None) if made.target is not None else None
@@ -221,6 +220,10 @@ def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan 
         return None
     column = r.schema.column(ref)
     table = r.table_at(focus) if focus is not None else None
+    alone = focus is None or (table is not None and table == ref.table and not _asked_which(r, focus))
+    if made.date_named and alone and not asks_who(r) and r.limit is None:
+        r.use("entity", focus)
+        return Plan(table=ref.table, measures=(Measure("max" if made.descending else "min", ref.table, Field(ref)),))
     if focus is None or (table is None and is_name(r.chunks[focus].key)):
         r.use("focus", focus)
         if (
@@ -247,6 +250,25 @@ def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan 
     if hops is not None and all(hop.up for hop in hops):
         return _rows(r, made, ref, table)
     return _by_group(r, made, focus, ref, column, previous)
+
+
+def _asked_which(r: Reading, focus: int) -> bool:
+    """`哪个员工`, `which employee`: the thing is asked for, and no date."""
+    asking = [p for p in range(len(r)) if r.chunks[p].op("which") and r.chunks[p].text not in _WHEN]
+    if r.chinese:
+        return any(0 < focus - p <= 2 for p in asking) or any(r.chunks[p].text[-1:] in "个位名些" for p in asking)
+    return any(0 < focus - p <= 3 and r.chunks[p].text.lower() == "which" for p in asking)
+
+
+_WHEN = ("哪一年", "哪年", "哪一天", "哪天", "什么时候", "何时", "是哪天", "是什么时候", "哪一日", "什么")
+
+
+def _money_of_others(r: Reading, made: Superlative, focus: int | None) -> Measure | None:
+    """`the country with the highest sales`: money that rows of another table record."""
+    if made.target is None or focus is None or not money_word(r.chunks[made.target].key):
+        return None
+    money = amount_measure(r, "sum", made.target, None)
+    return money if money is not None and money.table != r.table_at(focus) else None
 
 
 def _plain(plan: Plan) -> bool:
@@ -306,6 +328,8 @@ def _ranked_column(r: Reading, made: Superlative, focus: int | None, previous: P
     if home is None:
         return None
     tall = _tallest(r, made, home)
+    if r.asked_unit is not None and (made.concept or tall is None):
+        return r.asked_unit
     if tall is not None:
         return tall
     if made.concept:

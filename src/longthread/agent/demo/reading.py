@@ -28,6 +28,8 @@ class Superlative:
     target: int | None = None
     function: str = ""
     date: bool = False
+    date_named: bool = False
+    """Whether the date column itself is asked for: `earliest arrival date`."""
 
 
 @dataclass
@@ -42,6 +44,7 @@ class Comparison:
     function: str = ""
     scale: float = 1.0
     money: bool = False
+    unit: tuple[str, float] | None = None
     high: float | None = None
 
 
@@ -70,6 +73,12 @@ class Reading:
     limit: int | None = None
     offset: int = 0
     resort: bool | None = None
+    asked_unit: Ref | None = None
+    """The column whose unit is asked for: 多少公斤."""
+    lookups: list[str] = field(default_factory=list)
+    """Known words that restrict what they stand before and may be values nobody has looked up."""
+    wanted: list[Ref] = field(default_factory=list)
+    """Columns to show though no noun names them."""
     reverse: bool = False
     ordering: tuple[int, bool | None] | None = None
     counted: list[tuple[int, int | None]] = field(default_factory=list)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from longthread.agent.demo.display import display_columns
+from longthread.agent.demo.display import amounts, display_columns
 from longthread.agent.demo.focus import focus_of
 from longthread.agent.demo.joins import path
 from longthread.agent.demo.nouns import (
@@ -17,6 +18,8 @@ from longthread.agent.demo.nouns import (
 )
 from longthread.agent.demo.plan import Condition, Dimension, Field, Having, Measure, Plan, field_of
 from longthread.agent.demo.reading import Comparison, Reading, When, as_number
+from longthread.agent.demo.schema import Column, Table
+from longthread.agent.demo.units import measuring, names_for, unit_of
 
 
 def restrict(r: Reading, plan: Plan) -> Plan:
@@ -121,43 +124,62 @@ def _field(r: Reading, plan: Plan, c: Comparison) -> Field | None:
         ref = r.column_at(c.noun, numeric, -1.0) or r.column_at(c.noun, lambda col: col.kind == "text", -1.0)
         return Field(ref) if ref else None
     if c.money:
-        column = default_amount(r, r.schema.tables[plan.table])
-        return field_of(plan.table, column.name) if column else None
+        return _near(plan.table, r, lambda table: default_amount(r, table) or _unmeasured(r, table))
+    if c.unit is not None:
+        kind = c.unit[0]
+        return _near(plan.table, r, lambda table: _kept_in(r, table, kind))
     return None
 
 
-def _concept(r: Reading, plan: Plan, c: Comparison) -> Field | None:
-    for name in (plan.table, *sorted(r.anchors()), *sorted(r.linked_to(plan.table))):
-        column = r.concept(r.schema.tables[name], c.concept, lambda col: col.kind in ("number", "unknown"))
+def _near(home: str, r: Reading, find: Callable[[Table], Column | None]) -> Field | None:
+    """What is found in the table asked for, else in those the question names, else beside them."""
+    for name in dict.fromkeys((home, *sorted(r.anchors()), *sorted(r.linked_to(home)))):
+        column = find(r.schema.tables[name])
         if column is not None:
             return field_of(name, column.name)
     return None
 
 
-_MILLISECONDS = {
-    "millisecond": 1.0,
-    "ms": 1.0,
-    "second": 1e3,
-    "sec": 1e3,
-    "minut": 6e4,
-    "min": 6e4,
-    "hour": 3.6e6,
-    "hr": 3.6e6,
-    "毫秒": 1.0,
-    "秒": 1e3,
-    "分钟": 6e4,
-    "小时": 3.6e6,
-}
+def _unmeasured(r: Reading, table: Table) -> Column | None:
+    """The only amount that is kept in no unit of length, weight or time: money, then."""
+    found = [column for column in amounts(table, r.schema) if unit_of(column) is None]
+    return found[0] if len(found) == 1 else None
+
+
+def _kept_in(r: Reading, table: Table, kind: str) -> Column | None:
+    """The only column of a table that is kept in such a unit, else the one named for what it measures."""
+    found = measuring(table.columns, kind)
+    if found:
+        return found[0] if len(found) == 1 else None
+    named = (r.concept(table, name, lambda col: col.kind == "number") for name in names_for(kind))
+    return next((column for column in named if column is not None), None)
+
+
+def _concept(r: Reading, plan: Plan, c: Comparison) -> Field | None:
+    if c.scale != 1.0 and c.concept == "length":  # a time: lengths kept in metres are not meant
+        timed = _near(plan.table, r, lambda table: _kept_in(r, table, "duration"))
+        if timed is not None:
+            return timed
+    for name in (plan.table, *sorted(r.anchors()), *sorted(r.linked_to(plan.table))):
+        column = r.concept(r.schema.tables[name], c.concept, lambda col: col.kind in ("number", "unknown"))
+        if column is not None:
+            return field_of(name, column.name)
+    if c.unit is not None:
+        kind = c.unit[0]
+        return _near(plan.table, r, lambda table: _kept_in(r, table, kind))
+    if c.concept == "price":
+        return _near(plan.table, r, lambda table: default_amount(r, table) or _unmeasured(r, table))
+    return None
 
 
 def _scaled(r: Reading, field: Field, c: Comparison, value: float) -> float:
-    """A duration said in minutes, in the unit of the column, which its name or comment tells."""
-    if c.scale == 1.0:
+    """A number said in some unit, in the unit of the column, which its name or comment tells."""
+    said = c.unit or (("duration", c.scale) if c.scale != 1.0 else None)
+    if said is None:
         return value
-    column = r.schema.column(field.ref)
-    for word, size in _MILLISECONDS.items():
-        if word in column.words or (not word.isascii() and (word in column.name or word in column.comment)):
-            return value * c.scale / size
+    kept = unit_of(r.schema.column(field.ref))
+    if kept is not None and kept[0] == said[0]:
+        return round(value * said[1] / kept[1], 9)
     r.note("unit_assumed", field.ref.column)
     return value
 

@@ -29,11 +29,16 @@ def _bare_chinese(r: Reading, at: int) -> None:
 
 
 def _moment(r: Reading, at: int, moment: Moment) -> None:
+    r.use("date", at)
+    if moment.grain == "range":
+        r.use("date", *_words_before(r, at, "between", "since"))
+        _close(r, at)
+        r.dates.append(When(at, moment.start, moment.end, noun=_noun(r, at)))
+        return
     joint = at + 1
     while r.free(joint) and r.chunks[joint].text in ("年", "年份"):
         joint += 1
     second = joint + 1
-    r.use("date", at)
     if r.free(joint) and r.chunks[joint].op("to", "and", "until") and r.free(second):
         other = r.chunks[second].moment
         between = _leads(r, at, "between", "since", "cmp") or _from(r, at) or r.chunks[joint].op("to", "until")

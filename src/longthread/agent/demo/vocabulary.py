@@ -41,6 +41,7 @@ _TAILS = frozenset(
         "cd",
     ]
 )
+_JOINING = frozenset(["stop", "to", "and", "or", "by", "not", "top", "after", "before", "since"])
 _UNITS = frozenset(
     [
         "cm",
@@ -123,16 +124,14 @@ def vocabulary(schema: Schema, found: Iterable[Found] = ()) -> Vocabulary:
         if same not in mine or mine[same].score < sense.score:
             mine[same] = sense
 
+    for key, name in _own_tails(schema).items():
+        add(key, Sense("table", Ref(name, ""), 0.86))
     for table in schema.tables.values():
         for key, score in _table_terms(table):
             add(key, Sense("table", Ref(table.name, ""), score))
         for column in table.columns:
-            ref = Ref(table.name, column.name)
-            for key, score in _column_terms(table, column):
-                add(key, Sense("flag" if column.kind == "bool" else "column", ref, score))
-            for value in column.values:
-                for key, score in _value_terms(column, value):
-                    add(key, Sense("value", ref, score, value))
+            for key, sense in _column_senses(table, column):
+                add(key, sense)
         for key, column in _money_terms(table):
             add(key, Sense("column", Ref(table.name, column.name), 0.55))
     for item in found:
@@ -141,6 +140,16 @@ def vocabulary(schema: Schema, found: Iterable[Found] = ()) -> Vocabulary:
     ops = lexicon()
     done = {key: tuple(sorted(mine.values(), key=lambda s: -s.score)) for key, mine in senses.items() if key}
     return Vocabulary(done, ops, max(8, *(min(16, len(key)) for key in (*ops, *done))))
+
+
+def _column_senses(table: Table, column: Column) -> Iterator[tuple[Key, Sense]]:
+    """What names a column, and the values it is known to hold."""
+    ref = Ref(table.name, column.name)
+    for key, score in _column_terms(table, column):
+        yield key, Sense("flag" if column.kind == "bool" else "column", ref, score)
+    for value in column.values:
+        for key, score in _value_terms(column, value):
+            yield key, Sense("value", ref, score, value)
 
 
 def _table_terms(table: Table) -> Iterator[tuple[Key, float]]:
@@ -157,6 +166,20 @@ def _table_terms(table: Table) -> Iterator[tuple[Key, float]]:
         if name.endswith(ending) and len(name) > len(ending):
             yield from _expanded(words[: -len(ending)], 0.9)
     yield from _comment_terms(table.comment)
+
+
+def _own_tails(schema: Schema) -> dict[Key, str]:
+    """The last words of compound table names (订单 of 充电订单), and what means the same, where one table has them."""
+    tails: dict[Key, set[str]] = {}
+    for table in schema.tables.values():
+        pieces = glossary().parts(table.words)
+        whole = len(pieces) < 2 or "".join(pieces[-1]) in _GENERIC_ZH or pieces[-1][-1] in _GENERIC
+        tail = table.words if whole else pieces[-1]
+        if len(tail) > 1 or (tail[:1] != () and tail[0].isascii()):
+            for form in (tail, *glossary().same(tail)):
+                tails.setdefault(form, set()).add(table.name)
+    named = {form for table in schema.tables.values() for form in (table.words, *glossary().same(table.words))}
+    return {key: next(iter(names)) for key, names in tails.items() if len(names) == 1 and key not in named}
 
 
 def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:
@@ -178,7 +201,8 @@ def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:
         head = tuple(itertools.chain.from_iterable(pieces[:-1]))
         tail = pieces[-1]
         generic = tail[-1] in _TAILS or "".join(tail) in ("日期", "时间", "名称", "编号", "年份", "名", "金额")
-        if head not in (("is",), ("has",), ("can",), ("wa",)):
+        joining = any(op.name in _JOINING for op in lexicon().get(head, ()))
+        if head not in (("is",), ("has",), ("can",), ("wa",)) and not joining:
             yield from _expanded(head, 0.75 if generic else 0.5, hints=False)
     yield from _comment_terms(column.comment)
 
