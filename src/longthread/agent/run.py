@@ -158,20 +158,26 @@ def _is_over(messages: Sequence[BaseMessage]) -> bool:
 
 def _outcome(context: RunContext, models: Models, messages: Sequence[BaseMessage]) -> tuple[RunStatus, dict[str, Any]]:
     last = messages[-1]
-    results = [str(result.text) for _, call, result in pairs(messages) if call["name"] == "run_sql"]
-    mine = [str(result.text) for _, call, result in pairs(context.of_this_run(messages)) if call["name"] == "run_sql"]
-    queries = [{key: q.get(key) for key in ("query", "sql", "columns", "shown")} for q in query_results(mine)]
+    results = _query_results(messages)
+    # An answer may cite a query of an earlier run: its SQL is shown too.
+    mine = {query["query"] for query in _query_results(context.of_this_run(messages))}
+    told = [query for query in results if query["query"] in mine or f"[{query['query']}]" in str(last.text)]
+    queries = [{key: query.get(key) for key in ("query", "sql", "columns", "shown")} for query in told]
     shared = {"message_id": last.id, "queries": queries, "usage": _usage(context.of_this_run(messages))}
     match note_of(last).get("kind"):
         case "answer":
             answer = str(last.text)
-            return "finished", {"answer": answer, "citations": citations(answer, query_results(results)), **shared}
+            return "finished", {"answer": answer, "citations": citations(answer, results), **shared}
         case "summary":
             hint = words_for(context.run.question)["hint"]
             return "paused", {"reason": "max_steps", "summary": str(last.text), "hint": hint, **shared}
     count = malformed_in_a_row(context.of_this_run(messages))
     error = JsonParseFailed(count=count, other="native" if context.protocol == "json" else "json")
     return "failed", {"error": {"type": error.code, "message": str(error)}, **shared}
+
+
+def _query_results(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+    return query_results([str(result.text) for _, call, result in pairs(messages) if call["name"] == "run_sql"])
 
 
 def _usage(messages: Sequence[BaseMessage]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
+from longthread.agent.context import note_of
 from longthread.agent.messages import draft_of
 from longthread.view.compose import Item, compose
 from longthread.view.tokens import estimate
@@ -15,14 +16,38 @@ from longthread.view.tokens import estimate
 
 def fit(messages: Sequence[AnyMessage], budget: int) -> tuple[list[AnyMessage], list[dict[str, Any]]]:
     """The messages that fit into `budget` tokens, and the manifest: how each one went in."""
-    parts = compose([_item(message) for message in messages], budget)
+    current = _without_stale(messages)
+    kept = {message.id for message in current}
+    manifest = [{"entry": m.id, "how": "left out", "why": "stale", "tokens": 0} for m in messages if m.id not in kept]
+    parts = compose([_item(message) for message in current], budget)
     by_id = {message.id or "": message for message in messages}
     shown = [
         by_id[part.item.key] if part.text is None else _with_text(by_id[part.item.key], part.text)
         for part in parts
         if part.how != "left out"
     ]
-    return shown, [part.to_json() for part in parts]
+    return shown, manifest + [part.to_json() for part in parts]
+
+
+def _without_stale(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The messages without what was observed of another source, or of another schema of this one.
+
+    Such tables would be taken for known. Questions and answers stay: they are the conversation.
+    """
+    about = [(n, _source_of(message)) for n, message in enumerate(messages) if _source_of(message) is not None]
+    changes = [n for (n, source), (_, before) in zip(about[1:], about, strict=False) if source != before]
+    start = changes[-1] if changes else 0
+    return [
+        message
+        for n, message in enumerate(messages)
+        if n >= start
+        or not (isinstance(message, ToolMessage) or (isinstance(message, AIMessage) and message.tool_calls))
+    ]
+
+
+def _source_of(message: AnyMessage) -> tuple[str, str] | None:
+    note = note_of(message)
+    return (note["source"], note["fingerprint"]) if note.get("kind") == "question" else None
 
 
 def _item(message: BaseMessage) -> Item:

@@ -25,6 +25,7 @@ from longthread.model.entry import Entry
 from longthread.model.thread import Thread
 from longthread.settings import Settings
 from longthread.store import log
+from longthread.view.condense import condense_result
 
 T = TypeVar("T")
 Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
@@ -72,7 +73,7 @@ def search(
 
 @threads.command()
 def show(thread: Name, as_json: options.AsJson = False, database: options.Database = None) -> None:
-    """A conversation, every entry of it."""
+    """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
     found, entries = _with(database, lambda analyst: _entries(analyst, thread))
     if as_json:
         for entry in entries:
@@ -82,7 +83,8 @@ def show(thread: Name, as_json: options.AsJson = False, database: options.Databa
     console.print(f"[bold]{escape(found.title or '')}[/bold]  [dim]{found.id}  {escape(found.source or '')}[/dim]")
     for entry in entries:
         console.print(f"\n[cyan]{entry.role}[/cyan] [dim]{_when(entry.created_at)} {entry.kind or ''}[/dim]")
-        console.print(entry.text[:4000], markup=False, highlight=False)
+        text = condense_result(entry.text, 300) if entry.role == "tool" else entry.text
+        console.print(text, markup=False, highlight=False)
         for call in entry.tool_calls:
             console.print(f"› {call.name} {json.dumps(dict(call.args), ensure_ascii=False)}", markup=False)
 
@@ -141,7 +143,7 @@ def export(
 
 
 def state(thread: Name, database: options.Database = None) -> None:
-    """A conversation's state as JSON, with the fields of a `state_data` document, computed from its entries."""
+    """What a conversation has come to, as JSON: messages, steps, known tables and schemas, queries, errors, the answer."""
 
     async def read(analyst: Analyst) -> dict[str, Any]:
         return await analyst.state(str(await find_thread(analyst, thread)))

@@ -49,6 +49,7 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine
         engine.name = "spaceflight"
         return engine, DEMO
     if is_url(spec):
+        spec = _absolute(parsed(spec), spec)
         return _engine_of_url(parsed(spec), spec, limits), shown(spec)
     if not spec:
         raise SourceNotFound(source="(nothing)")
@@ -62,6 +63,13 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine
         raise SourceUnreadable(source=spec, reason="permission denied.") from error
     except (OSError, ValueError, RuntimeError) as error:  # a name too long for a path, or one with a NUL in it
         raise SourceNotFound(source=shown(spec[:200])) from error
+
+
+def _absolute(url: URL, spec: str) -> str:
+    """A URL of a file with the file's absolute path."""
+    if url.get_backend_name() not in ("sqlite", "duckdb") or not url.database or url.database == ":memory:":
+        return spec
+    return url.set(database=str(Path(url.database).expanduser().absolute())).render_as_string(hide_password=False)
 
 
 def _engine_of_url(url: URL, spec: str, limits: Limits) -> Engine:

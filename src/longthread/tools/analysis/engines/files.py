@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import itertools
+import os
 import re
 import shutil
 import tempfile
@@ -114,6 +115,8 @@ class FilesEngine(DuckdbEngine):
 
     def _table(self, root: duckdb.DuckDBPyConnection, path: Path, name: str) -> list[Path]:
         """Makes the table of one file, and returns the files that must stay readable for it."""
+        if not os.access(path, os.R_OK):
+            raise SourceUnreadable(source=self._source, reason=f"{path.name}: permission denied.")
         if path.stat().st_size == 0:
             raise SourceEmpty(source=self._source)
         kind = reader_of(path)
