@@ -99,7 +99,7 @@ async def test_what_there_is_no_rule_for_is_refused(talk: Talk, question: str) -
 async def test_a_number_is_never_given_while_a_restricting_word_is_unplaced(talk: Talk) -> None:
     conversation = await talk("shop")
     answer = await conversation.ask("How many happy customers are there?")
-    assert "cannot answer" in answer and "“happy”" in answer
+    assert "cannot answer" in answer and "happy" in answer and "“happy”" in answer
 
 
 @pytest.mark.parametrize(
@@ -108,6 +108,7 @@ async def test_a_number_is_never_given_while_a_restricting_word_is_unplaced(talk
         ("harbour", "How many abandoned vessels are there?", "abandoned"),
         ("harbour", "List the insured cargo items", "insured"),
         ("shop", "How many available products are there?", "available"),
+        ("harbour", "inspections in zone A", "A"),
         ("charging", "报废的充电桩有多少台？", "报废"),
         ("charging", "被投诉的车主有多少位？", "投诉"),
         ("charging", "已取消的订单占多少？", "占"),

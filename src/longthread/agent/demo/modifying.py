@@ -111,7 +111,8 @@ def _modifies(r: Reading, at: int) -> bool:
         return len(chunk.text) >= 2 and (led or aspect) and verbal and not _names_whose(r, at)
     text = chunk.text.lower()
     adjective = text in _ADJECTIVES or (text.endswith(_ENDINGS) and " " not in text and len(text) > 4)
-    return adjective and (light or (not chunk.ops and bool(chunk.of("column"))))
+    named = bool(chunk.of("column", "value")) and (not chunk.ops or text.endswith("ed"))
+    return adjective and (light or named)
 
 
 def _names_whose(r: Reading, at: int) -> bool:

@@ -210,7 +210,7 @@ def amount_measure(r: Reading, function: str, at: int | None, base: str | None) 
     numeric = lambda c: c.kind in ("number", "unknown") and not c.keyish and not c.yearish  # noqa: E731
     if function in ("min", "max"):
         numeric = lambda c: c.kind in ("number", "unknown", "date") and not (c.keyish and c.kind != "date")  # noqa: E731
-    if at is not None and r.asked_unit is not None and r.chunks[at].op("meas", "dur"):
+    if r.asked_unit is not None and (at is None or r.table_at(at) or r.chunks[at].op("meas", "dur")):
         return Measure(function, r.asked_unit.table, Field(r.asked_unit))  # type: ignore[arg-type]  # a function
     if at is not None:
         ref = r.column_at(at, numeric, -1.0)

@@ -137,7 +137,9 @@ def _several_questions(r: Reading) -> None:
 
 def _unknown(r: Reading, at: int) -> bool:
     chunk = r.chunks[at]
-    return r.free(at) and (chunk.unknown or (chunk.quoted and not chunk.senses))
+    lettered = len(chunk.text) == 1 and "A" <= chunk.text <= "Z" and chunk.text != "I" and not chunk.senses
+    beside = at > 0 and not r.question.isupper() and bool(r.chunks[at - 1].senses)
+    return r.free(at) and (chunk.unknown or (chunk.quoted and not chunk.senses) or (lettered and beside))
 
 
 def _lost(r: Reading, plan: Plan | None) -> tuple[str, ...]:

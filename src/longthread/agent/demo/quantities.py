@@ -345,6 +345,9 @@ def _target(r: Reading, made: Superlative) -> None:
     )
     if place is not None and r.chunks[place].sign:
         place = None
+    if place is not None and not r.chinese and place + 1 < len(r) and r.table_at(place + 1) and r.free(place + 1):
+        chunk = r.chunks[place]
+        place += bool(chunk.of("value", "flag")) and not r.table_at(place) and chunk.text.lower().endswith("ed")
     if place is not None and r.free(place) and not (r.chinese and _chinese_before(r, made)):
         operation = r.chunks[place].op("count", "sum", "avg", "max", "min")
         if operation is not None and not (r.chunks[place].noun >= 0.9 and r.next_noun(place, 2) is None):
