@@ -37,12 +37,12 @@ def _without_stale(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     about = [(n, _source_of(message)) for n, message in enumerate(messages) if _source_of(message) is not None]
     changes = [n for (n, source), (_, before) in zip(about[1:], about, strict=False) if source != before]
     start = changes[-1] if changes else 0
-    return [
-        message
-        for n, message in enumerate(messages)
-        if n >= start
-        or not (isinstance(message, ToolMessage) or (isinstance(message, AIMessage) and message.tool_calls))
-    ]
+    return [m for m in messages[:start] if not _is_observed(m)] + list(messages[start:])
+
+
+def _is_observed(message: AnyMessage) -> bool:
+    """Whether the message is a call or a result."""
+    return isinstance(message, ToolMessage) or (isinstance(message, AIMessage) and bool(message.tool_calls))
 
 
 def _source_of(message: AnyMessage) -> tuple[str, str] | None:

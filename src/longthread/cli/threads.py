@@ -143,7 +143,7 @@ def export(
 
 
 def state(thread: Name, database: options.Database = None) -> None:
-    """What a conversation has come to, as JSON: messages, steps, known tables and schemas, queries, errors, the answer."""
+    """What a conversation has come to, as JSON: messages, steps, known tables, queries, errors, the answer."""
 
     async def read(analyst: Analyst) -> dict[str, Any]:
         return await analyst.state(str(await find_thread(analyst, thread)))
