@@ -99,7 +99,7 @@ async def test_what_there_is_no_rule_for_is_refused(talk: Talk, question: str) -
 async def test_a_number_is_never_given_while_a_restricting_word_is_unplaced(talk: Talk) -> None:
     conversation = await talk("shop")
     answer = await conversation.ask("How many happy customers are there?")
-    assert "cannot answer" in answer and "happy" in answer and "“happy”" in answer
+    assert "cannot answer" in answer and "“happy”" in answer
 
 
 @pytest.mark.parametrize(

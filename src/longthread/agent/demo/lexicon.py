@@ -82,7 +82,11 @@ _MEASURE_WORDS = (
     "首个位名辆枚次家本张条件趟门台所座支场部款笔类颗间种只头匹棵株朵幅艘架份封套篇段例项盘瓶箱袋盒双口组批则届轮节"
 )
 """Chinese words between a number and a thing. After 多少, 几, 每 and 哪 they are no thing themselves."""
-_MEASURED = {"count": ("多少", "几"), "each": ("每", "每一"), "which": ("哪", "哪几", "哪一")}
+_MEASURED = {
+    "count": ("多少", "几", "有多少", "有几", "共有多少", "一共有多少", "总共有多少"),
+    "each": ("每", "每一"),
+    "which": ("哪", "哪几", "哪一"),
+}
 
 
 def _measured(operation: str) -> list[str]:
