@@ -86,7 +86,8 @@ class RunInProgress(LongthreadError):
 
 
 class LeaseLost(LongthreadError):
-    """Run {run} on thread {thread} was taken over by another process: this process stopped without writing."""
+    """Run {run} on thread {thread} is no longer this process's: it was taken over or ended by another, or the thread
+    was deleted. Nothing more was written."""
 
     code = "lease_lost"
     exit_code = 4
@@ -140,10 +141,24 @@ class ModelUnavailable(LongthreadError):
     exit_code = 6
 
 
+class ModelNotUsable(ModelUnavailable):
+    """The model {model} cannot be used: {reason}"""
+
+    # As its parent, but it was the caller who named the model: over HTTP a wrong request, and no failure of the server.
+
+
 class ModelFailed(LongthreadError):
     """The model {model} failed: {reason} The conversation is kept; `longthread resume {thread}` tries again."""
 
     code = "model_failed"
+    exit_code = 6
+
+
+class WindowTooSmall(LongthreadError):
+    """The context window of {model}, {window} tokens, leaves no room for the conversation beside {needed}. Use a model
+    with a larger one, or correct MEMORY_CONTEXT_WINDOW."""
+
+    code = "window_too_small"
     exit_code = 6
 
 

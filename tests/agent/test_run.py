@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import sqlite3
 from typing import Any
@@ -13,9 +14,20 @@ from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import COUNT, call, events_of, finish
 
 from longthread.agent.begin import HOT_WINDOW
-from longthread.errors import InvalidInput, NothingToResume, QuestionTooLong, RunInProgress, ThreadNotFound
+from longthread.agent.stream import EventStream
+from longthread.errors import (
+    InvalidInput,
+    LeaseLost,
+    NothingToResume,
+    QuestionTooLong,
+    RunInProgress,
+    StoreError,
+    ThreadNotFound,
+)
+from longthread.model.entry import Draft
 from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
+from longthread.tools.analysis import analysis_tools
 
 PROTOCOLS = ["auto", "native", "json"]
 
@@ -286,3 +298,167 @@ async def test_the_log_holds_every_message_once_over_many_turns(open_analyst: Op
         assert await log.position(tx, str(thread_id)) == (4 * turns, 4 * turns)
     assert len(model.calls[-1].messages) <= 1 + HOT_WINDOW + 4, "the state holds the hot window and the new turn"
     assert state["sql_history"][-1]["result"]["data"]["query"] == f"q{turns}"
+
+
+@pytest.mark.parametrize("ids", [("call_0", "call_0"), ("", ""), ("a" * 20, "a" * 20)])
+async def test_calls_whose_ids_come_again_keep_their_own_results(
+    open_analyst: OpenAnalyst, shop: str, ids: tuple[str, str]
+) -> None:
+    def native(sql: str, call_id: str) -> AIMessage:
+        args = {"sql": sql}
+        return AIMessage(content="", tool_calls=[{"name": "run_sql", "args": args, "id": call_id, "type": "tool_call"}])
+
+    two = native("SELECT 11", ids[0])
+    two.tool_calls.append(native("SELECT 22", ids[1]).tool_calls[0])
+    model = ScriptedChatModel([two, finish("both"), native("SELECT 33", ids[0]), finish("third")])
+    analyst = await open_analyst(model)
+    handle = await analyst.ask("Two?", source=shop)
+    assert (await handle.wait()).type == "finished"
+    await (await analyst.ask("Third?", thread_id=handle.thread_id)).wait()
+    shown = model.calls[-1].messages
+    results = {m.tool_call_id: m.text for m in shown if isinstance(m, ToolMessage)}
+    called = {c["id"]: c["args"]["sql"] for m in shown if isinstance(m, AIMessage) for c in m.tool_calls}
+    assert len(results) == 3
+    for call_id, sql in called.items():
+        assert f"[[{sql.split()[1]}]]" in results[str(call_id)]
+
+
+async def test_a_model_that_calls_json_parse_error_is_told_there_is_no_such_tool(
+    open_analyst: OpenAnalyst, shop: str
+) -> None:
+    analyst = await open_analyst([call("json_parse_error"), finish("ok")])
+    events = await events_of(await analyst.ask("Hello?", source=shop))
+    assert events[-1].type == "finished"
+    [observation] = [event.data["observation"] for event in events if event.type == "step_finished"]
+    assert observation["error"]["type"] == "unknown_tool"
+
+
+async def test_what_no_database_can_store_is_replaced_in_a_reply(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst([call("run_sql", sql="SELECT 1 -- \ud800"), finish("bad \ud800 text \x00")])
+    handle = await analyst.ask("Hello?", source=shop)
+    final = await handle.wait()
+    assert final.data["answer"] == "bad \ufffd text \ufffd"
+    assert (await analyst.state(handle.thread_id))["done"]
+
+
+async def test_an_end_that_cannot_be_stored_is_told_as_a_failure(
+    open_analyst: OpenAnalyst, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = EventStream.end
+
+    async def end(self: EventStream, status: Any, outcome: Any) -> None:
+        if status == "finished":
+            raise StoreError(reason="full")
+        await original(self, status, outcome)
+
+    monkeypatch.setattr(EventStream, "end", end)
+    analyst = await open_analyst([finish("ok"), finish("ok")])
+    handle = await analyst.ask("Hello?", source=shop)
+    assert (await handle.wait()).data["error"]["type"] == "store_error"
+    await analyst.ask("Again?", thread_id=handle.thread_id)
+
+
+async def test_a_stop_while_the_end_is_written_leaves_an_end(
+    open_analyst: OpenAnalyst, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = EventStream.end
+    ending = asyncio.Event()
+
+    async def end(self: EventStream, status: Any, outcome: Any) -> None:
+        ending.set()
+        await asyncio.sleep(0.05)
+        await original(self, status, outcome)
+
+    monkeypatch.setattr(EventStream, "end", end)
+    analyst = await open_analyst([finish("ok")])
+    handle = await analyst.ask("Hello?", source=shop)
+    await ending.wait()
+    await handle.stop()
+    async with analyst.store.reading() as tx:
+        run = await runs.last_run(tx, handle.thread_id)
+    assert run is not None
+    assert run.status == "finished"
+
+
+async def test_a_process_that_lost_its_run_writes_nothing_more(open_analyst: OpenAnalyst, shop: str) -> None:
+    gate, asked = asyncio.Event(), asyncio.Event()
+
+    class Waiting(ScriptedChatModel):
+        async def _astream(self, *args: Any, **kwargs: Any) -> Any:
+            asked.set()
+            await gate.wait()
+            async for chunk in super()._astream(*args, **kwargs):
+                yield chunk
+
+    first = await open_analyst(Waiting([COUNT, finish("from the first")]))
+    handle = await first.ask("How many?", source=shop)
+    await asked.wait()
+    async with first.store.writing() as tx:
+        run = await runs.last_run(tx, handle.thread_id)
+        assert run is not None
+        # What an expired lease and another process come to.
+        await runs.take_over(tx, run, owner="elsewhere/1/x", alive=lambda owner: False)
+        before = (await log.position(tx, handle.thread_id), await runs.last_event(tx, handle.thread_id, run.id))
+    gate.set()
+    with pytest.raises(LeaseLost):
+        await handle.wait()
+    async with first.store.reading() as tx:
+        after = (await log.position(tx, handle.thread_id), await runs.last_event(tx, handle.thread_id, run.id))
+        steps = await runs.steps_from(tx, handle.thread_id, 0)
+    assert after == before
+    assert [step.kind for step in steps] == ["model"], "the call that was in flight is not run"
+
+
+async def test_a_call_in_flight_is_repeated_only_if_that_is_safe(
+    open_analyst: OpenAnalyst, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for safe, expected in ((True, "3"), (False, "interrupted")):
+        thread_id = f"safe-{safe}"
+        analyst = await open_analyst([COUNT, finish("done")])
+        handle = await analyst.ask("How many?", source=shop, thread_id=thread_id)
+        await handle.wait()
+        await _rewind_to_the_open_call(analyst, thread_id)
+        monkeypatch.setattr(
+            "longthread.agent.analyst.analysis_tools",
+            lambda source, safe=safe: [dataclasses.replace(tool, retry_safe=safe) for tool in analysis_tools(source)],
+        )
+        model = ScriptedChatModel([finish("after")])
+        second = await open_analyst(model)
+        assert (await (await second.resume(thread_id)).wait()).data["answer"] == "after"
+        assert expected in model.calls[0].messages[-1].text
+
+
+async def _rewind_to_the_open_call(analyst: Any, thread_id: str) -> None:
+    """What a crash in the middle of the tool's work leaves behind."""
+    async with analyst.store.writing() as tx:
+        connection = tx._connection
+        for sql in (
+            "UPDATE steps SET status = 'running', observation = NULL WHERE kind = 'tool' AND thread_id = ?",
+            "DELETE FROM steps WHERE idx > 1 AND thread_id = ?",
+            "DELETE FROM events WHERE type = 'finished' AND thread_id = ?",
+            "DELETE FROM folds WHERE thread_id = ?",
+            "DELETE FROM entries WHERE seq > 2 AND thread_id = ?",
+            "UPDATE threads SET tip = 2, entry_count = 2 WHERE id = ?",
+            "UPDATE runs SET status = 'running', owner = 'gone/1/x', lease_until = '2000' WHERE thread_id = ?",
+        ):
+            await connection.execute(sql, (thread_id,))
+
+
+async def test_facts_survive_a_thread_longer_than_the_window(open_analyst: OpenAnalyst, shop: str) -> None:
+    model = ScriptedChatModel([call("list_tables"), finish("ok"), finish("known")])
+    analyst = await open_analyst(model)
+    handle = await analyst.ask("What is there?", source=shop)
+    await handle.wait()
+    async with analyst.store.writing() as tx:
+        notes = [Draft(id=f"n{n}", role="assistant", text="note") for n in range(HOT_WINDOW + 10)]
+        await log.extend(tx, handle.thread_id, notes)
+        await tx._connection.execute("DELETE FROM folds")  # type: ignore[attr-defined]
+    await (await analyst.ask("And?", thread_id=handle.thread_id)).wait()
+    assert '"customers"' in model.calls[-1].messages[0].text
+
+
+async def test_a_window_too_small_for_the_prompt_is_said_so(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst([finish("x")], memory_context_window=600)
+    final = await (await analyst.ask("Hello?", source=shop)).wait()
+    assert final.data["error"]["type"] == "window_too_small"
+    assert "MEMORY_CONTEXT_WINDOW" in final.data["error"]["message"]

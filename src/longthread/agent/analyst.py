@@ -204,7 +204,9 @@ class Analyst:
                 await save_facts(self.store, begun.run.thread_id, user_id=user_id)
             finally:
                 await source.close()
-                self._running.pop(begun.run.thread_id, None)
+                # A client that saw the end may have started the thread's next run already.
+                if self._running.get(begun.run.thread_id) is handle:
+                    del self._running[begun.run.thread_id]
 
         task = asyncio.get_running_loop().create_task(work(), name=f"run {begun.run.id}")
         task.add_done_callback(_report)

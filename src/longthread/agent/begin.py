@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from longthread.agent.owner import may_be_alive, new_owner
 from longthread.errors import NothingToResume
-from longthread.model.entry import Draft, Entry
+from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.event import Event
 from longthread.model.facts import Facts
 from longthread.model.fold import facts_of
@@ -104,6 +104,7 @@ async def take_over(store: Driver, thread: Thread) -> Begun:
         if run is None or run.status != "running":
             raise NothingToResume(thread=thread.id)
         lease = await runs.take_over(tx, run, owner=new_owner(), alive=may_be_alive)
+        thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
         window, started = await _window_with_start(tx, thread, run)
         facts = await _facts(tx, thread, [entry for entry in window if entry.seq <= started.seq])
         earlier = [step for step in await runs.steps_from(tx, thread.id, run.first_step) if step.call_id]
@@ -150,11 +151,18 @@ def _question(ask: Ask, plan: Plan) -> Draft:
     )
 
 
+def _open_calls(window: Sequence[Entry]) -> dict[str, ToolCall]:
+    """The calls of a window that have no result, by id."""
+    calls: dict[str, ToolCall] = {}
+    for entry in window:
+        calls |= {call.id: call for call in entry.tool_calls}
+        calls.pop(entry.tool_call_id or "", None)
+    return calls
+
+
 async def _closing(tx: Transaction, window: Sequence[Entry], before: Run | None, run_id: str) -> list[Draft]:
     """Results for calls that a broken-off run left open: what the steps hold, or that it was interrupted."""
-    calls = {call.id: call for entry in window for call in entry.tool_calls}
-    for entry in window:
-        calls.pop(entry.tool_call_id or "", None)
+    calls = _open_calls(window)
     if not calls or before is None:
         return []
     steps = {step.call_id: step for step in await runs.steps_from(tx, before.thread_id, before.first_step)}
@@ -186,10 +194,15 @@ async def _facts(tx: Transaction, thread: Thread, window: Sequence[Entry]) -> Fa
 
 
 async def save_facts(store: Driver, thread_id: str, *, user_id: str) -> None:
-    """Keep what the thread's entries have taught, so that the next run starts from it."""
+    """Keep what the thread's entries have taught, so that the next run starts from it.
+
+    Not while a call has no result: what comes in later would be folded without its call.
+    """
     async with store.writing() as tx:
         thread = await log.find_thread(tx, thread_id, user_id=user_id)
         window = await log.branch(tx, thread_id, thread.tip, limit=HOT_WINDOW)
+        if _open_calls(window):
+            return
         facts = await _facts(tx, thread, window)
         await runs.save_fold(tx, thread_id, thread.tip, facts.to_json())
 

@@ -24,7 +24,8 @@ class RunContext:
     """One run in execution.
 
     `earlier` holds, by call id, the tool steps that this run made in a process that has died. `queries` is the number
-    of the last query label given out in the thread. `window` is in tokens.
+    of the last query label given out in the thread. `window` is in tokens. `call_ids` are the ids of the calls in the
+    state, shown or not.
     """
 
     store: Driver
@@ -40,6 +41,7 @@ class RunContext:
     queries: int = 0
     earlier: Mapping[str, Step] = field(default_factory=dict)
     message_id: str = field(default_factory=new_id)
+    call_ids: frozenset[str | None] = frozenset()
     recorder: CallRecorder = field(default_factory=CallRecorder)
     _held: dict[str, bool] = field(default_factory=dict)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from longthread.agent.react import (
     parse_reply,
     render,
 )
+from longthread.agent.storable import storable
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.ids import new_id
 from longthread.tools.tool import Observation
@@ -74,7 +75,7 @@ class ProtocolMiddleware(AgentMiddleware[Any, None, Any]):
         if problem := check_calls(message, self._context.recorder.written()):
             return replace(response, result=[self._read(message, problem)])
         if message.tool_calls:
-            return response
+            return replace(response, result=[_with_own_ids(message, self._context.call_ids)])
         if cut_off(message):
             await self._context.stream.tell("warning", message="The answer reached LLM_MAX_TOKENS and was cut off.")
         text = str(message.text)
@@ -140,7 +141,26 @@ def _calls_text(message: AIMessage, written: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"{name}({arguments})" for name, arguments in written or invalid)
 
 
+def _with_own_ids(message: AIMessage, before: Collection[str | None]) -> AIMessage:
+    """The message with a new id for each call that has none, or one that stands elsewhere in the conversation.
+
+    Some servers number the calls of each reply (`call_0`), and a result must be its own call's. A provider that writes
+    ids into the content too, in blocks, has unique ones.
+    """
+    taken = set(before)
+    calls = []
+    for call in message.tool_calls:
+        own = call["id"] if call["id"] and call["id"] not in taken else new_id()
+        taken.add(own)
+        calls.append({**call, "id": own})
+    return message if calls == message.tool_calls else message.model_copy(update={"tool_calls": calls})
+
+
 def _message(response: ModelResponse[Any]) -> AIMessage:
     message = response.result[0]
     assert isinstance(message, AIMessage)
-    return message
+    cleaned = {name: storable(getattr(message, name)) for name in _FREE_FIELDS}
+    return message.model_copy(update=cleaned)
+
+
+_FREE_FIELDS = ("content", "tool_calls", "invalid_tool_calls", "additional_kwargs", "response_metadata")

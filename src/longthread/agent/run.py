@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,14 +26,19 @@ from longthread.agent.models import failure_reason
 from longthread.agent.progress import progress_digest, words_for
 from longthread.agent.protocol import ProtocolMiddleware
 from longthread.agent.steps import ResumeMiddleware, StepsMiddleware
-from longthread.errors import JsonParseFailed, LeaseLost, LongthreadError, ModelFailed
+from longthread.agent.storable import storable
+from longthread.errors import JsonParseFailed, LeaseLost, LongthreadError, ModelFailed, StoreError
 from longthread.model.entry import Entry
 from longthread.model.run import RunStatus
 from longthread.store import log, runs
+from longthread.store.completion import to_the_end
 from longthread.tools.tool import Tool
 
 RENEW_SECONDS = 5.0
 """How often a lease is renewed: several times before it runs out."""
+
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +75,23 @@ async def execute(context: RunContext, models: Models, entries: Sequence[Entry],
     except asyncio.CancelledError:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
-        await asyncio.shield(_stop(context, entries, user_id))
+        await to_the_end(_stop(context, user_id))
         raise
     finally:
         beat.cancel()
-    await context.stream.end(status, outcome)
+    await to_the_end(_end(context, status, outcome))
     return status
+
+
+async def _end(context: RunContext, status: RunStatus, outcome: Mapping[str, Any]) -> None:
+    """Tell the run's end. What cannot be stored of it is told as a failure: a run without an end blocks its thread."""
+    try:
+        await context.stream.end(status, outcome)
+    except LeaseLost:
+        raise
+    except (StoreError, ValueError, TypeError) as error:
+        problem = {"type": "store_error", "message": f"The run's end could not be stored: {type(error).__name__}."}
+        await context.stream.end("failed", {"error": problem})
 
 
 async def _work(
@@ -147,7 +164,7 @@ async def _tell_text(context: RunContext, message: BaseMessage) -> None:
     """Tell the text of an answer while it is written. What may still turn out to be a call is held back."""
     if not isinstance(message, AIMessageChunk) or context.protocol == "json":
         return
-    text = str(message.text)
+    text = storable(str(message.text))
     if text and not context.held_back(text):
         await context.stream.tell_text(context.message_id, text)
 
@@ -192,15 +209,18 @@ def _usage(messages: Sequence[BaseMessage]) -> dict[str, int]:
 async def _keep_lease(context: RunContext) -> None:
     while True:
         await asyncio.sleep(RENEW_SECONDS)
-        async with context.store.writing() as tx:
-            await runs.renew(tx, context.lease)
+        try:
+            async with context.store.writing() as tx:
+                await runs.renew(tx, context.lease)
+        except StoreError as error:
+            _logger.warning("The lease of run %s could not be renewed; trying again: %s", context.run.id, error)
 
 
-async def _stop(context: RunContext, entries: Sequence[Entry], user_id: str) -> None:
+async def _stop(context: RunContext, user_id: str) -> None:
     """End a run that was stopped from outside, as paused: it can be resumed where it is."""
     async with context.store.reading() as tx:
         thread = await log.find_thread(tx, context.lease.thread_id, user_id=user_id)
         messages = [message_of(entry) for entry in await log.branch(tx, thread.id, thread.tip, limit=HOT_WINDOW)]
     words = words_for(context.run.question)
     digest = progress_digest(context.run.question, context.of_this_run(messages))
-    await context.stream.end("paused", {"reason": "stopped", "summary": digest, "hint": words["hint"]})
+    await _end(context, "paused", {"reason": "stopped", "summary": digest, "hint": words["hint"]})

@@ -12,13 +12,14 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
 from langgraph.types import Command
 
-from longthread.agent.context import RunContext, note_of, noted, open_calls
+from longthread.agent.context import RunContext, is_malformed, note_of, noted, open_calls
 from longthread.agent.window import fit
+from longthread.errors import WindowTooSmall
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.run import StepStatus
 from longthread.store import runs
 from longthread.tools.tool import Observation
-from longthread.view.budget import message_budget
+from longthread.view.budget import LEAST, message_budget
 from longthread.view.tokens import estimate
 
 Handler = Callable[[ModelRequest[None]], Awaitable[ModelResponse[Any]]]
@@ -36,6 +37,8 @@ class StepsMiddleware(AgentMiddleware[Any, None, Any]):
         """Compose the view, call the model, and note what it saw, said and used."""
         context = self._context
         view, manifest = self._view(request.messages)
+        makers = [message for message in request.messages if isinstance(message, AIMessage)]
+        context.call_ids = frozenset(call["id"] for message in makers for call in message.tool_calls)
         async with context.store.writing() as tx:
             index = await runs.start_step(tx, context.lease, "model", manifest=manifest)
         started = time.monotonic()
@@ -88,8 +91,8 @@ class StepsMiddleware(AgentMiddleware[Any, None, Any]):
     async def _observe(
         self, call: Mapping[str, Any], messages: Sequence[BaseMessage], *, interrupted: bool
     ) -> Observation:
-        if call["name"] == PARSE_ERROR:
-            maker = next(m for m in reversed(messages) if isinstance(m, AIMessage))
+        maker = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
+        if call["name"] == PARSE_ERROR and maker is not None and is_malformed(maker):
             observation: Observation = note_of(maker)["observation"]
             return observation
         tool = self._context.tools.get(call["name"])
@@ -112,7 +115,11 @@ class StepsMiddleware(AgentMiddleware[Any, None, Any]):
         context = self._context
         tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in context.tools.values()]
         fixed = estimate(context.system_prompt) + 2 * estimate(json.dumps(tools, ensure_ascii=False))
-        return fit(messages, message_budget(context.window, output=context.settings.max_tokens, fixed=fixed))
+        budget = message_budget(context.window, output=context.settings.max_tokens, fixed=fixed)
+        if budget < LEAST:
+            needed = f"{fixed:,} tokens of prompt and tools, {context.settings.max_tokens:,} of reply"
+            raise WindowTooSmall(model=context.run.model, window=f"{context.window:,}", needed=needed)
+        return fit(messages, budget)
 
     def _next_label(self, action: str) -> str | None:
         if action != "run_sql":

@@ -86,8 +86,8 @@ class EventStream:
     async def end(self, status: RunStatus, outcome: Mapping[str, Any]) -> None:
         """End the run and its stream, both or neither."""
         async with self._store.writing() as tx:
-            await runs.end(tx, self._lease, status, outcome)
             await self._append(tx, _FINAL_OF[status], outcome)
+            await runs.end(tx, self._lease, status, outcome)
         self._bell.ring(self._lease.run_id)
 
     async def _append(self, tx: Transaction, event_type: EventType, data: Mapping[str, Any]) -> None:
@@ -100,6 +100,7 @@ class EventStream:
             await self._store_event(tx, "text", text)
 
     async def _store_event(self, tx: Transaction, event_type: EventType, data: Mapping[str, Any]) -> None:
+        await runs.check(tx, self._lease)
         self._last += 1
         event = Event(self._lease.thread_id, self._lease.run_id, self._last, event_type, dict(data), datetime.now(UTC))
         await runs.append_events(tx, [event])

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMess
 
 from longthread.agent.context import note_of
 from longthread.agent.messages import draft_of
-from longthread.view.compose import Item, compose
+from longthread.view.compose import Item, Part, compose
 from longthread.view.tokens import estimate
 
 
@@ -21,11 +21,7 @@ def fit(messages: Sequence[AnyMessage], budget: int) -> tuple[list[AnyMessage], 
     manifest = [{"entry": m.id, "how": "left out", "why": "stale", "tokens": 0} for m in messages if m.id not in kept]
     parts = compose([_item(message) for message in current], budget)
     by_id = {message.id or "": message for message in messages}
-    shown = [
-        by_id[part.item.key] if part.text is None else _with_text(by_id[part.item.key], part.text)
-        for part in parts
-        if part.how != "left out"
-    ]
+    shown = [_shown(by_id[part.item.key], part) for part in parts if part.how != "left out"]
     return shown, manifest + [part.to_json() for part in parts]
 
 
@@ -62,6 +58,14 @@ def _item(message: BaseMessage) -> Item:
         answers=draft.tool_call_id,
         extra=estimate(json.dumps(calls, ensure_ascii=False)) if calls else 0,
     )
+
+
+def _shown(message: AnyMessage, part: Part) -> AnyMessage:
+    if part.bare and isinstance(message, AIMessage):
+        # Blocks of content may hold the calls once more; their text is what is kept of them.
+        calls = [{**call, "args": {"left_out": "too long to show"}} for call in message.tool_calls]
+        message = message.model_copy(update={"tool_calls": calls, "content": str(message.text)})
+    return message if part.text is None else _with_text(message, part.text)
 
 
 def _with_text(message: AnyMessage, text: str) -> AnyMessage:

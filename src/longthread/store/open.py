@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
+from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver
 from longthread.store.sqlite import SqliteDriver
 
@@ -24,18 +23,5 @@ async def open_store(database: str | Path) -> AsyncIterator[Driver]:
     try:
         yield driver
     finally:
-        await _to_the_end(driver.close())
-
-
-async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
-    """Close whole, also when the task is cancelled meanwhile: a half-closed store keeps its threads running."""
-    task = asyncio.ensure_future(closing)
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            cancelled = True
-    task.result()
-    if cancelled:
-        raise asyncio.CancelledError
+        # A half-closed store would keep its threads, and the process, alive.
+        await to_the_end(driver.close())

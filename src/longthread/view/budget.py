@@ -4,13 +4,14 @@ from __future__ import annotations
 
 SAFETY = 0.10
 """The part of the window that is left free, for what an estimate misses (document 004 §4.1)."""
-LEAST = 512
-"""Tokens that are always granted to the messages, so that the newest question can be shown."""
+LEAST = 256
+"""Tokens that the messages need at the least: with fewer, not even a question and one result can be shown."""
 
 
 def message_budget(window: int, *, output: int, fixed: int) -> int:
     """The window less safety, the reserve for the output and what is fixed: system prompt and tools.
 
-    All are tokens. An output reserve above a quarter of the window counts as a quarter: it would leave no room.
+    All are tokens. An output reserve above a quarter of the window counts as a quarter: it would leave no room. A
+    result below `LEAST` says that the window is too small.
     """
-    return max(LEAST, int(window * (1 - SAFETY)) - min(output, window // 4) - fixed)
+    return int(window * (1 - SAFETY)) - min(output, window // 4) - fixed

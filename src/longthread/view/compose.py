@@ -13,6 +13,9 @@ from longthread.view.tokens import MESSAGE_OVERHEAD, estimate
 WHOLE_SHARE = 0.65
 """The part of the budget that whole messages may fill; what is older is condensed into the rest."""
 
+BARE_CALL = 48
+"""Tokens of a call whose arguments are left out: its id, its name, and the note that they are."""
+
 How = Literal["whole", "condensed", "cut", "left out"]
 
 
@@ -21,7 +24,7 @@ class Item:
     """A message, as far as the composer cares.
 
     `calls` are the ids of its tool calls, `answers` the id of the call that it is the result of, `extra` the tokens
-    that it costs beyond its text.
+    that it costs beyond its text: its calls.
     """
 
     key: str
@@ -38,12 +41,16 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """How an item went into the view; `text` is what it became where it was condensed or cut."""
+    """How an item went into the view; `text` is what it became where it was condensed or cut.
+
+    `bare` says that the arguments of its calls are left out too: each call costs `BARE_CALL` tokens.
+    """
 
     item: Item
     how: How
     text: str | None = None
     tokens: int = 0
+    bare: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The part as a line of the manifest."""
@@ -58,22 +65,24 @@ def compose(items: Sequence[Item], budget: int) -> list[Part]:
     comes behind it is condensed before anything of it is left out.
     """
     units = _units(items)
-    pinned = max((n for n, unit in enumerate(units) if unit[0].role == "user"), default=len(units) - 1)
-    plans: dict[int, list[Part]] = {}
-    left = budget
-    if units:
-        plans[pinned] = _fit(units[pinned], left // 2 if pinned < len(units) - 1 else left)
-        left -= _cost(plans[pinned])
-    whole_left = left - int(budget * (1 - WHOLE_SHARE)) if len(units) > 1 else left
-    for n in sorted(set(range(len(units))) - {pinned}, reverse=True):
+    if not units:
+        return []
+    newest = len(units) - 1
+    pinned = max((n for n, unit in enumerate(units) if unit[0].role == "user"), default=newest)
+    plans = {pinned: _fit(units[pinned], budget if pinned == newest else budget // 2)}
+    left = budget - _cost(plans[pinned])
+    whole_left = left if newest == 0 else left - int(budget * (1 - WHOLE_SHARE))
+    for n in range(newest, -1, -1):
+        if n == pinned:
+            continue
         parts = [_whole(item) for item in units[n]]
         if _cost(parts) > whole_left:
             whole_left = 0
             parts = [_condensed(item) for item in units[n]]
-        if _cost(parts) > left:
-            if n < len(units) - 1 or pinned == n:
-                break
+        if _cost(parts) > left and n == newest:
             parts = _fit(units[n], left)
+        if _cost(parts) > left:
+            break
         plans[n] = parts
         left -= _cost(parts)
         whole_left -= _cost(parts)
@@ -81,16 +90,19 @@ def compose(items: Sequence[Item], budget: int) -> list[Part]:
 
 
 def _units(items: Sequence[Item]) -> list[list[Item]]:
-    """Group each call with its results, and drop what has lost its other half."""
-    results = {item.answers: item for item in items if item.answers}
+    """Group each call with its results, and drop what has lost its other half.
+
+    A result belongs to the nearest call before it that has its id: ids may come again in a long conversation.
+    """
     units: list[list[Item]] = []
+    waiting: dict[str, list[Item]] = {}
     for item in items:
-        if item.answers:
-            continue
-        unit = [item, *(results[call] for call in item.calls if call in results)]
-        if len(unit) == 1 + len(item.calls):
-            units.append(unit)
-    return units
+        if item.answers is None:
+            units.append([item])
+            waiting |= dict.fromkeys(item.calls, units[-1])
+        elif item.answers in waiting:
+            waiting.pop(item.answers).append(item)
+    return [unit for unit in units if len(unit) == 1 + len(unit[0].calls)]
 
 
 def _whole(item: Item) -> Part:
@@ -109,22 +121,35 @@ def _changed(item: Item, how: How, text: str) -> Part:
 
 
 def _fit(unit: Sequence[Item], budget: int) -> list[Part]:
-    """Show the unit in at most `budget` tokens, cutting its texts in the middle where nothing else helps."""
+    """Show the unit in at most `budget` tokens if that can be: condensed, then without arguments, then cut."""
     for shorten in (_whole, _condensed):
         parts = [shorten(item) for item in unit]
         if _cost(parts) <= budget:
             return parts
-    share = budget // len(unit)
-    return [_cut(part, share) for part in parts]
+    parts = [_bare(part) for part in parts]
+    calls = sum(len(item.calls) for item in unit) * BARE_CALL
+    share = (budget - calls) // len(unit)
+    return [_cut(part, share + len(part.item.calls) * BARE_CALL) for part in parts]
+
+
+def _bare(part: Part) -> Part:
+    """The part without the arguments of its calls, where that makes it cheaper."""
+    cost = BARE_CALL * len(part.item.calls)
+    if part.item.extra <= cost:
+        return part
+    return replace(part, how="cut", bare=True, tokens=part.tokens - part.item.extra + cost)
 
 
 def _cut(part: Part, budget: int) -> Part:
-    item = part.item if part.text is None else replace(part.item, text=part.text)
-    limit = len(item.text)
-    while item.tokens > budget and limit > 80:
-        limit = min(limit // 2, limit * budget // item.tokens)
-        item = replace(item, text=cut_middle(part.item.text, limit))
-    return part if item.text == part.item.text else _changed(part.item, "cut", item.text)
+    text = part.item.text if part.text is None else part.text
+    fixed = part.tokens - estimate(text)
+    limit = len(text)
+    while fixed + estimate(text) > budget and limit > 0:
+        limit = min(limit // 2, limit * budget // (fixed + estimate(text)))
+        text = cut_middle(part.item.text, limit) if limit > 80 else part.item.text[: max(limit, 0)]
+    if text in (part.text, part.item.text):
+        return part
+    return replace(part, how="cut", text=text, tokens=fixed + estimate(text))
 
 
 def _cost(parts: Sequence[Part]) -> int:
