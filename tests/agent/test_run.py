@@ -462,3 +462,19 @@ async def test_a_window_too_small_for_the_prompt_is_said_so(open_analyst: OpenAn
     final = await (await analyst.ask("Hello?", source=shop)).wait()
     assert final.data["error"]["type"] == "window_too_small"
     assert "MEMORY_CONTEXT_WINDOW" in final.data["error"]["message"]
+
+
+async def test_another_source_on_a_thread_is_explored_anew(open_analyst: OpenAnalyst, shop: str, tmp_path: Any) -> None:
+    other = str(tmp_path / "other.sqlite")
+    connection = sqlite3.connect(other)
+    connection.execute("CREATE TABLE rockets (name TEXT)")
+    connection.close()
+    model = ScriptedChatModel([call("list_tables"), finish("customers, orders"), finish("ok")])
+    analyst = await open_analyst(model)
+    handle = await analyst.ask("What is there?", source=shop)
+    await handle.wait()
+    await (await analyst.ask("And here?", thread_id=handle.thread_id, source=other)).wait()
+    shown = model.calls[-1].messages
+    assert not any(isinstance(message, ToolMessage) for message in shown)
+    assert [message.text for message in shown[1:]] == ["What is there?", "customers, orders", "And here?"]
+    assert (await analyst.thread(handle.thread_id)).source == other
