@@ -135,12 +135,19 @@ async def _connect(
         await asyncio.to_thread(connecting._thread.join)
         raise
     opened.append(connection)
+    # SQLite's own knows only ASCII letters, and a search must fold what it looks for and where it looks alike.
+    await connection.create_function("lower", 1, _lower, deterministic=True)
     if first is not None:
         await first(connection, path)
     connection.row_factory = sqlite3.Row
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
         await connection.execute(f"PRAGMA {pragma}")
     return connection
+
+
+def _lower(value: Any) -> str | None:
+    """SQL's `lower`, for the letters of every language."""
+    return None if value is None else str(value).lower()
 
 
 async def _refuse_foreign(connection: aiosqlite.Connection, path: Path) -> None:

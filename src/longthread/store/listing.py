@@ -1,0 +1,35 @@
+"""What a list of threads says of each: how its last run stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from longthread.model.thread import Thread
+from longthread.store.driver import Row, Transaction
+from longthread.store.log import now
+from longthread.store.runs import Alive
+
+
+async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: str, alive: Alive) -> dict[str, str]:
+    """The status of each thread's last run, by thread; a thread that has had no run is not in it.
+
+    A run's own status, or `interrupted` when it is unfinished and nobody executes it. One query, however many threads:
+    it reads what was active between the first and the last of them, which for a page of a list is just that page.
+    """
+    if not threads:
+        return {}
+    active = [thread.updated_at for thread in threads]
+    rows = await tx.fetch("latest_runs", user_id=user_id, first=_text(min(active)), last=_text(max(active)))
+    wanted = {thread.id for thread in threads}
+    return {row["thread_id"]: _status(row, alive) for row in rows if row["thread_id"] in wanted}
+
+
+def _status(row: Row, alive: Alive) -> str:
+    status = str(row["status"])
+    held = bool(row["owner"]) and row["lease_until"] > now() and alive(row["owner"])
+    return "interrupted" if status == "running" and not held else status
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds")
