@@ -206,6 +206,13 @@ class SourceUnreachable(SourceError):
     code = "source_unreachable"
 
 
+class SourceLoginFailed(SourceUnreachable):
+    """The database server of {source} did not let us in: {reason} A conversation keeps no password: give the source
+    again with --source and its password, or set PGPASSWORD, or write a .pgpass file."""
+
+    code = "source_login_failed"
+
+
 class SourceEmpty(SourceError):
     """The source {source} has no tables. Give one that has, or try `--source demo`."""
 

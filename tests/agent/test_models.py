@@ -2,19 +2,23 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
+import httpx
 import openai
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, ModelRetryMiddleware
+from langchain_core.exceptions import ModelError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
+from longthread.agent import models
 from longthread.agent.demo.chat import DemoChatModel
 from longthread.agent.models import (
     DEFAULT_WINDOW,
@@ -23,6 +27,7 @@ from longthread.agent.models import (
     model_name,
     refuses_tools,
     resolve_model,
+    retryable,
     supports_tools,
 )
 from longthread.agent.react import Malformed, check_calls
@@ -90,6 +95,20 @@ def test_a_name_that_says_too_little_is_refused_with_the_way_out(name: str) -> N
         resolve_model(name, _settings(openai_api_key="k"))
     assert name in str(caught.value)
     assert "LLM_BASE_URL" in str(caught.value) or "the name of a model" in str(caught.value)
+
+
+def test_a_provider_that_there_is_not_is_named_with_some_that_there_are() -> None:
+    with pytest.raises(ModelUnavailable) as caught:
+        resolve_model("foo:bar", _settings())
+    said = str(caught.value)
+    assert "no provider `foo`" in said
+    assert "Name the provider" not in said
+    assert {"openai", "anthropic", "ollama"} <= set(re.findall(r"\w+", said))
+
+
+def test_the_providers_that_are_named_are_known() -> None:
+    named = models._KNOWN.split(", ")
+    assert set(named) <= models._PROVIDERS
 
 
 # Keys.
@@ -352,6 +371,53 @@ def test_a_broken_connection_names_the_address() -> None:
     with pytest.raises(openai.APIConnectionError) as caught:  # nothing listens there any more
         resolve_model("llama3", settings).invoke("q")
     assert str(settings.base_url) in failure_reason(caught.value, settings)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 409, 422, 429, 500, 503, 529])
+def test_a_refused_request_is_not_sent_again_and_one_that_came_too_early_is(status: int) -> None:
+    expected = status in {408, 409, 429, 500, 503, 529}
+    error, _ = _error([Refused(status)])
+    assert retryable(error) is expected
+    wrapped = RuntimeError("the client's own")
+    wrapped.__cause__ = error
+    assert retryable(wrapped) is expected
+
+
+def test_timeouts_broken_connections_and_unknown_errors_are_tried_again() -> None:
+    assert retryable(_error([Slow("late", seconds=30)], timeout=0.2)[0])
+    assert retryable(_error([Dropped("x" * 100)])[0])
+    assert retryable(TimeoutError())
+    assert retryable(ValueError("anything"))
+    assert not retryable(asyncio.CancelledError())
+
+
+def test_the_status_is_found_where_other_clients_keep_it() -> None:
+    response = httpx.Response(401, request=httpx.Request("POST", "http://x"))
+    with pytest.raises(httpx.HTTPStatusError) as caught:
+        response.raise_for_status()
+    assert not retryable(caught.value)
+
+    class Google(Exception):
+        code = 403
+
+    class Ollama(Exception):
+        status_code = -1
+
+    assert not retryable(Google())
+    assert retryable(Ollama())
+
+
+def test_what_langchain_calls_hopeless_is_not_tried_again() -> None:
+    assert not retryable(ModelError("the context is full"))
+
+
+async def test_a_wrong_key_is_sent_once() -> None:
+    async with ProviderEmulator([Refused(401)] * 4) as provider:
+        model = resolve_model("llama3", _settings(base_url=provider.base_url))
+        retry = ModelRetryMiddleware(max_retries=3, retry_on=retryable, on_failure="error", initial_delay=0)
+        with pytest.raises(openai.AuthenticationError):
+            await create_agent(model, [], middleware=[retry]).ainvoke({"messages": [HumanMessage("q")]})
+        assert len(provider.requests) == 1
 
 
 def test_any_other_error_is_told_in_its_first_line() -> None:

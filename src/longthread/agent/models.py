@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from langchain.chat_models import init_chat_model
 from langchain.chat_models.base import _BUILTIN_PROVIDERS
+from langchain_core.exceptions import ModelError
 from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
@@ -33,6 +34,9 @@ _HINTS = {
     404: "Check the model's name, and that LLM_BASE_URL ends as the server wants it (mostly `/v1`).",
     429: "The provider's limit is reached: wait, or use another model.",
 }
+_KNOWN = "openai, anthropic, google_genai, ollama, mistralai, groq, deepseek"
+_TRANSIENT = frozenset({408, 409, 429})
+"""Statuses below 500 of requests that may succeed when they are sent again as they were."""
 _NO_KEY = "not-needed"  # sent to servers of one's own, whose clients insist on some key
 _TOOLS_REFUSED = re.compile(
     r"not support (?:tool|function)|(?:tool|function)[ _-]?(?:call|calling|use|choice|s)?\b.{0,40}not supported"
@@ -109,6 +113,32 @@ def refuses_tools(error: BaseException) -> bool:
     return (status is None or status >= 400) and bool(_TOOLS_REFUSED.search(str(error)))
 
 
+def retryable(error: BaseException) -> bool:
+    """Whether the same call may succeed later: not when the provider refused what was sent, such as a wrong key."""
+    if not isinstance(error, Exception):
+        return False
+    status = _status(error)
+    if status is not None:
+        return status >= 500 or status in _TRANSIENT or status < 400
+    return error.is_retryable if isinstance(error, ModelError) else True
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status that an error, or the one it was raised from, stands for; each SDK keeps it elsewhere."""
+    at: BaseException | None = error
+    while at is not None:
+        response = getattr(at, "response", None)
+        for status in (
+            getattr(at, "status_code", None),
+            getattr(response, "status_code", None),
+            getattr(at, "code", None),
+        ):
+            if isinstance(status, int) and 100 <= status < 600:
+                return status
+        at = at.__cause__
+    return None
+
+
 def failure_reason(error: BaseException, settings: Settings) -> str:
     """A provider's error as a sentence or two: what it said, and what to do."""
     kinds = " ".join(kind.__name__ for kind in type(error).__mro__)
@@ -117,7 +147,7 @@ def failure_reason(error: BaseException, settings: Settings) -> str:
     if "ConnectionError" in kinds or "ConnectError" in kinds:
         where = settings.base_url or "the provider"
         return f"The connection to {where} failed or broke. Is the server running, and LLM_BASE_URL right?"
-    hint = _HINTS.get(getattr(error, "status_code", None) or 0, "")
+    hint = _HINTS.get(_status(error) or 0, "")
     return f"{_said(error)} {hint}".strip()
 
 
@@ -145,11 +175,17 @@ def _split(name: str, settings: Settings) -> tuple[str, str]:
     family = next((family for family in _FAMILIES if name.startswith(family)), None)
     if family:
         return _FAMILIES[family], name
-    raise ModelUnavailable(
-        model=name,
-        reason="Name the provider too, as in `openai:gpt-5` or `anthropic:claude-sonnet-4-5`; for an OpenAI-compatible "
-        f"server (Ollama, vLLM, LM Studio) set LLM_BASE_URL, as in http://localhost:11434/v1. {_WAY_OUT}",
-    )
+    server = "set LLM_BASE_URL, as in http://localhost:11434/v1"
+    if colon:
+        reason = (
+            f"There is no provider `{head}`. Known are {_KNOWN} and more. For a server's model of this name, {server}."
+        )
+    else:
+        reason = (
+            "Name the provider too, as in `openai:gpt-5` or `anthropic:claude-sonnet-4-5`; "
+            f"for an OpenAI-compatible server (Ollama, vLLM, LM Studio) {server}."
+        )
+    raise ModelUnavailable(model=name, reason=f"{reason} {_WAY_OUT}")
 
 
 def _is_own_server(provider: str, settings: Settings) -> bool:
