@@ -14,6 +14,7 @@ import httpx
 import pytest
 from pydantic import PrivateAttr
 
+from longthread.agent.models import resolve_model
 from longthread.server.app import create_app
 from longthread.server.serve import Server, listen
 from longthread.settings import Settings
@@ -92,13 +93,14 @@ Serve = Callable[..., Running]
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Starts servers: `serve(model, source=…)`; `model` is a script, or a function of the messages."""
+    """Starts servers: `serve(model, source=…)`; `model` is a script, a function of the messages, or None for the models
+    that the settings name."""
     started: list[Running] = []
 
     def start(script: Any, **settings: Any) -> Running:
         given = {"data_dir": tmp_path / "data", "source": "demo", "host": "127.0.0.1", **settings}
         loaded = Settings.load(env_file=None, **given)
-        model = GatedModel(script, loop=not callable(script))
+        model = GatedModel(script or ["never asked"], loop=not callable(script))
         ready: list[str] = []
         waiting = threading.Event()
 
@@ -106,7 +108,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             ready.append(url)
             waiting.set()
 
-        app = create_app(loaded, models=lambda name, settings: model)
+        app = create_app(loaded, models=(lambda name, settings: model) if script else resolve_model)
         server = Server(app, listen("127.0.0.1", 0), on_ready=on_ready)
         thread = threading.Thread(target=server.run, name="server", daemon=True)
         thread.start()

@@ -220,6 +220,7 @@ def test_a_stopping_server_ends_its_streams_and_keeps_its_runs(serve: Any) -> No
         ({"question": "?", "max_steps": 0}, 422, "invalid_input"),
         ({"question": "?", "protocol": "smoke"}, 422, "invalid_input"),
         ({"question": 5}, 422, "invalid_input"),
+        ({"question": "?", "threadId": "t1"}, 422, "invalid_input"),
         ({}, 422, "invalid_input"),
     ],
 )
@@ -232,6 +233,26 @@ def test_a_wrong_question_is_a_problem(serve: Any, body: dict[str, Any], status:
     assert problem["type"] == f"urn:longthread:problem:{code}"
     assert problem["detail"]
     assert running.client.get("/api/conversations").json()["conversations"] == [], "nothing was written"
+
+
+def test_a_field_that_there_is_not_is_named(serve: Any) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many?", max_steps=1)["thread_id"]
+    for path in ("/api/chat", f"/api/conversations/{thread}/resume"):
+        answer = running.client.post(path, json={"question": "?", "threadId": thread})
+        assert answer.status_code == 422
+        assert "body.threadId: There is no such field" in answer.json()["detail"]
+    assert running.history(thread)["run"]["status"] == "paused"
+
+
+def test_a_model_that_the_caller_names_wrongly_is_the_callers_error(serve: Any) -> None:
+    running = serve(None, model="foo:configured")
+    named = running.client.post("/api/chat", json={"question": "?", "model": "foo:bar"})
+    assert (named.status_code, named.json()["code"]) == (422, "model_unavailable")
+    assert "no provider `foo`" in named.json()["detail"]
+    configured = running.client.post("/api/chat", json={"question": "?"})
+    assert (configured.status_code, configured.json()["code"]) == (503, "model_unavailable")
+    assert "foo:configured" in configured.json()["detail"]
 
 
 def test_what_is_not_there_is_a_problem(serve: Any) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.observation import ROWS, SIZE, cut
+from longthread.store import runs
+from longthread.store.open import open_store
+from longthread.store.runs import Plan
 
 NUMBERS = (
     "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 250) SELECT n, 'x' || n AS name FROM t"
@@ -16,6 +22,7 @@ LOOK = {"thought": "Look.", "action": "list_tables"}
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": NUMBERS}}
 ANSWER = {"finish": "There are **250** of 100% [q1]."}
 SCRIPT = [LOOK, COUNT, ANSWER]
+LONE = base64.urlsafe_b64encode(b'["\\ud800","x"]').decode()
 
 
 def labels(running: Any, **query: Any) -> list[str]:
@@ -140,11 +147,60 @@ def test_what_is_served_is_told(serve: Any) -> None:
     assert info["database"].endswith("conversations.db")
 
 
-@pytest.mark.parametrize("bad", ["x", "💥", "bnVsbA", encode_cursor(1, "x"), encode_cursor("x"), "WzEsMl0"])
+@pytest.mark.parametrize("bad", ["x", "💥", "bnVsbA", encode_cursor(1, "x"), encode_cursor("x"), "WzEsMl0", LONE])
 def test_a_cursor_that_was_never_given_out_is_refused(serve: Any, bad: str) -> None:
     running = serve(SCRIPT)
     answer = running.client.get("/api/conversations", params={"cursor": bad})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+
+
+@pytest.mark.parametrize("bad", [encode_cursor(2**70, 0), encode_cursor(1, 2**63), encode_cursor(-1, 0)])
+def test_numbers_that_no_store_holds_are_refused(serve: Any, bad: str) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many?")["thread_id"]
+    answer = running.client.get("/api/chat/history", params={"thread_id": thread, "before": bad})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+    for index in (2**70, -1):
+        step = running.client.get(f"/api/conversations/{thread}/steps/{index}")
+        assert (step.status_code, step.json()["code"]) == (422, "invalid_input")
+
+
+def test_a_conversation_says_how_its_last_run_stands(serve: Any) -> None:
+    running = serve(SCRIPT)
+    paused = running.answer("How many stopped?", max_steps=1)["thread_id"]
+    finished = running.answer("How many finished?")["thread_id"]
+    running.model.shut.set()
+    live = running.ask("How many running?")["thread_id"]
+    expected = {paused: "paused", finished: "finished", live: "running"}
+    for query in ({}, {"q": "how many"}):
+        found = running.client.get("/api/conversations", params=query).json()["conversations"]
+        assert {item["id"]: item["status"] for item in found} == expected
+    renamed = running.client.patch(f"/api/conversations/{paused}", json={"label": "x"})
+    assert renamed.json()["status"] == "paused"
+
+
+def test_a_conversation_is_not_deleted_under_another_processs_run(serve: Any, tmp_path: Path) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many?")["thread_id"]
+    plan = Plan(run_id="z", question="?", source=None, model="demo", protocol="auto", max_steps=3)
+
+    async def begin() -> None:
+        async with open_store(tmp_path / "data" / "conversations.db") as store, store.writing() as tx:
+            await runs.begin(tx, thread, plan, owner="elsewhere/1/x", alive=lambda owner: True)
+
+    asyncio.run(begin())
+    refused = running.client.delete(f"/api/conversations/{thread}")
+    assert (refused.status_code, refused.json()["code"], refused.json()["run"]) == (409, "run_elsewhere", "z")
+    assert len(running.client.get("/api/conversations").json()["conversations"]) == 1
+
+
+def test_a_label_by_another_name_is_refused(serve: Any) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many?")["thread_id"]
+    answer = running.client.patch(f"/api/conversations/{thread}", json={"label": "x", "title": "y"})
+    assert answer.status_code == 422
+    assert "body.title: There is no such field" in answer.json()["detail"]
+    assert labels(running) == ["How many?"]
 
 
 def test_a_cursor_holds_what_it_was_made_of() -> None:

@@ -122,3 +122,11 @@ def test_sources_are_the_users_own_on_loopback_and_the_operators_beyond(serve: A
 )
 def test_loopback(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected
+
+
+def test_the_page_can_be_looked_for_without_being_sent(serve: Any) -> None:
+    running = serve(["x"])
+    head, whole = running.client.head("/"), running.client.get("/")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == str(len(whole.content))
+    assert head.headers["content-security-policy"]

@@ -269,6 +269,24 @@ def test_a_narrow_screen_has_a_drawer(serve: Any, open_page: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+TABLE = """\
+| site | launches | share | cost | when | mixed | left | right |
+|---|---|---|---|---|---|:---|--:|
+| A [q1] | **1,234** [q1] | -12.5 % | €3 | 2024-01-05 | 1 | 1 | x |
+| 7 | 41 | — | 1.2e9 | 2024-02-01 | one | 2 | y |
+|  | 5 | 3% | | | 3 | 3 | z |"""
+
+
+def test_columns_of_numbers_in_an_answer_stand_on_the_right(serve: Any, open_page: Any) -> None:
+    page = open_page(serve([{"finish": TABLE}]))
+    ask(page, "How many?")
+    page.wait_for_selector(".meta")
+    right = ["launches", "share", "cost", "right"]
+    assert page.locator(".answer th.num").all_inner_texts() == right
+    assert page.locator(".answer td.num").count() == 3 * len(right)
+    assert page.locator(".answer td.num").first.evaluate("node => getComputedStyle(node).textAlign") == "right"
+
+
 def numbers(rows: int, columns: int) -> list[dict[str, Any]]:
     """A script that asks for a table of numbers."""
     names = ", ".join(f"n * {place} AS c{place}" for place in range(columns))

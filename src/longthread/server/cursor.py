@@ -9,6 +9,9 @@ from typing import Any
 
 from longthread.errors import InvalidInput
 
+_LARGEST = 2**63 - 1
+"""The largest number that a store holds."""
+
 
 def encode_cursor(*values: str | int) -> str:
     """A cursor that holds `values`."""
@@ -27,6 +30,13 @@ def decode_cursor(cursor: str, *kinds: type[Any]) -> list[Any]:
         values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, RecursionError):
         values = None
-    if not isinstance(values, list) or [type(value) for value in values] != list(kinds):
+    if not isinstance(values, list) or [type(value) for value in values] != list(kinds) or not all(map(_sane, values)):
         raise InvalidInput(reason="This cursor is not one that was given out. Leave it out to begin at the start.")
     return values
+
+
+def _sane(value: Any) -> bool:
+    """Whether a store can look for a value: cursors come from outside."""
+    if isinstance(value, int):
+        return 0 <= value <= _LARGEST
+    return not any("\ud800" <= character <= "\udfff" for character in value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -17,6 +18,7 @@ from longthread.errors import (
     LeaseLost,
     LongthreadError,
     ModelFailed,
+    ModelNotUsable,
     ModelUnavailable,
     NothingToResume,
     QuestionTooLong,
@@ -43,6 +45,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     InvalidInput: 422,
     SourceNotAllowed: 403,
     SourceError: 422,
+    ModelNotUsable: 422,
     ModelUnavailable: 503,
     ModelFailed: 502,
     StoreError: 503,
@@ -94,9 +97,15 @@ async def _known(request: Request, error: Exception) -> Problem:
 async def _invalid(request: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
     # Without the values: a question of a megabyte, or a password in a source, is not sent back.
-    errors = [{"at": ".".join(map(str, each["loc"])), "message": each["msg"]} for each in error.errors()]
+    errors = [{"at": ".".join(map(str, each["loc"])), "message": _wrong(each)} for each in error.errors()]
     detail = " ".join(f"{each['at']}: {each['message']}." for each in errors)
     return Problem(422, InvalidInput.code, detail, path=request.url.path, errors=errors)
+
+
+def _wrong(error: Mapping[str, Any]) -> str:
+    if error["type"] == "extra_forbidden":
+        return "There is no such field; /api/openapi.json has those there are"
+    return str(error["msg"])
 
 
 async def _http(request: Request, error: Exception) -> Problem:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Path, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from longthread.agent.handle import RunHandle
-from longthread.errors import EntryNotFound, RunNotFound
+from longthread.errors import EntryNotFound, ModelNotUsable, ModelUnavailable, RunNotFound
 from longthread.model.event import FINAL
 from longthread.model.run import Protocol, Run
 from longthread.server.history import events_path, step_json
@@ -24,6 +26,8 @@ _NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 class Options(BaseModel):
     """How to work on a question; what is left out is the thread's or the server's."""
+
+    model_config = ConfigDict(extra="forbid")
 
     source: str | None = Field(default=None, min_length=1, max_length=4096)
     model: str | None = Field(default=None, min_length=1, max_length=200)
@@ -42,14 +46,15 @@ class Question(Options):
 async def ask(served: ServedDep, body: Question) -> dict[str, str]:
     """Ask. When this answers, the question is in the log and its run is under way."""
     served.sources.check(body.source)
-    handle = await served.analyst.ask(
-        body.question,
-        thread_id=body.thread_id,
-        source=body.source,
-        model=body.model,
-        protocol=body.protocol,
-        max_steps=body.max_steps,
-    )
+    with _named(body.model):
+        handle = await served.analyst.ask(
+            body.question,
+            thread_id=body.thread_id,
+            source=body.source,
+            model=body.model,
+            protocol=body.protocol,
+            max_steps=body.max_steps,
+        )
     return _accepted(handle)
 
 
@@ -58,7 +63,8 @@ async def resume(served: ServedDep, thread_id: str, body: Options | None = None)
     """Go on with the conversation's unfinished run. One that was interrupted goes on itself, under its own id."""
     body = body or Options()
     served.sources.check(body.source)
-    handle = await served.analyst.resume(thread_id, model=body.model, max_steps=body.max_steps, source=body.source)
+    with _named(body.model):
+        handle = await served.analyst.resume(thread_id, model=body.model, max_steps=body.max_steps, source=body.source)
     return _accepted(handle)
 
 
@@ -86,7 +92,7 @@ async def events(
 
 
 @router.get("/conversations/{thread_id}/steps/{index}")
-async def step(served: ServedDep, thread_id: str, index: int) -> dict[str, Any]:
+async def step(served: ServedDep, thread_id: str, index: Annotated[int, Path(ge=0, lt=2**62)]) -> dict[str, Any]:
     """One step with its whole observation."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=served.analyst.settings.user)
@@ -103,6 +109,21 @@ async def _run(served: Served, thread_id: str, run_id: str) -> Run:
     if run is None:
         raise RunNotFound(thread=thread_id, run=run_id)
     return run
+
+
+@contextmanager
+def _named(model: str | None) -> Iterator[None]:
+    """Tells a model that the caller named from those that the operator configured.
+
+    Raises:
+        ModelNotUsable: the caller's cannot be used.
+    """
+    try:
+        yield
+    except ModelUnavailable as error:
+        if model is None or error.details.get("model") != model:
+            raise
+        raise ModelNotUsable(**error.details) from error
 
 
 def _accepted(handle: RunHandle) -> dict[str, str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from longthread.agent.owner import may_be_alive
 from longthread.errors import NothingToResume, RunElsewhere
@@ -13,7 +14,8 @@ from longthread.model.thread import Thread
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.history import history, run_json
 from longthread.server.state import Served, ServedDep
-from longthread.store import log, runs
+from longthread.store import listing, log, runs
+from longthread.store.driver import Transaction
 
 router = APIRouter(prefix="/api", tags=["conversations"])
 
@@ -23,6 +25,8 @@ EXCERPT = 160
 
 class Rename(BaseModel):
     """A conversation's new label."""
+
+    model_config = ConfigDict(extra="forbid")
 
     label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
@@ -39,12 +43,15 @@ async def list_conversations(
     async with served.analyst.store.reading() as tx:
         if q.strip():
             hits = await log.search_threads(tx, q.strip(), user_id=user, limit=limit)
-            return {"conversations": [_item(t) | {"match": _excerpt(hit, q)} for t, hit in hits], "next_cursor": None}
+            items = await _items(tx, [thread for thread, _ in hits], user)
+            found = [item | {"match": _excerpt(hit, q)} for item, (_, hit) in zip(items, hits, strict=True)]
+            return {"conversations": found, "next_cursor": None}
         after = _behind(cursor) if cursor else {}
         threads = await log.list_threads(tx, user_id=user, limit=limit + 1, **after)
-    shown = threads[:limit]
+        shown = threads[:limit]
+        items = await _items(tx, shown, user)
     more = _cursor(shown[-1]) if len(threads) > limit else None
-    return {"conversations": [_item(thread) for thread in shown], "next_cursor": more}
+    return {"conversations": items, "next_cursor": more}
 
 
 @router.patch("/conversations/{thread_id}")
@@ -53,7 +60,8 @@ async def rename(served: ServedDep, thread_id: str, body: Rename) -> dict[str, A
     user = served.analyst.settings.user
     async with served.analyst.store.writing() as tx:
         await log.rename_thread(tx, thread_id, body.label, user_id=user)
-        return _item(await log.find_thread(tx, thread_id, user_id=user))
+        thread = await log.find_thread(tx, thread_id, user_id=user)
+        return (await _items(tx, [thread], user))[0]
 
 
 @router.delete("/conversations/{thread_id}", status_code=204)
@@ -61,6 +69,8 @@ async def delete(served: ServedDep, thread_id: str) -> Response:
     """Delete a conversation with all that is kept of it. Its run is stopped first."""
     await _stop(served, thread_id)
     async with served.analyst.store.writing() as tx:
+        # Again, now that nobody can begin one any more.
+        await _check_free(tx, thread_id)
         await log.delete_thread(tx, thread_id, user_id=served.analyst.settings.user)
     return Response(status_code=204)
 
@@ -102,9 +112,13 @@ async def _stop(served: Served, thread_id: str) -> None:
         await served.analyst.stop(thread_id)
     except NothingToResume:
         async with served.analyst.store.reading() as tx:
-            run = await runs.last_run(tx, thread_id)
-            if run is not None and await runs.is_held(tx, run, alive=may_be_alive):
-                raise RunElsewhere(thread=thread_id, run=run.id) from None
+            await _check_free(tx, thread_id)
+
+
+async def _check_free(tx: Transaction, thread_id: str) -> None:
+    run = await runs.last_run(tx, thread_id)
+    if run is not None and await runs.is_held(tx, run, alive=may_be_alive):
+        raise RunElsewhere(thread=thread_id, run=run.id)
 
 
 def _cursor(last: Thread) -> str:
@@ -116,7 +130,12 @@ def _behind(cursor: str) -> dict[str, tuple[str, str]]:
     return {"before": (at, thread_id)}
 
 
-def _item(thread: Thread) -> dict[str, Any]:
+async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[dict[str, Any]]:
+    statuses = await listing.latest_runs(tx, threads, user_id=user, alive=may_be_alive)
+    return [_item(thread, statuses.get(thread.id)) for thread in threads]
+
+
+def _item(thread: Thread, status: str | None) -> dict[str, Any]:
     return {
         "id": thread.id,
         "label": thread.title or "",
@@ -124,6 +143,7 @@ def _item(thread: Thread) -> dict[str, Any]:
         "createdAt": thread.created_at.isoformat(),
         "source": thread.source,
         "messageCount": thread.entry_count,
+        "status": status,
     }
 
 

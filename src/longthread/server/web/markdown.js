@@ -7,6 +7,9 @@ const INLINE = /(`+)([\s\S]*?[^`])\1(?!`)|\*\*([^*\n](?:[\s\S]*?[^\s*])?)\*\*|(?
 const ITEM = /^(\s*)([-*+•]|\d{1,9}[.)])\s+(.*)$/u;
 const LONGEST = 50_000;
 const FENCE = /^\s*(```+|~~~+)\s*(\S*)/u;
+const LABELS = /\[q\d+(?:\s*,\s*q\d+)*\]/gu;
+const NUMBER = /^[-+−]?\p{Sc}?\s?(?:\d{1,3}(?:[,\s'’]\d{3})+|\d+)(?:[.,]\d+)?(?:e[-+]?\d+)?\s?(?:%|\p{Sc})?$/iu;
+const NOTHING = /^(?:|-|–|—|null|n\/a)$/iu;
 const RULE = /^\s*([-*_])(?:\s*\1){2,}\s*$/u;
 const DIVIDER = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/u;
 
@@ -104,15 +107,23 @@ function cells(line) {
 
 function table(lines, at, label, made) {
   const head = cells(lines[at]);
-  const right = cells(lines[at + 1]).map((cell) => /^-+:$/u.test(cell));
+  const marks = cells(lines[at + 1]);
   const row = (tag, values) =>
     el("tr", {}, head.map((_, place) => el(tag, right[place] ? { class: "num" } : {}, inline(values[place] ?? "", label))));
   const body = [];
   at += 2;
-  for (; at < lines.length && lines[at].includes("|") && lines[at].trim(); at += 1) body.push(row("td", cells(lines[at])));
-  const grid = el("table", {}, el("thead", {}, row("th", head)), el("tbody", {}, body));
+  for (; at < lines.length && lines[at].includes("|") && lines[at].trim(); at += 1) body.push(cells(lines[at]));
+  const right = head.map((_, place) => isRight(marks[place] ?? "", body.map((values) => values[place] ?? "")));
+  const grid = el("table", {}, el("thead", {}, row("th", head)), el("tbody", {}, body.map((values) => row("td", values))));
   made.push(el("div.table-box", { tabindex: 0, role: "region" }, grid));
   return at;
+}
+
+/** Whether a column stands on the right: by its mark in the divider, or, when that says nothing, for its numbers. */
+function isRight(mark, column) {
+  if (mark.includes(":")) return /^-+:$/u.test(mark);
+  const said = column.map((cell) => cell.replace(LABELS, "").replaceAll("*", "").trim()).filter((cell) => !NOTHING.test(cell));
+  return said.length > 0 && said.every((cell) => NUMBER.test(cell));
 }
 
 function inline(text, label) {
