@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import json
+import re
+import socket
 import sqlite3
-from collections.abc import Callable
+import subprocess
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from longthread.agent.owner import new_owner
 from longthread.cli.app import app
 from longthread.errors import LongthreadError
+from longthread.model.entry import Draft
+from longthread.store import log, runs
+from longthread.store.driver import Transaction
+from longthread.store.open import open_store
+from longthread.store.runs import Plan
 
 Run = Callable[..., Any]
 
@@ -41,7 +52,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
 
-    def run_(*args: str, code: int = 0, text: str | None = None) -> Any:
+    def run_(*args: str, code: int = 0, text: str | bytes | None = None) -> Any:
         result = CliRunner().invoke(app, args, input=text)
         ended = result.exception.exit_code if isinstance(result.exception, LongthreadError) else result.exit_code
         assert ended == code, f"{result.output}\n{result.exception!r}"
@@ -166,10 +177,105 @@ def test_bad_input_names_the_fix(
 
 def test_doctor_says_what_works_and_what_does_not(run: Run, shop: str) -> None:
     good = run("doctor", "--source", shop).stdout
-    assert "1 tables" in good
+    assert ", 1 table\n" in good
+    assert ": 0 conversations of default" in good
     assert "✗" not in good
     bad = run("doctor", "--source", "nowhere.sqlite", code=1).stdout
     assert "There is no source at" in bad
+
+
+def test_a_name_that_may_be_new_is_not_the_beginning_of_another(run: Run, shop: str) -> None:
+    question = "How many customers are there?"
+    for name in ("abc", "a", "a"):
+        run("ask", question, "--source", shop, "--thread", name)
+    sizes = {thread["id"]: thread["entry_count"] for thread in events(run("threads", "list", "--json"))}
+    assert sizes.keys() == {"a", "abc"}
+    assert sizes["a"] > sizes["abc"], "the whole id is that thread, though another begins with it"
+    run("chat", "--source", shop, "--thread", "ab", text=f"{question}\n/quit\n")
+    assert {thread["id"] for thread in events(run("threads", "list", "--json"))} == {"a", "ab", "abc"}
+    assert "empty" in str(run("ask", question, "--source", shop, "--thread", " ", code=2).exception)
+    run("ask", question, "--source", shop, "--thread", "last")
+    assert len(events(run("threads", "list", "--json"))) == 3
+
+
+@pytest.mark.parametrize("data", ["How many\0?".encode("utf-16"), b"How many\0 customers?", bytes(range(128, 256))])
+def test_standard_input_that_is_no_text_is_refused(run: Run, shop: str, data: bytes) -> None:
+    result = run("ask", "-", "--source", shop, code=2, text=data)
+    assert "not text in UTF-8" in str(result.exception)
+    assert run("threads", "list", "--json").stdout == ""
+
+
+def test_a_few_wrong_bytes_in_standard_input_are_replaced(run: Run, shop: str) -> None:
+    asked = b"\xef\xbf\xbd\xef\xbf\xbd How many customers are there?\xff\n"
+    told = events(run("ask", "-", "--source", shop, "--json", text=asked))
+    assert told[0]["question"].strip() == "\ufffd\ufffd How many customers are there?\ufffd"
+
+
+def in_store(tmp_path: Path, work: Callable[[Transaction], Awaitable[Any]]) -> None:
+    """Writes into the store that the commands use."""
+
+    async def write() -> None:
+        async with open_store(tmp_path / "data" / "conversations.db") as store, store.writing() as tx:
+            await work(tx)
+
+    asyncio.run(write())
+
+
+def begun(thread_id: str, owner: str) -> Callable[[Transaction], Awaitable[Any]]:
+    plan = Plan(run_id=f"{thread_id}-2", question="?", source=None, model="demo", protocol="auto", max_steps=3)
+    return lambda tx: runs.begin(tx, thread_id, plan, owner=owner, alive=lambda owner: True)
+
+
+def test_an_unfinished_run_is_seen_in_the_list(run: Run, shop: str, tmp_path: Path) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    owners = {"killed": f"{socket.gethostname()}/{dead.pid}/x", "live": new_owner()}
+    for name in ("done", "killed", "live"):
+        run("ask", "How many customers are there?", "--source", shop, "--thread", name)
+    run("ask", "How many customers are there?", "--source", shop, "--thread", "cut", "--max-steps", "1", code=10)
+    for name, owner in owners.items():
+        in_store(tmp_path, begun(name, owner))
+    expected = {"done": "finished", "killed": "interrupted", "live": "running", "cut": "paused"}
+    for command in (("list",), ("search", "customers")):
+        assert {each["id"]: each["status"] for each in events(run("threads", *command, "--json"))} == expected
+        rows = [line.split("\t") for line in run("threads", *command).stdout.splitlines()]
+        assert {row[0]: row[5] for row in rows} == expected | {"done": ""}
+
+
+def test_a_thread_is_not_deleted_under_a_run(run: Run, shop: str, tmp_path: Path) -> None:
+    run("ask", "How many customers are there?", "--source", shop, "--thread", "live")
+    in_store(tmp_path, begun("live", new_owner()))
+    assert "live-2" in str(run("threads", "delete", "live", "--yes", code=4).exception)
+    assert len(events(run("threads", "list", "--json"))) == 1
+
+
+def test_an_exported_payload_can_be_had_back(run: Run, shop: str, tmp_path: Path) -> None:
+    run("ask", "How many customers are there?", "--source", shop, "--thread", "t")
+    kept = [b"\0msgpack\0\x81\xa1\xff", b'{"said": "\\\\xff \xe7\x81\xab"}', b"\xff{}", None]
+    drafts = [Draft(id=f"d{n}", role="user", text="x", payload=payload) for n, payload in enumerate(kept)]
+    in_store(tmp_path, lambda tx: log.extend(tx, "t", drafts))
+    lines = [json.loads(line) for line in run("threads", "export", "t", "--format", "jsonl").stdout.splitlines()]
+    payloads = {line["id"]: line["payload"] for line in lines}
+    assert [isinstance(payloads[f"d{n}"], str) for n in range(3)] == [False, True, False]
+    assert [back(payloads[f"d{n}"]) for n in range(4)] == kept
+
+
+def back(payload: str | dict[str, str] | None) -> bytes | None:
+    """The bytes of an exported payload."""
+    if payload is None:
+        return None
+    return payload.encode() if isinstance(payload, str) else base64.b64decode(payload["base64"])
+
+
+def test_help_and_guide_name_every_exit_code(run: Run) -> None:
+    def codes(kind: type[LongthreadError]) -> set[int]:
+        return {kind.exit_code}.union(*map(codes, kind.__subclasses__()))
+
+    epilog = run("--help").stdout.rpartition("Exit codes:")[2]
+    guide = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8").rpartition("## Exit codes")[2]
+    for code in codes(LongthreadError) | {0, 10, 130}:
+        assert re.search(rf"\b{code}\s+[a-z]", epilog), code
+        assert f"\n| {code} |" in guide
 
 
 def test_chat_holds_a_conversation(run: Run, shop: str) -> None:

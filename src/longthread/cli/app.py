@@ -1,7 +1,7 @@
 """The command line: `longthread …`.
 
 Exit codes: 0 finished · 1 failed · 2 bad input · 3 the source · 4 the thread is busy · 5 the store · 6 the model ·
-10 paused · 130 stopped with Ctrl-C.
+7 the server cannot start · 10 paused · 130 stopped with Ctrl-C.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    epilog="Exit codes: 0 finished, 1 failed, 2 bad input, 3 source, 4 thread busy, 5 store, 6 model, 10 paused, "
-    "130 stopped.",
+    epilog="Exit codes: 0 finished, 1 failed, 2 bad input, 3 source, 4 thread busy, 5 store, 6 model, 7 server cannot "
+    "start, 10 paused, 130 stopped.",
 )
 for command in (demo, serve, ask, chat, resume, state, doctor):
     app.command()(command)

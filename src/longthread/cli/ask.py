@@ -23,6 +23,9 @@ from longthread.store import log
 
 PAUSED = 10
 STOPPED = 130
+_REPLACED = "\ufffd"
+_MOST_WRONG = 0.1
+"""The part of a text that may be bytes that are no UTF-8."""
 
 
 def ask(
@@ -120,23 +123,29 @@ async def _stopped_by_signal(handle: RunHandle) -> AsyncIterator[None]:
 async def find_thread(analyst: Analyst, given: str | None, *, may_be_new: bool = False) -> str | None:
     """The id of the thread that a person means by an id, the beginning of one, or `last`.
 
+    Where the thread may be a new one, the beginning of another's id is not taken for that one.
+
     Raises:
         ThreadNotFound: there is none like it, and it is not to be made.
         InvalidInput: several begin like that.
     """
     if given is None:
         return None
+    if not given.strip():
+        raise InvalidInput(reason="The name of the thread is empty. Give an id, the beginning of one, or last.")
     user = analyst.settings.user
     async with analyst.store.reading() as tx:
         if given == "last":
             found = await log.list_threads(tx, user_id=user, limit=1)
         else:
             found = await log.threads_that_begin(tx, given, user_id=user)
-    if len(found) > 1 and found[0].id != given:
+    if given != "last" and (may_be_new or any(thread.id == given for thread in found)):
+        return given
+    if len(found) > 1:
         raise InvalidInput(reason=f"Several threads begin with {given}. Give more of the id.")
-    if not found and (given == "last" or not may_be_new):
+    if not found:
         raise ThreadNotFound(thread=given)
-    return found[0].id if found else given
+    return found[0].id
 
 
 def checked_protocol(name: str) -> Protocol:
@@ -149,4 +158,14 @@ def checked_protocol(name: str) -> Protocol:
 
 
 def _read_input() -> str:
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+    """Standard input as text. A few bytes that are no UTF-8 are replaced; many are another encoding, or no text.
+
+    Raises:
+        InvalidInput: it is no text in UTF-8.
+    """
+    data = sys.stdin.buffer.read()
+    text = data.decode("utf-8", "replace")
+    wrong = text.count(_REPLACED) - data.count(_REPLACED.encode())
+    if b"\0" in data or wrong > len(text) * _MOST_WRONG:
+        raise InvalidInput(reason="Standard input is not text in UTF-8. Convert it, for instance with iconv -t utf-8.")
+    return text

@@ -52,9 +52,13 @@ async def _store(settings: Settings) -> Finding:
     try:
         async with Analyst.open(settings) as analyst, analyst.store.reading() as tx:
             threads = await log.list_threads(tx, user_id=settings.user, limit=1000)
-            return True, "store", f"{analyst.store.where}: {len(threads)} conversations of {settings.user}"
+            return True, "store", f"{analyst.store.where}: {_count(len(threads), 'conversation')} of {settings.user}"
     except LongthreadError as error:
         return False, "store", str(error)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _model(settings: Settings) -> Finding:
@@ -73,6 +77,6 @@ async def _source(settings: Settings) -> Finding:
     try:
         async with await open_source(settings.source) as source:
             schema = await source.schema()
-            return True, "source", f"{source.spec}: {source.dialect}, {len(schema.tables)} tables"
+            return True, "source", f"{source.spec}: {source.dialect}, {_count(len(schema.tables), 'table')}"
     except LongthreadError as error:
         return False, "source", str(error)

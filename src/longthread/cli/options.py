@@ -13,7 +13,12 @@ Source = Annotated[
 ]
 Thread = Annotated[
     str | None,
-    typer.Option("--thread", "-t", help="Go on with this conversation: its id, the beginning of it, or last."),
+    typer.Option(
+        "--thread",
+        "-t",
+        help="Go on with this conversation: its id, the beginning of it, or last. "
+        "With --source, also the id of a new one.",
+    ),
 ]
 Model = Annotated[str | None, typer.Option("--model", "-m", help="provider:model, or demo.")]
 MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, max=1000, help="Model calls before a run pauses.")]

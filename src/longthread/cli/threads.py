@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -17,14 +19,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from longthread.agent.analyst import Analyst
+from longthread.agent.owner import may_be_alive
 from longthread.cli import options
 from longthread.cli.ask import find_thread
 from longthread.cli.terminal import print_line
-from longthread.errors import InvalidInput
+from longthread.errors import InvalidInput, RunInProgress
 from longthread.model.entry import Entry
 from longthread.model.thread import Thread
 from longthread.settings import Settings
-from longthread.store import log
+from longthread.store import listing, log, runs
+from longthread.store.driver import Transaction
 from longthread.view.condense import condense_result
 
 T = TypeVar("T")
@@ -48,11 +52,12 @@ def list_(
 ) -> None:
     """The conversations, the latest first."""
 
-    async def read(analyst: Analyst) -> list[Thread]:
+    async def read(analyst: Analyst) -> list[_Listed]:
         async with analyst.store.reading() as tx:
-            return await log.list_threads(tx, user_id=analyst.settings.user, limit=limit)
+            found = await log.list_threads(tx, user_id=analyst.settings.user, limit=limit)
+            return await _listed(tx, [(thread, "") for thread in found], analyst.settings.user)
 
-    _print_threads([(thread, "") for thread in _with(database, read)], as_json=as_json)
+    _print_threads(_with(database, read), as_json=as_json)
 
 
 @threads.command()
@@ -64,11 +69,13 @@ def search(
 ) -> None:
     """The conversations that hold a text."""
 
-    async def read(analyst: Analyst) -> list[tuple[Thread, str]]:
+    async def read(analyst: Analyst) -> list[_Listed]:
         async with analyst.store.reading() as tx:
-            return await log.search_threads(tx, text, user_id=analyst.settings.user, limit=limit)
+            found = await log.search_threads(tx, text, user_id=analyst.settings.user, limit=limit)
+            hits = [(thread, _around(hit, text)) for thread, hit in found]
+            return await _listed(tx, hits, analyst.settings.user)
 
-    _print_threads([(thread, _around(hit, text)) for thread, hit in _with(database, read)], as_json=as_json)
+    _print_threads(_with(database, read), as_json=as_json)
 
 
 @threads.command()
@@ -114,6 +121,9 @@ def delete(
 
     async def write(analyst: Analyst) -> None:
         async with analyst.store.writing() as tx:
+            run = await runs.last_run(tx, found.id)
+            if run is not None and await runs.is_held(tx, run, alive=may_be_alive):
+                raise RunInProgress(thread=found.id, run=run.id)
             await log.delete_thread(tx, found.id, user_id=analyst.settings.user)
 
     _with(database, write)
@@ -168,25 +178,46 @@ async def _entries(analyst: Analyst, given: str) -> tuple[Thread, list[Entry]]:
         return thread, await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
 
 
-def _print_threads(found: Sequence[tuple[Thread, str]], *, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A thread in a list: the place that a search found, and how the last run stands (None without one)."""
+
+    thread: Thread
+    hit: str
+    status: str | None
+
+    @property
+    def unfinished(self) -> str:
+        """The status, unless all is well."""
+        return "" if self.status in {None, "finished"} else str(self.status)
+
+
+async def _listed(tx: Transaction, found: Sequence[tuple[Thread, str]], user: str) -> list[_Listed]:
+    statuses = await listing.latest_runs(tx, [thread for thread, _ in found], user_id=user, alive=may_be_alive)
+    return [_Listed(thread, hit, statuses.get(thread.id)) for thread, hit in found]
+
+
+def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
     if as_json:
-        for thread, hit in found:
-            print_line(asdict(thread) | ({"hit": hit} if hit else {}))
+        for each in found:
+            print_line(asdict(each.thread) | {"status": each.status} | ({"hit": each.hit} if each.hit else {}))
         return
     console = Console()
     if not console.is_terminal:
-        for thread, _ in found:
-            fields = (thread.id, thread.title, str(thread.entry_count), _when(thread.updated_at), thread.source)
+        for each in found:
+            thread, size, at = each.thread, str(each.thread.entry_count), _when(each.thread.updated_at)
+            fields = (thread.id, thread.title, size, at, thread.source, each.unfinished)
             typer.echo("\t".join(field or "" for field in fields))
         return
     table = Table(box=None, pad_edge=False)
-    for column in ("title", "entries", "last active", "source"):
+    for column in ("title", "entries", "last active", "status", "source"):
         table.add_column(column, overflow="ellipsis", no_wrap=column != "title")
     table.add_column("id", no_wrap=True)
-    for thread, hit in found:
-        title = escape(thread.title or "") + (f"\n[dim]{escape(hit)}[/dim]" if hit else "")
+    for each in found:
+        thread = each.thread
+        title = escape(thread.title or "") + (f"\n[dim]{escape(each.hit)}[/dim]" if each.hit else "")
         source = escape((thread.source or "").rsplit("/", 1)[-1])
-        table.add_row(title, str(thread.entry_count), _when(thread.updated_at), source, thread.id)
+        table.add_row(title, str(thread.entry_count), _when(thread.updated_at), each.unfinished, source, thread.id)
     console.print(table if found else "[dim]No conversations yet. Try: longthread ask … --source demo[/dim]")
 
 
@@ -198,10 +229,19 @@ def _around(text: str, wanted: str) -> str:
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
     data = asdict(entry)
-    payload: bytes | None = data.pop("payload")
-    data["payload"] = payload.decode("utf-8", "backslashreplace") if payload is not None else None
+    data["payload"] = _payload_json(entry.payload)
     data["created_at"] = entry.created_at.isoformat()
     return data
+
+
+def _payload_json(payload: bytes | None) -> str | dict[str, str] | None:
+    """A payload so that its bytes can be had back: JSON as its text, a packed one (its first byte is 0) in base64."""
+    if payload is None:
+        return None
+    with suppress(UnicodeDecodeError):
+        if not payload.startswith(b"\0"):
+            return payload.decode("utf-8")
+    return {"base64": base64.b64encode(payload).decode("ascii")}
 
 
 def _markdown(thread: Thread, entries: Sequence[Entry]) -> str:
