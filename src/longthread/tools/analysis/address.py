@@ -1,8 +1,10 @@
-"""A database's URL, and how to show it without its secrets."""
+"""A source's address: how to show, to remember and to compare it without its secrets."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy.engine import URL, make_url
@@ -11,8 +13,18 @@ from sqlalchemy.exc import ArgumentError
 from longthread.errors import InvalidInput
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+_.-]*(?=://)")
-_CREDENTIALS = re.compile(r"(?<=//)([^/@\s:]*):([^/\s]*)@")
-_LOOSE_CREDENTIALS = re.compile(r":[^:@/\s]+@")
+_PATH = re.compile(r"[/\\~.]|[A-Za-z]:[/\\]")
+_SECRET_NAME = r"pass(?:word|wd|phrase)?|pwd|token|secret|key|credential"
+_SECRET = re.compile(_SECRET_NAME, re.I)
+_ASSIGNED = re.compile(
+    rf"""([\w.%-]*(?:{_SECRET_NAME})[\w.-]*\s*(?:=|%3D)\s*)('(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|[^\s&;]+)""", re.I
+)
+_CREDENTIALS = re.compile(r":\S*@", re.S)
+"""From the first colon to the last @: a password may hold either."""
+_SHOWN_OPTIONS = frozenset({"host", "port", "dbname", "sslmode"})
+_FILES = ("sqlite", "duckdb")
+
+Query = Mapping[str, str | Sequence[str]]
 
 
 def is_url(spec: str) -> bool:
@@ -22,32 +34,55 @@ def is_url(spec: str) -> bool:
 
 def parsed(spec: str) -> URL:
     """The URL. Raises InvalidInput, without the URL's secrets, when it cannot be understood."""
-    try:
-        return make_url(spec)
-    except (ArgumentError, ValueError):
-        # The cause is not chained: its text would carry the password.
-        raise InvalidInput(
-            reason=f"The URL {shown(spec)} cannot be understood. Percent-encode special characters."
-        ) from None
+    url = _parsed(spec)
+    if url is None:
+        raise InvalidInput(reason=f"The URL {shown(spec)} cannot be understood. Percent-encode special characters.")
+    return url
 
 
 def shown(spec: str) -> str:
-    """`spec` as it may be shown and stored: no password, and of the query only where it points to."""
+    """`spec` as it may be shown: no password, and of the query only where it points to. Of a URL that cannot be
+    understood only the scheme is shown, since nobody knows where in it the password is."""
     if not is_url(spec):
-        return _LOOSE_CREDENTIALS.sub(":***@", spec)
-    try:
-        url = make_url(spec)
-    except (ArgumentError, ValueError):
-        return _CREDENTIALS.sub(r"\1:***@", spec).split("?")[0]
-    kept = {name: value for name, value in url.query.items() if name in ("host", "port", "dbname", "sslmode")}
-    return url.set(query=kept).render_as_string(hide_password=True)
+        return _ASSIGNED.sub(r"\1***", spec if _PATH.match(spec) else _CREDENTIALS.sub(":***@", spec))
+    url = _parsed(spec)
+    if url is None:
+        return f"{_SCHEME.match(spec)[0]}://…"  # type: ignore[index] # is_url says that it matches
+    kept = {name: value for name, value in _harmless(url.query).items() if name in _SHOWN_OPTIONS}
+    return _ASSIGNED.sub(r"\1***", url.set(query=kept).render_as_string(hide_password=True))
+
+
+def remembered(spec: str) -> str:
+    """`spec` as a conversation keeps it, to be opened again from any folder: the path of a file is absolute, and a
+    URL has no password, so that PGPASSWORD or a password file may give it."""
+    if not is_url(spec):
+        return spec if spec == "demo" else str(Path(spec).expanduser().absolute())
+    url = _parsed(spec)
+    if url is None:
+        return shown(spec)
+    # Not `set(password=None)`, which keeps it.
+    bare = URL.create(url.drivername, url.username, None, url.host, url.port, url.database, _harmless(url.query))
+    text = absolute(bare).render_as_string(hide_password=False)
+    return text if url.get_backend_name() in _FILES else _ASSIGNED.sub(r"\1***", text)
+
+
+def same_source(a: str, b: str) -> bool:
+    """Whether two specs name the same source, whatever passwords they carry or leave out."""
+    return _comparable(a) == _comparable(b)
+
+
+def absolute(url: URL) -> URL:
+    """The URL of a database file with the file's absolute path; any other URL as it is."""
+    if url.get_backend_name() not in _FILES or not url.database or url.database == ":memory:":
+        return url
+    return url.set(database=str(Path(url.database).expanduser().absolute()))
 
 
 def secrets_of(url: URL) -> list[str]:
     """Texts that no message may contain."""
     found = [str(url.password)] if url.password else []
     for name, value in url.query.items():
-        if any(mark in name.lower() for mark in ("password", "passwd", "secret", "token", "key")):
+        if _SECRET.search(name):
             found += [value] if isinstance(value, str) else list(value)
     return sorted((secret for secret in found if secret), key=len, reverse=True)
 
@@ -58,3 +93,29 @@ def scrubbed(message: Any, secrets: list[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, "***")
     return text
+
+
+def _parsed(spec: str) -> URL | None:
+    """The URL, or None where it cannot be understood or an @ is left over, so that a part of the password was taken
+    for something else. No cause is ever chained: its text would carry the password."""
+    try:
+        url = make_url(spec)
+    except (ArgumentError, ValueError):
+        return None
+    server = url.get_backend_name() not in _FILES
+    misread = "@" in (url.host or "") or (server and "@" in (url.database or "")) or ":" in (url.username or "")
+    return None if misread else url
+
+
+def _harmless(query: Query) -> dict[str, str | tuple[str, ...]]:
+    kept: dict[str, str | tuple[str, ...]] = {}
+    for name, value in query.items():
+        values = (value,) if isinstance(value, str) else tuple(value)
+        if not _SECRET.search(name) and not any("@" in one or _ASSIGNED.search(one) for one in values):
+            kept[name] = value if isinstance(value, str) else values
+    return kept
+
+
+def _comparable(spec: str) -> str:
+    text = remembered(spec.strip())
+    return re.sub(r"^postgres(?:ql)?(?:\+\w+)?://", "postgresql://", text)

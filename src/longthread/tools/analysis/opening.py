@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy.engine import URL
 
 from longthread.errors import SourceEmpty, SourceNotFound, SourceUnreadable, SourceUnsupported
-from longthread.tools.analysis.address import is_url, parsed, shown
+from longthread.tools.analysis.address import absolute, is_url, parsed, remembered, shown
 from longthread.tools.analysis.engine import Engine
 from longthread.tools.analysis.engines.duckdb import DuckdbEngine
 from longthread.tools.analysis.engines.files import FilesEngine, data_files, reader_of
@@ -49,12 +49,13 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine
         engine.name = "spaceflight"
         return engine, DEMO
     if is_url(spec):
-        spec = _absolute(parsed(spec), spec)
-        return _engine_of_url(parsed(spec), spec, limits), shown(spec)
+        # Without its password: a thread remembers its source, and may be asked again when the password is not at hand.
+        kept = remembered(spec)
+        return _engine_of_url(absolute(parsed(spec)), kept, limits), kept
     if not spec:
         raise SourceNotFound(source="(nothing)")
     try:
-        # Absolute: a thread remembers its source, and may be asked from another folder tomorrow.
+        # Absolute: the thread may be asked from another folder tomorrow.
         path = Path(spec).expanduser().absolute()
         if not path.exists():
             raise SourceNotFound(source=shown(spec)[:200])
@@ -65,26 +66,19 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine
         raise SourceNotFound(source=shown(spec[:200])) from error
 
 
-def _absolute(url: URL, spec: str) -> str:
-    """A URL of a file with the file's absolute path."""
-    if url.get_backend_name() not in ("sqlite", "duckdb") or not url.database or url.database == ":memory:":
-        return spec
-    return url.set(database=str(Path(url.database).expanduser().absolute())).render_as_string(hide_password=False)
-
-
 def _engine_of_url(url: URL, spec: str, limits: Limits) -> Engine:
     kind = url.get_backend_name().lower()
     if kind in ("postgresql", "postgres"):
-        return PostgresqlEngine(url, shown(spec), limits)
+        return PostgresqlEngine(url, spec, limits)
     if kind not in ("sqlite", "duckdb"):
         reason = f"Longthread has no driver for {kind}:// URLs; it speaks postgresql, sqlite and duckdb."
-        raise SourceUnsupported(source=shown(spec), reason=reason)
+        raise SourceUnsupported(source=spec, reason=reason)
     if not url.database or url.database == ":memory:":
-        raise SourceEmpty(source=shown(spec))
+        raise SourceEmpty(source=spec)
     path = Path(url.database).expanduser()
     if not path.exists():
-        raise SourceNotFound(source=shown(spec))
-    return (SqliteEngine if kind == "sqlite" else DuckdbEngine)(path, shown(spec), limits)
+        raise SourceNotFound(source=spec)
+    return (SqliteEngine if kind == "sqlite" else DuckdbEngine)(path, spec, limits)
 
 
 def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +17,7 @@ from psycopg.conninfo import make_conninfo
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine import URL
 
-from longthread.errors import SourceError, SourceLocked, SourceUnreachable, SqlFailed, SqlRefused
+from longthread.errors import SourceError, SourceLocked, SourceLoginFailed, SourceUnreachable, SqlFailed, SqlRefused
 from longthread.tools.analysis.address import scrubbed, secrets_of
 from longthread.tools.analysis.engine import Connection, Engine, Interrupted, Rows
 from longthread.tools.analysis.limits import Limits
@@ -96,7 +97,8 @@ class PostgresqlEngine(Engine):
         except (psycopg.Error, OSError, ValueError) as error:
             # The cause is not chained: drivers may print the connection string.
             reason = (scrubbed(error, self._secrets).strip().splitlines() or ["no answer"])[0][:300]
-            raise SourceUnreachable(source=self._source, reason=f"{reason.rstrip('.')}.") from None
+            kind = SourceLoginFailed if _is_about_password(error) else SourceUnreachable
+            raise kind(source=self._source, reason=f"{reason.rstrip('.')}.") from None
         raw.read_only = True
         for type_name in ("date", "time", "timetz", "timestamp", "timestamptz", "interval"):
             raw.adapters.register_loader(type_name, _IsoText)
@@ -146,6 +148,14 @@ class PostgresqlEngine(Engine):
 
     def close(self) -> None:
         """Nothing but connections is held."""
+
+
+def _is_about_password(error: Exception) -> bool:
+    """Whether the server wanted a password and had none, or had the wrong one. Its words may be in any language."""
+    if not isinstance(error, psycopg.Error):
+        return False
+    needed = error.pgconn is not None and error.pgconn.needs_password
+    return needed or re.search(r"password|authentication failed", str(error)) is not None
 
 
 class _IsoText(Loader):
