@@ -8,6 +8,7 @@ from longthread.agent.demo.display import dates, display_columns, link_of, liste
 from longthread.agent.demo.focus import focus_of
 from longthread.agent.demo.joins import path
 from longthread.agent.demo.nouns import (
+    MONEY,
     additive,
     amount_measure,
     counted_for,
@@ -15,6 +16,7 @@ from longthread.agent.demo.nouns import (
     dimension_of_column,
     dimension_of_table,
     is_name,
+    means,
     money_word,
 )
 from longthread.agent.demo.plan import Condition, Dimension, Field, Measure, Plan, field_of
@@ -22,6 +24,7 @@ from longthread.agent.demo.ranking import ranked
 from longthread.agent.demo.reading import Reading
 from longthread.agent.demo.restrictions import restrict
 from longthread.agent.demo.schema import Ref, key_of
+from longthread.agent.demo.selling import sold_instead
 
 
 def assemble(r: Reading, *, follows: bool) -> Plan | None:
@@ -29,7 +32,7 @@ def assemble(r: Reading, *, follows: bool) -> Plan | None:
     previous = r.previous if follows else None
     plan = ranked(r, previous) if r.superlative is not None else None
     if plan is None:
-        plan = _aggregated(r, previous) if r.counted or r.aggregates or r.groups else _listed(r, previous)
+        plan = _aggregated(r, previous) if r.counted or r.aggregates or r.groups or r.made else _listed(r, previous)
     if plan is None:
         return None
     plan = restrict(r, plan)
@@ -48,7 +51,7 @@ def _adds_up(r: Reading, ref: Ref) -> bool:
 
 def measures_of(r: Reading, base: str | None) -> list[Measure]:
     """The measures that counting and aggregating words ask for."""
-    found: list[Measure] = []
+    found: list[Measure] = list(r.made)
     for _, target in r.counted:
         made = _count(r, target, base)
         if made is not None:
@@ -57,7 +60,7 @@ def measures_of(r: Reading, base: str | None) -> list[Measure]:
         if function == "avg" and target is None and r.counted:
             continue  # the average of a count: a function over groups
         amount = amount_measure(r, function, target, base)
-        if amount is not None:
+        if amount is not None and not (function == "sum" and _only_rows(r, target, amount)):
             found.append(amount)
         elif target is not None and r.table_at(target) and function == "sum":
             found.append(Measure("count", r.table_at(target) or ""))
@@ -68,7 +71,20 @@ def measures_of(r: Reading, base: str | None) -> list[Measure]:
     return list(dict.fromkeys(found))
 
 
+def _only_rows(r: Reading, target: int | None, amount: Measure) -> bool:
+    """`total bookings`: the rows, where the only number of a table is none to add up."""
+    if target is None or r.table_at(target) is None or amount.field is None:
+        return False
+    column = r.schema.column(amount.field.ref)
+    named = any(sense.ref == amount.field.ref for sense in r.chunks[target].of("column"))
+    return not (named or additive(column) or means(column.words, MONEY))
+
+
 def _count(r: Reading, target: int | None, base: str | None) -> Measure | None:
+    counted = (r.table_at(target) if target is not None else None) or _value_table(r) or base
+    sold = sold_instead(r, counted)
+    if sold is not None:
+        return sold
     if target is None:
         return Measure("count", base) if base else None
     table = r.table_at(target)
@@ -81,12 +97,33 @@ def _count(r: Reading, target: int | None, base: str | None) -> Measure | None:
         return None
     column = r.schema.column(ref)
     key = key_of(r.schema.tables[ref.table])
+    if column.kind == "date" and not _asks_dates(r, target):
+        return _happenings(r, target, ref)
     if ref.column == key:
         return Measure("count", ref.table)
     if column.kind == "number" and not column.yearish and not r.foreign(ref):
         return Measure("sum", ref.table, Field(ref))
     link = link_of(r.schema, ref)
     return Measure("count", link.target) if link and base is None else Measure("distinct", ref.table, Field(ref))
+
+
+_DATE_ENDINGS = ("date", "dates", "day", "days", "time", "times", "日期", "日子", "天", "时间", "日")
+
+
+def _asks_dates(r: Reading, at: int) -> bool:
+    """Whether days are counted: *different*, or a noun for a date is said, and no verb."""
+    return r.find("distinct") is not None or r.chunks[at].text.lower().endswith(_DATE_ENDINGS)
+
+
+def _happenings(r: Reading, at: int, ref: Ref) -> Measure:
+    """`how many joined in 2023`: the rows with that date, and not the different dates."""
+    table = (r.entity or ref.table) if r.entity in r.linked_to(ref.table) else ref.table
+    undated = [when for when in r.dates if when.noun is None]
+    for when in undated:
+        when.noun = at
+    if not r.dates:
+        r.conditions.append(Condition(Field(ref), "not null"))
+    return Measure("count", table)
 
 
 def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:

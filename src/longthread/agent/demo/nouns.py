@@ -34,6 +34,19 @@ _PERSONS = (
     "pilot",
     "nurse",
 )
+_DOERS = (
+    "assignee",
+    "owner",
+    "worker",
+    "sales rep",
+    "rep",
+    "agent",
+    "responsible",
+    "staff",
+    "member",
+    "负责人",
+    "经办人",
+)
 _ADDITIVE = (
     "revenue",
     "amount",
@@ -66,7 +79,7 @@ _ADDITIVE = (
     "days",
     "天数",
 )
-_MONEY = (
+MONEY = (
     *("revenue", "amount", "total", "spending", "payment", "price", "cost", "fee", "salary", "fare", "dues", "rent"),
     *("charge", "fine", "budget", "income", "donation", "value", "rate", "费用", "费", "金额"),
 )
@@ -93,6 +106,21 @@ def person_like(table: Table) -> bool:
     return means(table.words, _PERSONS)
 
 
+def person_of(r: Reading, table: str) -> Dimension | None:
+    """Who does what a table's rows record: the only people it points to, else the only column that names a person."""
+    people = {
+        link.target for link in r.schema.links if link.table == table and person_like(r.schema.tables[link.target])
+    }
+    if people:
+        return dimension_of_table(r, people.pop()) if len(people) == 1 else None
+    found = [
+        column
+        for column in r.schema.tables[table].columns
+        if column.kind in ("text", "unknown") and not column.primary and means(column.words, (*_PERSONS, *_DOERS))
+    ]
+    return Dimension((field_of(table, found[0].name),)) if len(found) == 1 else None
+
+
 def additive(column: Column) -> bool:
     """Whether adding up a column's values makes sense (an amount and no price or age)."""
     return means(column.words, _ADDITIVE) and not means(column.words, ("price", "rating", "age"))
@@ -101,7 +129,7 @@ def additive(column: Column) -> bool:
 def default_amount(r: Reading, table: Table) -> Column | None:
     """The column meant by `total sales` of a table of sales: its money, or its only amount."""
     found = amounts(table, r.schema)
-    for name in _MONEY:
+    for name in MONEY:
         for column in found:
             if means(column.words, (name,)):
                 return column

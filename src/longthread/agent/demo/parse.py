@@ -27,6 +27,7 @@ from longthread.agent.demo.plan import Plan
 from longthread.agent.demo.quantities import read_comparisons, read_limits, read_superlative
 from longthread.agent.demo.reading import Reading
 from longthread.agent.demo.schema import Schema
+from longthread.agent.demo.selling import read_takings
 from longthread.agent.demo.times import read_dates
 from longthread.agent.demo.vocabulary import Vocabulary
 
@@ -71,6 +72,7 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
         read_counts,
         read_aggregates,
         read_totals,
+        read_takings,
         read_patterns,
         read_letters,
         read_values,

@@ -83,6 +83,26 @@ REFUSALS: dict[str, dict[str, str]] = {
         "zh": "我没看出“{text}”对上一个问题有什么改变。",
     },
     "no_amount": {"en": "I found no number column for “{text}”.", "zh": "我没有找到“{text}”对应的数值列。"},
+    "several_amounts": {
+        "en": "Several columns may hold the money: {text}. Please name one.",
+        "zh": "有几列都可能是金额：{text}。请说明是哪一列。",
+    },
+    "no_units": {
+        "en": "I see no column that says how many of `{text}` were sold.",
+        "zh": "我没有找到记录 `{text}` 售出数量的列。",
+    },
+    "no_person": {
+        "en": "I see no column of `{text}` that says who.",
+        "zh": "`{text}` 里没有能说明“谁”的列。",
+    },
+    "two_things": {
+        "en": "This asks for several things at once: “{text}”. Please ask one at a time.",
+        "zh": "这里一次问了几件事：“{text}”。请分开提问。",
+    },
+    "per_group": {
+        "en": "I have no rule for the first of each group (“{text}”).",
+        "zh": "我没有“每组各取一个”的规则（“{text}”）。",
+    },
     "no_dimension": {"en": "I do not see what to group by for “{text}”.", "zh": "我不确定“{text}”应按什么分组。"},
     "no_measure": {"en": "I do not see what “{text}” counts.", "zh": "我不确定“{text}”统计的是什么。"},
     "no_ranking": {"en": "I found no column to rank by for “{text}”.", "zh": "我没有找到可用于“{text}”排序的列。"},

@@ -15,14 +15,15 @@ from longthread.agent.demo.nouns import (
     default_amount,
     default_date,
     dimension_at,
-    dimension_of_table,
     is_name,
     money_word,
     person_like,
+    person_of,
 )
-from longthread.agent.demo.plan import Dimension, Field, Measure, Plan, field_of
+from longthread.agent.demo.plan import Dimension, Field, Function, Measure, Plan, field_of
 from longthread.agent.demo.reading import Reading, Superlative
 from longthread.agent.demo.schema import Column, Ref
+from longthread.agent.demo.selling import units_sold
 
 
 def ranked(r: Reading, previous: Plan | None) -> Plan | None:
@@ -36,6 +37,9 @@ def ranked(r: Reading, previous: Plan | None) -> Plan | None:
         return _by_measure(r, made, focus, previous)
     counting = made.function == "count" or (made.counting and not _numeric_target(r, made))
     bare = made.target is None and focus is None and not made.concept
+    if bare and previous is not None and previous.measures and previous.dimensions:
+        measure = previous.order if isinstance(previous.order, Measure) else previous.measures[0]
+        return replace(previous, order=measure, descending=made.descending, limit=_limit(r), offset=r.offset)
     if bare and previous is not None and previous.measures and not previous.dimensions and previous.measures[0].field:
         measure = replace(previous.measures[0], function="max" if made.descending else "min")
         return replace(previous, measures=(measure,))
@@ -94,9 +98,9 @@ def _limit(r: Reading) -> int | None:
 
 def _plan(r: Reading, made: Superlative, focus: int | None, measure: Measure, previous: Plan | None) -> Plan | None:
     if focus is None:
-        focus_table = _doer(r, measure.table) if asks_who(r) else None
-        if focus_table is not None:
-            dimension = dimension_of_table(r, focus_table)
+        person = person_of(r, measure.table) if asks_who(r) else None
+        if person is not None:
+            dimension = person
         elif previous is not None and previous.dimensions:
             dimension = previous.dimensions[0]
         else:
@@ -123,14 +127,6 @@ def _plan(r: Reading, made: Superlative, focus: int | None, measure: Measure, pr
         limit=_limit(r),
         keep_empty=empty and dimension.fields[0].ref.table != measure.table and dimension.fields[0].via is None,
     )
-
-
-def _doer(r: Reading, table: str) -> str | None:
-    """Who does what a table's rows record: the only people it points to."""
-    people = [
-        link.target for link in r.schema.links if link.table == table and person_like(r.schema.tables[link.target])
-    ]
-    return people[0] if len(set(people)) == 1 else None
 
 
 def _by_count(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Plan | None:
@@ -166,7 +162,7 @@ def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure 
         return None
     table = r.table_at(focus)
     sold = (
-        _sold(r)
+        units_sold(r)
         if any("sell" in chunk.key or "畅销" in chunk.text or "热销" in chunk.text for chunk in r.chunks)
         else None
     )
@@ -183,16 +179,6 @@ def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure 
     if counted:
         r.note("counted", counted)
     return Measure("count", counted) if counted else None
-
-
-def _sold(r: Reading) -> Measure | None:
-    """How many were sold: the quantities of the table that also has a price."""
-    for name, table in r.schema.tables.items():
-        price = r.concept(table, "price", lambda c: c.kind in ("number", "unknown"))
-        quantity = r.concept(table, "quantity", lambda c: c.kind in ("number", "unknown") and "stock" not in c.words)
-        if price is not None and quantity is not None and price != quantity:
-            return Measure("sum", name, Field(Ref(name, quantity.name)))
-    return None
 
 
 def _by_measure(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Plan | None:
@@ -224,6 +210,10 @@ def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan 
     if made.date_named and alone and not asks_who(r) and r.limit is None:
         r.use("entity", focus)
         return Plan(table=ref.table, measures=(Measure("max" if made.descending else "min", ref.table, Field(ref)),))
+    if focus is None and asks_who(r) and not person_like(r.schema.tables[ref.table]):
+        return _by_person(r, made, ref)
+    if focus is None and made.target is not None and asks_when(r) and _dated_rows(r, ref.table):
+        return _rows(r, made, ref, ref.table, _dated_rows(r, ref.table))
     if focus is None or (table is None and is_name(r.chunks[focus].key)):
         r.use("focus", focus)
         if (
@@ -250,6 +240,38 @@ def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan 
     if hops is not None and all(hop.up for hop in hops):
         return _rows(r, made, ref, table)
     return _by_group(r, made, focus, ref, column, previous)
+
+
+def _by_person(r: Reading, made: Superlative, ref: Ref) -> Plan | None:
+    """`who worked the most hours?`: the rows that record it are added up for each person."""
+    dimension = person_of(r, ref.table)
+    if dimension is None:
+        r.refuse("no_person", ref.table)
+        return None
+    summed = made.counting or additive(r.schema.column(ref))
+    function: Function = "sum" if summed else "max" if made.descending else "min"
+    measure = Measure(function, ref.table, Field(ref))
+    r.entity = ref.table
+    return Plan(
+        table=ref.table,
+        measures=(measure,),
+        dimensions=(dimension,),
+        order=measure,
+        descending=made.descending,
+        limit=_limit(r),
+    )
+
+
+def asks_when(r: Reading) -> bool:
+    """Whether a date is asked for."""
+    asking = ("when", "什么时候", "何时", "哪一天", "哪天", "是哪天", "是什么时候", "哪一日")
+    return any(chunk.text.lower() in asking for chunk in r.chunks)
+
+
+def _dated_rows(r: Reading, table: str) -> Field | None:
+    """The date column of a table itself."""
+    found = default_date(r, table)
+    return found if found is not None and found.ref.table == table else None
 
 
 def _asked_which(r: Reading, focus: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from longthread.agent.demo.chunks import Chunk
 from longthread.agent.demo.glossary import Key, glossary
 from longthread.agent.demo.joins import distance
-from longthread.agent.demo.plan import Condition, Having, Plan
+from longthread.agent.demo.plan import Condition, Having, Measure, Plan
 from longthread.agent.demo.schema import Column, Ref, Schema, Table, key_of
 from longthread.agent.demo.vocabulary import Sense
 from longthread.tools.analysis.linking import atoms
@@ -89,6 +89,10 @@ class Reading:
     dates: list[When] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     having: list[Having] = field(default_factory=list)
+    made: list[Measure] = field(default_factory=list)
+    """Measures that a pass has already found, whole."""
+    together: list[str] = field(default_factory=list)
+    """Several tables counted side by side."""
     patterns: list[tuple[Ref | None, str, str, int | None]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
     refusal: tuple[str, str] | None = None

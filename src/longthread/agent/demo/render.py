@@ -9,7 +9,7 @@ from dataclasses import replace
 from longthread.agent.demo.dialect import date_part, literal, quote
 from longthread.agent.demo.joins import Hop, Joined, path
 from longthread.agent.demo.plan import Condition, Dimension, Field, Having, Measure, Plan, field_of
-from longthread.agent.demo.schema import Schema, key_of
+from longthread.agent.demo.schema import Schema, key_of, yes_no
 
 
 class Unreachable(Exception):  # told apart from errors of the product
@@ -159,7 +159,10 @@ class _Query:
             return self._newest(text, condition)
         value = values[0]
         column = self.schema.column(condition.field.ref)
-        if isinstance(value, bool) and not re.search("bool", column.type, re.I):
+        written = yes_no(column)
+        if isinstance(value, bool) and written is not None:
+            value = written[0 if value else 1]
+        elif isinstance(value, bool) and not re.search("bool", column.type, re.I):
             value = int(value)
         return f"{text} {'<>' if operator == '!=' else operator} {literal(value)}"
 

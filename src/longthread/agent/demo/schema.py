@@ -197,7 +197,7 @@ def _column(data: Mapping[str, Any]) -> Column:
 def _kind(column: Column) -> Kind:
     dated = bool(_DATE_WORDS & set(column.words[-1:])) or column.name.endswith(("日期", "时间", "日", "生日"))
     shown = [value for value in (column.low, column.high, *column.values) if value is not None]
-    if _BOOL.search(column.type):
+    if _BOOL.search(column.type) or yes_no(column) is not None:
         return "bool"
     if _DATE.search(column.type):
         return "date"
@@ -213,6 +213,21 @@ def _kind(column: Column) -> Kind:
     if shown and all(isinstance(value, int | float) and not isinstance(value, bool) for value in shown):
         return "number"
     return "date" if dated and not shown else "text"
+
+
+_YES = ("是", "有", "yes", "y", "true", "t")
+_NO = ("否", "无", "no", "n", "false", "f")
+
+
+def yes_no(column: Column) -> tuple[str, str] | None:
+    """What a text column called 是否… or `is_…` writes for yes and no; None when it is no such column."""
+    flag = column.words[:1] in (("is",), ("ha",), ("has",)) or column.name.startswith("是否")
+    values = [value for value in column.values if isinstance(value, str)]
+    if not flag or len(values) != 2 or len(column.values) != 2:
+        return None
+    yes = next((value for value in values if value.lower() in _YES), None)
+    no = next((value for value in values if value.lower() in _NO), None)
+    return (yes, no) if yes is not None and no is not None else None
 
 
 def _links(tables: Mapping[str, Table]) -> list[Link]:

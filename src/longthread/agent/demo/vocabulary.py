@@ -27,6 +27,7 @@ _TAILS = frozenset(
         "time",
         "tim",
         "at",
+        "on",
         "no",
         "num",
         "number",
@@ -42,6 +43,9 @@ _TAILS = frozenset(
     ]
 )
 _JOINING = frozenset(["stop", "to", "and", "or", "by", "not", "top", "after", "before", "since"])
+_PREPOSITIONS = frozenset(
+    [("on",), ("in",), ("at",), ("by",), ("to",), ("from",), ("sinc",), ("of",), ("for",), ("until",)]
+)
 _UNITS = frozenset(
     [
         "cm",
@@ -154,7 +158,7 @@ def _column_senses(table: Table, column: Column) -> Iterator[tuple[Key, Sense]]:
 
 def _table_terms(table: Table) -> Iterator[tuple[Key, float]]:
     words = table.words
-    yield from _expanded(words, 1.0)
+    yield from ((key, score) for key, score in _expanded(words, 1.0) if key == words or key not in _money_words())
     yield (split_name(table.name).replace(" ", ""),), 0.95
     if len(words) > 1:
         if words[-1] in _GENERIC:
@@ -166,6 +170,12 @@ def _table_terms(table: Table) -> Iterator[tuple[Key, float]]:
         if name.endswith(ending) and len(name) > len(ending):
             yield from _expanded(words[: -len(ending)], 0.9)
     yield from _comment_terms(table.comment)
+
+
+def _money_words() -> frozenset[Key]:
+    """What means money earned: a table of sales is not called 销售额."""
+    revenue = atoms("revenue")
+    return frozenset((revenue, *glossary().same(revenue)))
 
 
 def _own_tails(schema: Schema) -> dict[Key, str]:
@@ -193,16 +203,19 @@ def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:
         yield from _expanded(short, 0.95)
     if short[:1] in (("is",), ("has",)) and len(short) > 1:
         yield from _expanded(short[1:], 0.95)
+    if column.name.startswith("是否") and len(short) > 2:
+        yield from _expanded(short[2:], 0.95)
     if len(short) > 1 and short[-1] in _UNITS and column.kind in ("number", "unknown"):
         yield from _expanded(short[:-1], 0.9)
     pieces = glossary().parts(short)
     if len(pieces) > 1:
-        yield from _expanded(pieces[-1], 0.66, hints=False)
+        if pieces[-1] not in _PREPOSITIONS:
+            yield from _expanded(pieces[-1], 0.66, hints=False)
         head = tuple(itertools.chain.from_iterable(pieces[:-1]))
         tail = pieces[-1]
         generic = tail[-1] in _TAILS or "".join(tail) in ("日期", "时间", "名称", "编号", "年份", "名", "金额")
         joining = any(op.name in _JOINING for op in lexicon().get(head, ()))
-        if head not in (("is",), ("has",), ("can",), ("wa",)) and not joining:
+        if head not in (("is",), ("has",), ("can",), ("wa",), *_PREPOSITIONS) and not joining:
             yield from _expanded(head, 0.75 if generic else 0.5, hints=False)
     yield from _comment_terms(column.comment)
 

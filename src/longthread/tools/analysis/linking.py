@@ -54,6 +54,11 @@ _IRREGULAR = {
     "being": "being",
     "bytes": "byte",
     "staff": "staff",
+    "rate": "rate",
+    "rates": "rate",
+    "rated": "rating",
+    "rating": "rating",
+    "ratings": "rating",
     "less": "less",
     "unless": "unless",
 }
