@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -23,9 +24,11 @@ from langgraph.checkpoint.base import (
     get_checkpoint_metadata,
 )
 
-from longthread.agent.messages import draft_of, message_of
-from longthread.errors import ThreadConflict
+from longthread.agent.messages import message_of
+from longthread.agent.places import ListName, Place, Places, Placing, place_of, places_on_branch
+from longthread.errors import ThreadNotFound
 from longthread.model.entry import Entry
+from longthread.model.thread import Thread
 from longthread.store import checkpoints, log, runs
 from longthread.store.checkpoints import ChannelRow, CheckpointRow, WriteRow
 from longthread.store.driver import Driver, Transaction
@@ -35,13 +38,20 @@ _RANGES = "ranges"
 """Type of a channel row whose body is JSON `[[first, last], …]` over the thread's seqs."""
 _TIP_CHANNEL = "messages"
 """The channel whose last message is the thread's tip."""
+_NEW_THREADS = 1024
+"""How many threads that were looked for and not there are remembered."""
 
 
 class LongthreadSaver(BaseCheckpointSaver[str]):
     """Keeps LangGraph's checkpoints in a Longthread store.
 
     With a `lease`, every write first makes sure that the run is still ours: a process that lost its run to another
-    writes nothing more (`LeaseLost`). The thread named by `configurable.thread_id` is made when it is new.
+    writes nothing more (`LeaseLost`). The thread named by `configurable.thread_id` is made when it is new. Threads of
+    other users than `user_id` are as if they were not there.
+
+    The last message of the channel `messages` is the thread's tip, and the tip's branch reads like that channel: see
+    `Placing` for what an edit does. Only the asynchronous methods are there: the synchronous ones raise
+    `NotImplementedError`, so call a graph with `ainvoke` and `astream`.
     """
 
     def __init__(self, store: Driver, *, user_id: str = "default", lease: Lease | None = None) -> None:
@@ -49,19 +59,31 @@ class LongthreadSaver(BaseCheckpointSaver[str]):
         self._store = store
         self._user_id = user_id
         self._lease = lease
-        self._placed: dict[str, tuple[BaseMessage, int]] = {}
+        self._places = Places()
+        self._new: set[str] = set()
 
     def know(self, messages: Iterable[BaseMessage], entries: Iterable[Entry]) -> None:
-        """Messages that were made from entries of the log, so that these need not be looked up."""
-        for message, entry in zip(messages, entries, strict=True):
-            self._placed[message.id or ""] = (message, entry.seq)
+        """Messages of a conversation that were made from these entries, so that they need not be looked up.
+
+        For the holder of the thread's lease, who would lose it if the thread were deleted meanwhile.
+        """
+        pairs = list(zip(messages, entries, strict=True))
+        for thread_id in {entry.thread_id for _, entry in pairs}:
+            places = [place_of(message, entry) for message, entry in pairs if entry.thread_id == thread_id]
+            self._places.keep(ListName(thread_id, "", _TIP_CHANNEL), None, places)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that `config` names, or its thread's newest."""
         thread_id, ns = _address(config)
         async with self._store.reading() as tx:
-            row = await checkpoints.find(tx, thread_id, ns, get_checkpoint_id(config))
-            return await self._tuple(tx, row) if row else None
+            row = await checkpoints.find(tx, thread_id, ns, get_checkpoint_id(config), user_id=self._user_id)
+            if row is not None:
+                return await self._tuple(tx, row)
+            try:
+                await log.find_thread(tx, thread_id, user_id=self._user_id)
+            except ThreadNotFound:
+                self._expect_new(thread_id)
+            return None
 
     async def alist(
         self,
@@ -80,6 +102,7 @@ class LongthreadSaver(BaseCheckpointSaver[str]):
                 where.get("thread_id"),
                 where.get("checkpoint_ns"),
                 get_checkpoint_id(before) if before else None,
+                user_id=self._user_id,
             )
             chosen = [r for r in rows if (not wanted or r.id == wanted) and _matches(r, filter)]
             found = [await self._tuple(tx, row) for row in chosen[:limit]]
@@ -98,83 +121,92 @@ class LongthreadSaver(BaseCheckpointSaver[str]):
         Raises:
             LeaseLost: the run belongs to another process now.
             ThreadConflict: the thread was extended by somebody else.
+            ThreadNotFound: the thread is another user's.
         """
         thread_id, ns = _address(config)
-        values = checkpoint["channel_values"]
-        parent_id = config["configurable"].get("checkpoint_id")
         slim = {**checkpoint, "channel_values": {}}
         kind, body = self.serde.dumps_typed(slim)
         meta = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False, default=str)
+        parent_id = config["configurable"].get("checkpoint_id")
         row = CheckpointRow(thread_id, ns, checkpoint["id"], parent_id, kind, body, meta)
+        placed: dict[ListName, list[Place]] = {}
         async with self._store.writing() as tx:
             if self._lease:
                 await runs.check(tx, self._lease)
-            rows = [
-                await self._channel_row(tx, thread_id, ns, name, str(version), values)
-                for name, version in new_versions.items()
-            ]
+            thread = await log.create_thread(tx, thread_id, user_id=self._user_id)
+            rows: list[ChannelRow] = []
+            # The conversation first: entries that other channels share with it then stand where it has them.
+            for name in sorted(new_versions, key=lambda name: name != _TIP_CHANNEL):
+                values, version = checkpoint["channel_values"], str(new_versions[name])
+                rows.append(await self._channel_row(tx, thread, ListName(thread_id, ns, name), version, values, placed))
             await checkpoints.put(tx, row, rows)
+        # Only now: a transaction that was rolled back has placed nothing.
+        for where, places in placed.items():
+            self._places.keep(where, thread.created_at, places)
+        self._new.discard(thread_id)
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": checkpoint["id"]}}
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store what a task has written before its step is over."""
+        """Store what a task has written before its step is over.
+
+        Raises:
+            LeaseLost: the run belongs to another process now.
+            ThreadNotFound: the thread was deleted meanwhile, or is another user's.
+        """
         thread_id, ns = _address(config)
         rows = [
             WriteRow(task_id, WRITES_IDX_MAP.get(channel, idx), task_path, channel, *self.serde.dumps_typed(value))
             for idx, (channel, value) in enumerate(writes)
         ]
         async with self._store.writing() as tx:
+            if self._lease:
+                await runs.check(tx, self._lease)
+            # A graph that begins with a command writes before its first checkpoint.
+            find = log.create_thread if thread_id in self._new else log.find_thread
+            await find(tx, thread_id, user_id=self._user_id)
             await checkpoints.put_writes(tx, thread_id, ns, str(get_checkpoint_id(config)), rows)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Delete a thread's checkpoints; its entries are the log's."""
+        """Delete a thread with everything that is kept of it, its messages too. It cannot be undone."""
         async with self._store.writing() as tx:
-            await checkpoints.delete(tx, thread_id)
+            with suppress(ThreadNotFound):
+                await log.delete_thread(tx, thread_id, user_id=self._user_id)
+        self._places.forget(thread_id)
+        self._new.discard(thread_id)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """Versions count up; padded, so that they sort as text."""
         return f"{int(current or 0) + 1:010}"
 
-    async def _channel_row(
-        self, tx: Transaction, thread_id: str, ns: str, name: str, version: str, values: Mapping[str, Any]
-    ) -> ChannelRow:
-        if name not in values:
-            return ChannelRow(name, version, "empty", None)
-        value = values[name]
-        if _is_messages(value):
-            await log.create_thread(tx, thread_id, user_id=self._user_id)
-            seqs = await self._place(tx, thread_id, value, moves_tip=name == _TIP_CHANNEL and ns == "")
-            return ChannelRow(name, version, _RANGES, json.dumps(_ranges(seqs)).encode())
-        kind, body = self.serde.dumps_typed(value)
-        return ChannelRow(name, version, kind, body)
+    def _expect_new(self, thread_id: str) -> None:
+        """A thread that was not there may be begun by writes; one that was may not: it has been deleted."""
+        if len(self._new) >= _NEW_THREADS:
+            self._new.clear()
+        self._new.add(thread_id)
 
-    async def _place(
-        self, tx: Transaction, thread_id: str, messages: Sequence[BaseMessage], *, moves_tip: bool
-    ) -> list[int]:
-        """The seq of each message, adding those that the log does not have behind the message before them."""
-        seqs: list[int] = []
-        run_id = self._lease.run_id if self._lease else None
-        tip = (await log.position(tx, thread_id))[0]
-        for message in messages:
-            known = self._placed.get(message.id or "")
-            if known and known[0] is message:
-                seqs.append(known[1])
-                continue
-            draft = draft_of(message, run_id=run_id)
-            there = await log.find_entries(tx, thread_id, [draft.id])
-            if draft.id in there and there[draft.id].says_the_same_as(draft):
-                seq = there[draft.id].seq
-            else:
-                behind = seqs[-1] if seqs else 0
-                if self._lease and moves_tip and behind != tip:
-                    raise ThreadConflict(thread=thread_id)
-                seq = (await log.extend(tx, thread_id, [draft], parent=behind))[0].seq
-                tip = seq
-            self._placed[draft.id] = (message, seq)
-            seqs.append(seq)
-        return seqs
+    async def _channel_row(
+        self,
+        tx: Transaction,
+        thread: Thread,
+        where: ListName,
+        version: str,
+        values: Mapping[str, Any],
+        placed: dict[ListName, list[Place]],
+    ) -> ChannelRow:
+        if where.channel not in values:
+            return ChannelRow(where.channel, version, "empty", None)
+        value = values[where.channel]
+        if not _is_messages(value):
+            kind, body = self.serde.dumps_typed(value)
+            return ChannelRow(where.channel, version, kind, body)
+        known = self._places.find(where, thread) or await places_on_branch(tx, thread, limit=len(value))
+        leads = where.channel == _TIP_CHANNEL and where.ns == ""
+        placing = Placing(tx, thread, known, leads, self._lease.run_id if self._lease else None)
+        placed[where] = await placing.place(value)
+        ranges = _ranges([place.seq for place in placed[where]])
+        return ChannelRow(where.channel, version, _RANGES, json.dumps(ranges).encode())
 
     async def _tuple(self, tx: Transaction, row: CheckpointRow) -> CheckpointTuple:
         checkpoint: Checkpoint = self.serde.loads_typed((row.type, row.body))

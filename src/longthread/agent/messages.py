@@ -17,6 +17,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from longthread.model.entry import Draft, Entry, Role, ToolCall
 from longthread.model.ids import new_id
+from longthread.store.log import MESSAGE_ID, sent_id
 
 NOTE = "longthread"
 """Key of `additional_kwargs` under which we keep what an entry's metadata says."""
@@ -39,6 +40,8 @@ _DEFAULTS: dict[str, Any] = {
     "name": None,
     "example": False,
 }
+_NOT_NOTED = {"latency_ms", MESSAGE_ID}
+"""What of a note is not kept as metadata: a column of its own, and the log's word."""
 _IN_COLUMNS = {"type", "id", "content", "tool_calls", "tool_call_id", "name"}
 _SERDE = JsonPlusSerializer()
 _PACKED = b"\x00"
@@ -61,18 +64,18 @@ def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
         tokens=usage.get("output_tokens"),
         latency_ms=note.get("latency_ms"),
         run_id=run_id,
-        metadata={key: value for key, value in note.items() if key != "latency_ms"},
+        metadata={key: value for key, value in note.items() if key not in _NOT_NOTED},
     )
 
 
 def message_of(entry: Entry | Draft) -> BaseMessage:
-    """The message that an entry was made from."""
+    """The message that an entry was made from, with the id that it had."""
     if entry.payload is not None and entry.payload.startswith(_PACKED):
         kind, body = entry.payload[1:].split(_PACKED, 1)
         message: BaseMessage = _SERDE.loads_typed((kind.decode(), body))
         return message
     rest: dict[str, Any] = json.loads(entry.payload) if entry.payload else {}
-    fields: dict[str, Any] = {"id": entry.id, "content": entry.text, "name": entry.name}
+    fields: dict[str, Any] = {"id": sent_id(entry), "content": entry.text, "name": entry.name}
     if entry.role == "assistant":
         fields["tool_calls"] = [{**call.to_json(), "type": "tool_call"} for call in entry.tool_calls]
     if entry.role == "tool":

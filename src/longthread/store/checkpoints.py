@@ -59,18 +59,23 @@ async def put_writes(tx: Transaction, thread_id: str, ns: str, checkpoint_id: st
         await tx.run_all(query, [asdict(w) | at for w in chosen])
 
 
-async def find(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str | None) -> CheckpointRow | None:
-    """A checkpoint by its id, or the newest one of its namespace."""
+async def find(
+    tx: Transaction, thread_id: str, ns: str, checkpoint_id: str | None, *, user_id: str
+) -> CheckpointRow | None:
+    """A checkpoint of a user's thread by its id, or the newest one of its namespace."""
+    at = {"thread_id": thread_id, "ns": ns, "user_id": user_id}
     if checkpoint_id is None:
-        row = await one(tx, "select_latest_checkpoint", thread_id=thread_id, ns=ns)
+        row = await one(tx, "select_latest_checkpoint", **at)
     else:
-        row = await one(tx, "select_checkpoint", thread_id=thread_id, ns=ns, id=checkpoint_id)
+        row = await one(tx, "select_checkpoint", **at, id=checkpoint_id)
     return _checkpoint(row) if row else None
 
 
-async def find_all(tx: Transaction, thread_id: str | None, ns: str | None, before: str | None) -> list[CheckpointRow]:
-    """Checkpoints, newest first; None stands for any."""
-    rows = await tx.fetch("select_checkpoints", thread_id=thread_id, ns=ns, before=before)
+async def find_all(
+    tx: Transaction, thread_id: str | None, ns: str | None, before: str | None, *, user_id: str
+) -> list[CheckpointRow]:
+    """Checkpoints of a user's threads, newest first; None stands for any."""
+    rows = await tx.fetch("select_checkpoints", thread_id=thread_id, ns=ns, before=before, user_id=user_id)
     return [_checkpoint(row) for row in rows]
 
 
@@ -90,12 +95,6 @@ async def writes(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str) -
     """A checkpoint's pending writes, in the order in which a live run applies them."""
     rows = await tx.fetch("select_writes", thread_id=thread_id, ns=ns, checkpoint_id=checkpoint_id)
     return [WriteRow(r["task_id"], r["idx"], r["task_path"], r["channel"], r["type"], r["body"]) for r in rows]
-
-
-async def delete(tx: Transaction, thread_id: str) -> None:
-    """Delete all that is stored of a thread's checkpoints. The thread's entries stay."""
-    for query in ("delete_checkpoints", "delete_channels", "delete_writes"):
-        await tx.run(query, thread_id=thread_id)
 
 
 def _checkpoint(row: Row) -> CheckpointRow:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
 from longthread.model.entry import Draft, Entry, ToolCall
-from longthread.model.ids import new_id
 from longthread.model.thread import Thread
-from longthread.store import checkpoints
 from longthread.store.driver import Row, Transaction, one
 
 _LAST = "\uffff"
 """Sorts behind every time and id: where a listing starts."""
+MESSAGE_ID = "message_id"
+"""Key of an entry's metadata for the id that its sender gave it, where that is not the entry's own."""
+_SIBLINGS = uuid.UUID("6c6f6e67-7468-5265-8164-656e74727921")
+"""Namespace of the ids that siblings get."""
 
 
 def now() -> str:
@@ -82,9 +86,9 @@ async def set_source(tx: Transaction, thread_id: str, source: str) -> None:
 
 async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> None:
     """Delete a thread with everything that is kept of it. It cannot be undone."""
+    # Every table of a thread's refers to it, and its rows go with it.
     if not await tx.run("delete_thread", id=thread_id, user_id=user_id):
         raise ThreadNotFound(thread=thread_id)
-    await checkpoints.delete(tx, thread_id)
 
 
 async def extend(
@@ -92,9 +96,8 @@ async def extend(
 ) -> list[Entry]:
     """Add entries behind `parent` (default: the tip), one behind the other, and make the last one the tip.
 
-    Idempotent: a draft whose id already stands at its place with the same content is that entry, and is not written
-    again. A draft whose id stands elsewhere or with other content becomes a new entry under a new id, as a sibling:
-    nothing is ever overwritten.
+    Idempotent: drafts that already are the end of the tip's branch, or stand behind `parent`, are those entries and
+    nothing is written. See `add` for a draft whose id stands elsewhere or with other content.
 
     Args:
         parent: seq of the entry to go behind; 0 starts a new branch at the root.
@@ -102,20 +105,70 @@ async def extend(
 
     Raises:
         ThreadNotFound: there is no such thread.
+        EntryNotFound: the thread has no entry `parent`.
         ThreadConflict: the tip is not `expect`: another writer was faster. Nothing is written.
     """
     tip, size = await position(tx, thread_id)
+    if parent is None:
+        there = await _end_of_branch(tx, thread_id, tip, drafts)
+        # A caller that repeats what it did not see acknowledged still expects the tip from before.
+        if there and expect in (None, tip, there[0].parent_seq):
+            return there
     if expect is not None and tip != expect:
         raise ThreadConflict(thread=thread_id)
-    count, at = size, tip if parent is None else parent
-    entries: list[Entry] = []
-    for draft in drafts:
-        entry = await _place(tx, thread_id, draft, parent_seq=at, seq=count + 1)
-        count, at = max(count, entry.seq), entry.seq
-        entries.append(entry)
-    if (count, at) != (size, tip):
-        await tx.run("move_tip", id=thread_id, tip=at, entry_count=count, now=now())
+    start = tip if parent is None else parent
+    if start != tip:
+        await _expect_entry(tx, thread_id, start)
+    entries, count = await _write(tx, thread_id, drafts, parent=start, size=size)
+    end = entries[-1].seq if entries else start
+    if (end, count) != (tip, size):
+        await tx.run("move_tip", id=thread_id, tip=end, entry_count=count, now=now())
     return entries
+
+
+async def add(tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, parent: int) -> list[Entry]:
+    """Add entries behind `parent` (0: the root), one behind the other. The tip stays where it is.
+
+    Idempotent. A draft whose id stands elsewhere or with other content becomes a sibling, and nothing is overwritten:
+    an entry whose id follows from the draft and its place, and whose metadata tells the draft's own (`sent_id`).
+
+    Raises:
+        ThreadNotFound: there is no such thread.
+        EntryNotFound: the thread has no entry `parent`.
+    """
+    tip, size = await position(tx, thread_id)
+    await _expect_entry(tx, thread_id, parent)
+    entries, count = await _write(tx, thread_id, drafts, parent=parent, size=size)
+    if count != size:
+        await tx.run("move_tip", id=thread_id, tip=tip, entry_count=count, now=now())
+    return entries
+
+
+async def set_tip(tx: Transaction, thread_id: str, seq: int) -> None:
+    """Make an entry the thread's tip: the branch that ends in it is the conversation. 0: it starts anew.
+
+    Raises:
+        ThreadNotFound: there is no such thread.
+        EntryNotFound: the thread has no such entry.
+    """
+    tip, size = await position(tx, thread_id)
+    await _expect_entry(tx, thread_id, seq)
+    if seq != tip:
+        await tx.run("move_tip", id=thread_id, tip=seq, entry_count=size, now=now())
+
+
+def sent_id(entry: Draft) -> str:
+    """The id that the entry's sender gave it."""
+    return str(entry.metadata.get(MESSAGE_ID, entry.id))
+
+
+async def descends(tx: Transaction, thread_id: str, seq: int, ancestor: int, *, limit: int = 200) -> bool:
+    """Whether entry `seq` stands on a branch behind entry `ancestor`.
+
+    No more than `limit` entries are looked at: where they all lie behind `ancestor`, the answer is yes.
+    """
+    row = await one(tx, "select_ancestor", thread_id=thread_id, seq=seq, down_to=ancestor, limit=limit)
+    return row is not None and row["seq"] is not None and row["seq"] >= ancestor
 
 
 async def position(tx: Transaction, thread_id: str) -> tuple[int, int]:
@@ -130,17 +183,60 @@ async def position(tx: Transaction, thread_id: str) -> tuple[int, int]:
     return int(row["tip"]), int(row["entry_count"])
 
 
+async def _expect_entry(tx: Transaction, thread_id: str, seq: int) -> None:
+    if seq and await one(tx, "select_parent", thread_id=thread_id, seq=seq) is None:
+        raise EntryNotFound(thread=thread_id, entry=seq)
+
+
+async def _end_of_branch(tx: Transaction, thread_id: str, tip: int, drafts: Sequence[Draft]) -> list[Entry]:
+    """The last entries of the tip's branch, if they are what `drafts` say."""
+    last = await branch(tx, thread_id, tip, limit=len(drafts))
+    pairs = zip(last, drafts, strict=False)
+    same = all(sent_id(entry) == draft.id and entry.says_the_same_as(draft) for entry, draft in pairs)
+    return last if same and len(last) == len(drafts) else []
+
+
+async def _write(
+    tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, parent: int, size: int
+) -> tuple[list[Entry], int]:
+    """The drafts as entries behind `parent`, and the number of entries that the thread has then."""
+    entries: list[Entry] = []
+    for draft in drafts:
+        entry = await _place(tx, thread_id, draft, parent_seq=parent, seq=size + 1)
+        size, parent = max(size, entry.seq), entry.seq
+        entries.append(entry)
+    return entries, size
+
+
 async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: int, seq: int) -> Entry:
     row = await one(tx, "select_entry", thread_id=thread_id, id=draft.id)
+    if row is None:
+        return await _insert(tx, thread_id, draft, parent_seq=parent_seq, seq=seq)
+    there = _entry(row)
+    if there.parent_seq == parent_seq and there.says_the_same_as(draft):
+        return there
+    own_id = _sibling_id(draft, parent_seq)
+    row = await one(tx, "select_entry", thread_id=thread_id, id=own_id)
     if row is not None:
-        there = _entry(row)
-        if there.parent_seq == parent_seq and there.says_the_same_as(draft):
-            return there
+        return _entry(row)
+    sibling = replace(draft, id=own_id, metadata={**draft.metadata, MESSAGE_ID: draft.id})
+    return await _insert(tx, thread_id, sibling, parent_seq=parent_seq, seq=seq)
+
+
+def _sibling_id(draft: Draft, parent_seq: int) -> str:
+    """The id of an entry that says what `draft` says behind `parent_seq`: the same each time it is asked for."""
+    calls = json.loads(_dump([call.to_json() for call in draft.tool_calls]))
+    payload = None if draft.payload is None else draft.payload.hex()
+    content = [draft.id, parent_seq, draft.role, draft.text, draft.tool_call_id, draft.name, payload, calls]
+    return str(uuid.uuid5(_SIBLINGS, json.dumps(content, ensure_ascii=False, sort_keys=True)))
+
+
+async def _insert(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: int, seq: int) -> Entry:
     values: dict[str, Any] = {
         "thread_id": thread_id,
         "seq": seq,
         "parent_seq": parent_seq,
-        "id": draft.id if row is None else new_id(),
+        "id": draft.id,
         "role": draft.role,
         "text": draft.text,
         "tool_calls": _dump([call.to_json() for call in draft.tool_calls]) if draft.tool_calls else None,

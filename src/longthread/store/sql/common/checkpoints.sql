@@ -21,15 +21,19 @@ ON CONFLICT (thread_id, ns, checkpoint_id, task_id, idx) DO UPDATE
 SET task_path = excluded.task_path, channel = excluded.channel, type = excluded.type, body = excluded.body;
 
 -- name: select_checkpoint
-SELECT * FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND id = :id;
+SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+WHERE c.thread_id = :thread_id AND c.ns = :ns AND c.id = :id;
 
 -- name: select_latest_checkpoint
-SELECT * FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns ORDER BY id DESC LIMIT 1;
+SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+WHERE c.thread_id = :thread_id AND c.ns = :ns
+ORDER BY c.id DESC LIMIT 1;
 
 -- name: select_checkpoints
-SELECT * FROM checkpoints
-WHERE (:thread_id IS NULL OR thread_id = :thread_id) AND (:ns IS NULL OR ns = :ns) AND (:before IS NULL OR id < :before)
-ORDER BY id DESC;
+SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+WHERE (:thread_id IS NULL OR c.thread_id = :thread_id) AND (:ns IS NULL OR c.ns = :ns)
+  AND (:before IS NULL OR c.id < :before)
+ORDER BY c.id DESC;
 
 -- name: select_channel
 SELECT channel, version, type, body FROM checkpoint_channels
@@ -39,12 +43,3 @@ WHERE thread_id = :thread_id AND ns = :ns AND channel = :channel AND version = :
 SELECT * FROM checkpoint_writes
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id
 ORDER BY task_path, task_id, idx;
-
--- name: delete_checkpoints
-DELETE FROM checkpoints WHERE thread_id = :thread_id;
-
--- name: delete_channels
-DELETE FROM checkpoint_channels WHERE thread_id = :thread_id;
-
--- name: delete_writes
-DELETE FROM checkpoint_writes WHERE thread_id = :thread_id;

@@ -50,6 +50,18 @@ VALUES (:thread_id, :seq, :parent_seq, :id, :role, :text, :tool_calls, :tool_cal
 -- name: select_entry
 SELECT * FROM entries WHERE thread_id = :thread_id AND id = :id;
 
+-- name: select_parent
+SELECT parent_seq FROM entries WHERE thread_id = :thread_id AND seq = :seq;
+
+-- name: select_ancestor
+WITH RECURSIVE up (seq, steps) AS (
+    SELECT seq, 0 FROM entries WHERE thread_id = :thread_id AND seq = :seq
+    UNION ALL
+    SELECT e.parent_seq, up.steps + 1 FROM up JOIN entries e ON e.thread_id = :thread_id AND e.seq = up.seq
+    WHERE up.seq > :down_to AND up.steps < :limit
+)
+SELECT min(seq) AS seq FROM up;
+
 -- name: select_entries_down
 SELECT * FROM entries WHERE thread_id = :thread_id AND seq <= :seq ORDER BY seq DESC LIMIT :limit;
 

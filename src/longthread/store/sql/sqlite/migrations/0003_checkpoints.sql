@@ -1,7 +1,7 @@
 -- LangGraph checkpoints. A channel that is a list of messages is kept as ranges over the thread's entries.
 
 CREATE TABLE checkpoints (
-    thread_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     ns        TEXT NOT NULL,
     id        TEXT NOT NULL,
     parent_id TEXT,
@@ -12,7 +12,7 @@ CREATE TABLE checkpoints (
 ) WITHOUT ROWID;
 
 CREATE TABLE checkpoint_channels (
-    thread_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     ns        TEXT NOT NULL,
     channel   TEXT NOT NULL,
     version   TEXT NOT NULL,
@@ -22,7 +22,7 @@ CREATE TABLE checkpoint_channels (
 ) WITHOUT ROWID;
 
 CREATE TABLE checkpoint_writes (
-    thread_id     TEXT NOT NULL,
+    thread_id     TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     ns            TEXT NOT NULL,
     checkpoint_id TEXT NOT NULL,
     task_id       TEXT NOT NULL,

@@ -1,0 +1,394 @@
+"""The checkpointer: each message once in the log, edits as siblings, users apart, nothing left behind."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command
+
+from longthread.agent import places
+from longthread.agent.checkpointer import LongthreadSaver
+from longthread.agent.messages import message_of
+from longthread.errors import LeaseLost, ThreadConflict, ThreadNotFound
+from longthread.model.entry import Draft
+from longthread.store import log, runs
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+from longthread.store.runs import Lease, Plan
+
+Said = list[tuple[str, str]]
+
+
+def human(message_id: str, text: str = "") -> HumanMessage:
+    return HumanMessage(text or f"text of {message_id}", id=message_id)
+
+
+def at(thread_id: str, ns: str = "") -> RunnableConfig:
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns}}
+
+
+async def put(
+    saver: LongthreadSaver, messages: Sequence[BaseMessage], *, thread_id: str = "t", ns: str = "", **channels: Any
+) -> RunnableConfig:
+    """Store a checkpoint as a graph does: every channel has a version, and all of them are new."""
+    values = {**channels, "messages": list(messages)}
+    versions: dict[str, str | int | float] = dict.fromkeys(values, saver.get_next_version(None, None))
+    latest = await saver.aget_tuple(at(thread_id, ns))
+    if latest is not None:
+        before = latest.checkpoint["channel_versions"]
+        versions = {name: saver.get_next_version(str(before.get(name, 0)), None) for name in values}
+    checkpoint = {**empty_checkpoint(), "channel_values": values, "channel_versions": versions}
+    return await saver.aput(at(thread_id, ns), checkpoint, {"source": "loop", "step": 1, "parents": {}}, versions)  # type: ignore[arg-type]
+
+
+async def loaded(saver: LongthreadSaver, thread_id: str = "t", channel: str = "messages", ns: str = "") -> Any:
+    found = await saver.aget_tuple(at(thread_id, ns))
+    assert found is not None
+    return found.checkpoint["channel_values"][channel]
+
+
+async def on_branch(store: Driver, thread_id: str = "t", *, user_id: str = "default") -> Said:
+    """What the branch that ends in the tip says."""
+    async with store.reading() as tx:
+        thread = await log.find_thread(tx, thread_id, user_id=user_id)
+        entries = await log.branch(tx, thread_id, thread.tip)
+    return said([message_of(entry) for entry in entries])
+
+
+async def size(store: Driver, thread_id: str = "t") -> int:
+    async with store.reading() as tx:
+        return (await log.position(tx, thread_id))[1]
+
+
+def said(messages: Sequence[BaseMessage]) -> Said:
+    return [(message.id or "", str(message.text)) for message in messages]
+
+
+async def lease_on(store: Driver, run_id: str = "r", *, user_id: str = "default") -> Lease:
+    async with store.writing() as tx:
+        await log.create_thread(tx, "t", user_id=user_id)
+        plan = Plan(run_id, "question", None, "model", "auto", 3)
+        return await runs.begin(tx, "t", plan, owner=f"owner of {run_id}", alive=lambda _: False)
+
+
+def rows_in(path: Path, table: str) -> int:
+    connection = sqlite3.connect(path)
+    try:
+        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+    finally:
+        connection.close()
+
+
+class TestMessagesAreKept:
+    async def test_the_same_message_is_kept_on_each_of_two_threads(self, store: Driver) -> None:
+        saver, message = LongthreadSaver(store), human("m1")
+        await put(saver, [message], thread_id="a")
+        await put(saver, [human("x"), message], thread_id="b")
+        assert await loaded(saver, "a") == [message]
+        assert await loaded(saver, "b") == [human("x"), message]
+
+    @pytest.mark.parametrize("through", ["saver", "log"])
+    async def test_a_thread_is_begun_anew_after_it_was_deleted(self, store: Driver, through: str) -> None:
+        saver, messages = LongthreadSaver(store), [human("m1"), human("m2")]
+        await put(saver, messages)
+        if through == "saver":
+            await saver.adelete_thread("t")
+        else:
+            async with store.writing() as tx:
+                await log.delete_thread(tx, "t", user_id="default")
+        await put(saver, messages)
+        assert await loaded(saver) == messages
+        assert await size(store) == 2
+
+    async def test_what_was_rolled_back_is_written_the_next_time(
+        self, store: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        saver, message = LongthreadSaver(store), human("m1")
+
+        async def fail(*_: Any) -> None:
+            raise RuntimeError("disk full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("longthread.store.checkpoints.put", fail)
+            with pytest.raises(RuntimeError, match="disk full"):
+                await put(saver, [message])
+        await put(saver, [message])
+        assert await loaded(saver) == [message]
+
+    async def test_a_message_changed_in_place_is_an_edit(self, store: Driver) -> None:
+        saver, message = LongthreadSaver(store), human("m1")
+        message.additional_kwargs["deep"] = {"n": 1}
+        await put(saver, [message])
+        message.additional_kwargs["deep"]["n"] = 2
+        await put(saver, [message])
+        [again] = await loaded(saver)
+        assert again.additional_kwargs == {"deep": {"n": 2}}
+        assert await size(store) == 2
+
+    async def test_messages_that_are_loaded_and_put_again_write_nothing(self, store: Driver) -> None:
+        messages = [human("m1"), AIMessage([{"type": "text", "text": "x"}], id="m2"), human("m3")]
+        await put(LongthreadSaver(store), messages)
+        await put(LongthreadSaver(store), await loaded(LongthreadSaver(store)))
+        assert await size(store) == 3
+
+    async def test_only_so_many_lists_are_remembered(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(places, "LISTS", 2)
+        saver = LongthreadSaver(store)
+        for n in range(5):
+            await put(saver, [human("old"), human("m")], thread_id=f"t{n}")
+            await put(saver, [human("m")], thread_id=f"t{n}")
+        assert {name.thread_id: len(kept) for name, (_, kept) in saver._places._lists.items()} == {"t3": 1, "t4": 1}
+        await saver.adelete_thread("t3")
+        assert [name.thread_id for name in saver._places._lists] == ["t4"]
+
+    async def test_messages_that_are_known_are_not_looked_up(
+        self, store: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with store.writing() as tx:
+            await log.create_thread(tx, "t", user_id="default")
+            entries = await log.extend(tx, "t", [Draft(id=f"m{n}", role="user", text="x") for n in range(3)])
+        saver = LongthreadSaver(store)
+        messages = [message_of(entry) for entry in entries]
+        saver.know(messages, entries)
+        asked: list[Any] = []
+
+        async def find_entries(tx: Any, thread_id: str, ids: Any) -> dict[str, Any]:
+            asked.extend(ids)
+            return {}
+
+        monkeypatch.setattr(log, "find_entries", find_entries)
+        await put(saver, [*messages, human("new")])
+        assert asked == ["new"]
+        assert await on_branch(store) == [("m0", "x"), ("m1", "x"), ("m2", "x"), ("new", "text of new")]
+
+
+class TestEdits:
+    async def test_a_graph_replaces_a_message_again_and_again(self, store: Driver) -> None:
+        builder = StateGraph(MessagesState)
+        builder.add_node("nothing", lambda state: {})
+        builder.add_edge(START, "nothing")
+        for text in ("one", "two", "three"):
+            graph = builder.compile(checkpointer=LongthreadSaver(store))
+            await graph.ainvoke({"messages": [human("m1", text)]}, at("t"))
+            assert said((await graph.aget_state(at("t"))).values["messages"]) == [("m1", text)]
+        assert await on_branch(store) == [("m1", "three")]
+        assert await size(store) == 3
+
+    @pytest.mark.parametrize("fresh", [False, True])
+    async def test_the_same_edit_again_writes_nothing(self, store: Driver, fresh: bool) -> None:
+        saver = LongthreadSaver(store)
+        await put(saver, [human("m1"), human("m2")])
+        for _ in range(3):
+            saver = LongthreadSaver(store) if fresh else saver
+            await put(saver, [human("m1"), human("m2", "edited")])
+        assert await size(store) == 3
+        assert said(await loaded(saver)) == await on_branch(store) == [("m1", "text of m1"), ("m2", "edited")]
+
+    @pytest.mark.parametrize("fresh", [False, True])
+    @pytest.mark.parametrize("edited", [0, 1, 2])
+    async def test_the_branch_reads_like_the_edited_list_and_the_old_one_stays(
+        self, store: Driver, edited: int, fresh: bool
+    ) -> None:
+        saver = LongthreadSaver(store)
+        first: list[BaseMessage] = [human("m1"), human("m2"), human("m3")]
+        old = await put(saver, first)
+        second = [human(f"m{n + 1}", "edited") if n == edited else message for n, message in enumerate(first)]
+        for _ in range(2):
+            saver = LongthreadSaver(store) if fresh else saver
+            await put(saver, second)
+            assert await on_branch(store) == said(await loaded(saver)) == said(second)
+        # The edit and what follows it are written once; what stands before it is shared.
+        assert await size(store) == 3 + (3 - edited)
+        async with store.reading() as tx:
+            assert said([message_of(e) for e in await log.branch(tx, "t", 3)]) == said(first)
+        before = await saver.aget_tuple(old)
+        assert before is not None
+        assert before.checkpoint["channel_values"]["messages"] == first
+
+    @pytest.mark.parametrize("fresh", [False, True])
+    async def test_going_back_to_what_was_edited_finds_it(self, store: Driver, fresh: bool) -> None:
+        saver = LongthreadSaver(store)
+        first = [human("m1"), human("m2"), human("m3")]
+        await put(saver, first)
+        await put(saver, [human("m1", "edited"), *first[1:]])
+        written = await size(store)
+        saver = LongthreadSaver(store) if fresh else saver
+        await put(saver, first)
+        assert await on_branch(store) == said(first)
+        assert await size(store) == written
+
+    @pytest.mark.parametrize("fresh", [False, True])
+    async def test_the_end_of_an_edited_list_stays_on_its_branch(self, store: Driver, fresh: bool) -> None:
+        saver = LongthreadSaver(store)
+        edited = [human("m1", "edited"), human("m2"), human("m3")]
+        await put(saver, [human("m1"), human("m2"), human("m3")])
+        await put(saver, edited)
+        saver = LongthreadSaver(store) if fresh else saver
+        await put(saver, edited[1:])
+        assert said(await loaded(saver)) == said(edited[1:])
+        assert await on_branch(store) == said(edited)
+
+    async def test_the_first_message_of_a_window_is_edited_where_it_stands(self, store: Driver) -> None:
+        messages = [human(f"m{n}") for n in range(5)]
+        await put(LongthreadSaver(store), messages)
+        window = [human("m3", "edited"), messages[4]]
+        await put(LongthreadSaver(store), window)
+        assert await on_branch(store) == said([*messages[:3], *window])
+
+    async def test_messages_left_out_stay_on_the_branch_and_nothing_is_written(self, store: Driver) -> None:
+        messages = [human(f"m{n}") for n in range(6)]
+        await put(LongthreadSaver(store), messages)
+        kept = [messages[0], *messages[4:]]
+        await put(LongthreadSaver(store), kept)
+        assert said(await loaded(LongthreadSaver(store))) == said(kept)
+        assert await on_branch(store) == said(messages)
+        assert await size(store) == 6
+
+    async def test_a_shorter_list_moves_the_tip_back(self, store: Driver) -> None:
+        saver, messages = LongthreadSaver(store), [human("m1"), human("m2"), human("m3")]
+        await put(saver, messages)
+        await put(saver, messages[:2])
+        assert await on_branch(store) == said(messages[:2])
+        await put(saver, [*messages[:2], human("other")])
+        assert await on_branch(store) == said([*messages[:2], human("other")])
+
+
+class TestOtherChannels:
+    async def test_the_tip_is_the_conversations_alone(self, store: Driver) -> None:
+        saver, messages = LongthreadSaver(store), [human("m1"), human("m2")]
+        notes = [human("s1", "a note"), messages[0], human("s2")]
+        for _ in range(2):
+            await put(saver, messages, a_scratch=notes)
+            assert await on_branch(store) == said(messages)
+            assert said(await loaded(saver, channel="a_scratch")) == said(notes)
+        await put(saver, [human("inner")], ns="child:1")
+        assert await on_branch(store) == said(messages)
+        assert await loaded(saver, ns="child:1") == [human("inner")]
+        assert await size(store) == 5
+
+    async def test_entries_shared_with_another_channel_have_their_messages_ids(self, store: Driver) -> None:
+        saver, shared = LongthreadSaver(store), human("m2")
+        await put(saver, [human("m1"), shared], a_scratch=[shared])
+        async with store.reading() as tx:
+            assert [entry.id for entry in await log.branch(tx, "t", 2)] == ["m1", "m2"]
+        assert await size(store) == 2
+
+    async def test_a_message_of_a_subgraph_joins_the_conversation(self, store: Driver) -> None:
+        saver, inner = LongthreadSaver(store), [human("x1"), human("x2")]
+        await put(saver, [human("m1")])
+        await put(saver, inner, ns="child:1")
+        await put(saver, [human("m1"), inner[1]])
+        assert await on_branch(store) == said([human("m1"), inner[1]])
+        assert await loaded(saver) == [human("m1"), inner[1]]
+
+
+class TestUsers:
+    async def test_another_users_thread_is_as_if_absent(self, store: Driver) -> None:
+        mine, theirs = LongthreadSaver(store, user_id="u"), LongthreadSaver(store, user_id="v")
+        config = await put(mine, [human("secret")])
+        assert await theirs.aget_tuple(at("t")) is None
+        assert await theirs.aget_tuple(config) is None
+        assert [item async for item in theirs.alist(at("t"))] == []
+        assert [item async for item in theirs.alist(None)] == []
+        for _ in range(2):
+            with pytest.raises(ThreadNotFound):
+                await theirs.aput_writes(config, [("messages", "forged")], "task")
+        with pytest.raises(ThreadNotFound):
+            await put(theirs, [human("forged")])
+        await theirs.adelete_thread("t")
+        found = await mine.aget_tuple(at("t"))
+        assert found is not None
+        assert found.checkpoint["channel_values"]["messages"] == [human("secret")]
+        assert found.pending_writes == []
+
+    async def test_a_listing_of_everything_holds_the_users_own(self, store: Driver) -> None:
+        for user in ("u", "v"):
+            await put(LongthreadSaver(store, user_id=user), [human("m")], thread_id=f"of {user}")
+        items = [item async for item in LongthreadSaver(store, user_id="v").alist(None)]
+        assert [item.config["configurable"]["thread_id"] for item in items] == ["of v"]
+
+    async def test_a_thread_without_messages_has_its_owner_too(self, store: Driver) -> None:
+        mine, theirs = LongthreadSaver(store, user_id="u"), LongthreadSaver(store, user_id="v")
+        await put(mine, [], count=3)
+        assert await loaded(mine, channel="count") == 3
+        assert await theirs.aget_tuple(at("t")) is None
+        with pytest.raises(ThreadNotFound):
+            await put(theirs, [], count=4)
+
+
+class TestLeases:
+    async def test_a_process_that_lost_its_run_writes_nothing(self, store: Driver) -> None:
+        lease = await lease_on(store)
+        saver = LongthreadSaver(store, lease=lease)
+        config = await put(saver, [human("m1")])
+        await lease_on(store, "r2")
+        with pytest.raises(LeaseLost):
+            await put(saver, [human("m1"), human("m2")])
+        with pytest.raises(LeaseLost):
+            await put(saver, [], count=1)
+        with pytest.raises(LeaseLost):
+            await saver.aput_writes(config, [("count", 1)], "task")
+        found = await LongthreadSaver(store).aget_tuple(at("t"))
+        assert found is not None
+        assert found.checkpoint["channel_values"] == {"messages": [human("m1")]}
+        assert found.pending_writes == []
+        assert await size(store) == 1
+
+    async def test_a_run_finds_that_another_writer_was_faster(self, store: Driver) -> None:
+        saver = LongthreadSaver(store, lease=await lease_on(store))
+        await put(saver, [human("m1")])
+        async with store.writing() as tx:
+            await log.extend(tx, "t", [Draft(id="other", role="user", text="faster")])
+        for messages in ([human("m1"), human("m2")], [human("m1")]):
+            with pytest.raises(ThreadConflict):
+                await put(saver, messages)
+        assert await on_branch(store) == [("m1", "text of m1"), ("other", "faster")]
+
+    async def test_a_runs_entries_name_it(self, store: Driver) -> None:
+        await put(LongthreadSaver(store, lease=await lease_on(store)), [human("m1")])
+        async with store.reading() as tx:
+            assert (await log.find_entry(tx, "t", "m1")).run_id == "r"
+
+
+class TestDeletion:
+    async def test_a_late_write_leaves_nothing(self, tmp_path: Path) -> None:
+        path = tmp_path / "c.db"
+        async with open_store(path) as store:
+            saver = LongthreadSaver(store)
+            config = await put(saver, [human("m1")], count=1)
+            await saver.aput_writes(config, [("count", 2)], "task")
+            # A look into a namespace that has no checkpoint must not make the thread a new one.
+            assert await saver.aget_tuple(at("t", "child")) is None
+            async with store.writing() as tx:
+                await log.delete_thread(tx, "t", user_id="default")
+            with pytest.raises(ThreadNotFound):
+                await saver.aput_writes(config, [("count", 3)], "task")
+            for table in ("threads", "entries", "checkpoints", "checkpoint_channels", "checkpoint_writes"):
+                assert rows_in(path, table) == 0, table
+
+    async def test_deleting_through_the_saver_leaves_nothing(self, tmp_path: Path) -> None:
+        path = tmp_path / "c.db"
+        async with open_store(path) as store:
+            saver = LongthreadSaver(store)
+            config = await put(saver, [human("m1", "canary-4711")], note="canary-4711")
+            await saver.aput_writes(config, [("note", "canary-4711")], "task")
+            await saver.adelete_thread("t")
+            with pytest.raises(ThreadNotFound):
+                await saver.aput_writes(config, [("note", "canary-4711")], "task")
+        assert [file for file in tmp_path.iterdir() if b"canary-4711" in file.read_bytes()] == []
+
+    async def test_a_graph_may_begin_with_a_command(self, store: Driver) -> None:
+        builder = StateGraph(MessagesState)
+        builder.add_node("nothing", lambda state: {})
+        builder.add_edge(START, "nothing")
+        graph = builder.compile(checkpointer=LongthreadSaver(store))
+        await graph.ainvoke(Command(update={"messages": [human("m1")]}), at("t"), durability="sync")
+        assert await on_branch(store) == [("m1", "text of m1")]
