@@ -18,6 +18,8 @@ from langchain_core.messages import (
 )
 
 from longthread.agent.messages import draft_of, message_of
+from longthread.store import log
+from longthread.store.driver import Driver
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(),
@@ -90,3 +92,19 @@ def test_what_json_cannot_hold_is_kept_too(message: Any) -> None:
 def test_plain_messages_have_no_payload() -> None:
     assert draft_of(HumanMessage("你好", id="1")).payload is None
     assert draft_of(ToolMessage("x", tool_call_id="c", id="2")).payload is None
+
+
+@pytest.mark.parametrize("message", [HumanMessage("edited", id="m"), ChatMessage("edited", role="critic", id="m")])
+async def test_an_edited_message_keeps_its_id(store: Driver, message: BaseMessage) -> None:
+    async with store.writing() as tx:
+        await log.create_thread(tx, "t", user_id="u")
+        await log.extend(tx, "t", [draft_of(HumanMessage("x", id="m"))])
+        [entry] = await log.extend(tx, "t", [draft_of(message)], parent=0)
+    assert entry.id != "m"
+    assert message_of(entry) == message
+
+
+def test_a_message_does_not_say_which_other_messages_id_it_has() -> None:
+    message = HumanMessage("x", id="1", additional_kwargs={"longthread": {"message_id": "2", "kind": "question"}})
+    assert draft_of(message).metadata == {"kind": "question"}
+    assert message_of(draft_of(message)) == message

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from longthread.errors import StoreTooNew, StoreUnavailable, ThreadConflict, ThreadNotFound
+from longthread.errors import (
+    EntryNotFound,
+    StoreError,
+    StoreTooNew,
+    StoreUnavailable,
+    ThreadConflict,
+    ThreadNotFound,
+)
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import checkpoints, log, runs
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.queries import queries
+from longthread.store.sqlite import SqliteDriver
 
 
 def draft(name: str, text: str = "text", **more: object) -> Draft:
@@ -53,13 +62,80 @@ async def test_entries_come_back_as_they_were_written(store: Driver) -> None:
     assert (entry.seq, entry.parent_seq) == (1, 0)
 
 
-async def test_extending_twice_writes_nothing_the_second_time(store: Driver) -> None:
+@pytest.mark.parametrize("at", [{}, {"parent": 1}, {"expect": 3}, {"expect": 1}])
+async def test_extending_twice_writes_nothing_the_second_time(store: Driver, at: dict[str, int]) -> None:
+    await thread_with(store, "first", "a", "b")
+    async with store.writing() as tx:
+        again = await log.extend(tx, "t", [draft("a"), draft("b")], **at)
+    async with store.reading() as tx:
+        assert await log.position(tx, "t") == (3, 3)
+    assert [entry.seq for entry in again] == [2, 3]
+
+
+async def test_an_edit_twice_is_one_sibling_that_tells_its_senders_id(store: Driver) -> None:
+    await thread_with(store, "a", "b")
+    for _ in range(2):
+        async with store.writing() as tx:
+            [edited, _] = await log.extend(tx, "t", [draft("b", "edited"), draft("c")], parent=1)
+            assert await log.extend(tx, "t", [draft("b", "edited"), draft("c")]) == [edited, _]
+            assert await log.position(tx, "t") == (4, 4)
+    assert (edited.seq, log.sent_id(edited), edited.id == "b") == (3, "b", False)
+
+
+@pytest.mark.parametrize(
+    "drafts", [[draft("b"), draft("a")], [draft("a")], [draft("x"), draft("b")], [draft("a", "other"), draft("b")]]
+)
+async def test_only_the_same_drafts_are_the_end_of_the_branch(store: Driver, drafts: list[Draft]) -> None:
     await thread_with(store, "a", "b")
     async with store.writing() as tx:
-        again = await log.extend(tx, "t", [draft("a"), draft("b")], parent=0)
+        added = await log.extend(tx, "t", drafts)
+    assert [entry.seq for entry in added] == [seq + 3 for seq in range(len(drafts))]
+
+
+async def test_what_was_written_before_is_no_excuse_for_another_tip(store: Driver) -> None:
+    await thread_with(store, "first", "a", "b")
+    with pytest.raises(ThreadConflict):
+        async with store.writing() as tx:
+            await log.extend(tx, "t", [draft("b")], expect=1)
+
+
+@pytest.mark.parametrize("parent", [999, 2, -1])
+async def test_an_entry_that_is_not_there_has_nothing_behind_it(store: Driver, parent: int) -> None:
+    await thread_with(store, "a")
+    for attempt in (
+        lambda tx: log.extend(tx, "t", [draft("b")], parent=parent),
+        lambda tx: log.add(tx, "t", [draft("b")], parent=parent),
+        lambda tx: log.set_tip(tx, "t", parent),
+    ):
+        with pytest.raises(EntryNotFound, match=str(parent)):
+            async with store.writing() as tx:
+                await attempt(tx)
     async with store.reading() as tx:
-        assert await log.position(tx, "t") == (2, 2)
-    assert [entry.seq for entry in again] == [1, 2]
+        assert await log.position(tx, "t") == (1, 1)
+
+
+async def test_adding_leaves_the_tip_and_setting_it_adds_nothing(store: Driver) -> None:
+    await thread_with(store, "a", "b")
+    async with store.writing() as tx:
+        added = await log.add(tx, "t", [draft("c"), draft("d")], parent=1)
+        assert [(entry.seq, entry.parent_seq) for entry in added] == [(3, 1), (4, 3)]
+        assert await log.position(tx, "t") == (2, 4)
+        await log.set_tip(tx, "t", 4)
+        assert await log.position(tx, "t") == (4, 4)
+        await log.set_tip(tx, "t", 0)
+        assert await log.position(tx, "t") == (0, 4)
+        with pytest.raises(ThreadNotFound):
+            await log.set_tip(tx, "none", 0)
+
+
+async def test_an_entry_descends_from_those_on_its_branch(store: Driver) -> None:
+    await thread_with(store, "a", "b", "c")
+    async with store.writing() as tx:
+        await log.add(tx, "t", [draft("d"), draft("e")], parent=1)
+        behind = {of: [n for n in range(6) if await log.descends(tx, "t", of, n)] for of in (3, 5)}
+        assert behind == {3: [0, 1, 2, 3], 5: [0, 1, 4, 5]}
+        assert not await log.descends(tx, "t", 99, 1)
+        assert await log.descends(tx, "t", 5, 2, limit=1)
 
 
 async def test_an_edit_makes_a_sibling_and_overwrites_nothing(store: Driver) -> None:
@@ -221,6 +297,31 @@ async def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreTooNew, match="9999"):
         async with open_store(path):
             pass
+
+
+async def test_a_commit_is_on_the_disk_and_readers_do_not_wait(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "c.db") as store:
+        assert isinstance(store, SqliteDriver)
+        for connection in store._all:
+            found = {
+                name: next(iter(await connection.execute_fetchall(f"PRAGMA {name}")))[0]
+                for name in ("synchronous", "journal_mode", "foreign_keys", "secure_delete")
+            }
+            assert found == {"synchronous": 2, "journal_mode": "wal", "foreign_keys": 1, "secure_delete": 1}
+
+
+async def test_checkpoint_rows_of_no_thread_are_refused(store: Driver) -> None:
+    row = checkpoints.CheckpointRow("none", "", "c", None, "json", b"", "{}")
+    write = checkpoints.WriteRow("task", 0, "", "m", "json", b"")
+    channel = asdict(checkpoints.ChannelRow("m", "1", "json", b"")) | {"thread_id": "none", "ns": ""}
+    for attempt in (
+        lambda tx: checkpoints.put(tx, row, []),
+        lambda tx: tx.run_all("put_channel", [channel]),
+        lambda tx: checkpoints.put_writes(tx, "none", "", "c", [write]),
+    ):
+        with pytest.raises(StoreError, match="FOREIGN KEY"):
+            async with store.writing() as tx:
+                await attempt(tx)
 
 
 async def test_opening_again_finds_everything(tmp_path: Path) -> None:
