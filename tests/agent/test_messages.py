@@ -75,7 +75,7 @@ def test_a_draft_is_the_same_each_time(message: BaseMessage) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        ChatMessage("hi", role="critic", id="1"),
+        ChatMessage(content="hi", role="critic", id="1"),
         ToolMessage("x", tool_call_id="c", artifact={1, 2}, id="2"),
         ToolMessage("x", tool_call_id="c", status="error", id="3"),
         AIMessage("x", id="4", usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}),
@@ -94,7 +94,7 @@ def test_plain_messages_have_no_payload() -> None:
     assert draft_of(ToolMessage("x", tool_call_id="c", id="2")).payload is None
 
 
-@pytest.mark.parametrize("message", [HumanMessage("edited", id="m"), ChatMessage("edited", role="critic", id="m")])
+@pytest.mark.parametrize("message", [HumanMessage("edited", id="m"), ChatMessage(content="edited", role="critic", id="m")])
 async def test_an_edited_message_keeps_its_id(store: Driver, message: BaseMessage) -> None:
     async with store.writing() as tx:
         await log.create_thread(tx, "t", user_id="u")
