@@ -27,7 +27,7 @@ from longthread.errors import (
 from longthread.model.entry import Draft
 from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
-from longthread.tools.analysis import analysis_tools
+from longthread.tools.analysis import analysis_tools, open_source
 
 PROTOCOLS = ["auto", "native", "json"]
 
@@ -478,3 +478,30 @@ async def test_another_source_on_a_thread_is_explored_anew(open_analyst: OpenAna
     assert not any(isinstance(message, ToolMessage) for message in shown)
     assert [message.text for message in shown[1:]] == ["What is there?", "customers, orders", "And here?"]
     assert (await analyst.thread(handle.thread_id)).source == other
+
+
+async def test_a_source_is_opened_again_with_the_password_that_it_was_given_with(
+    open_analyst: OpenAnalyst, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    async def open_(spec: str, **more: Any) -> Any:
+        opened.append(spec)
+        source = await open_source(shop, **more)
+        source.spec = "postgresql://u@h/db"
+        return source
+
+    monkeypatch.setattr("longthread.agent.analyst.open_source", open_)
+    secret = "postgresql://u:s3cret@h/db"
+    first = await open_analyst([finish("one"), finish("two")])
+    handle = await first.ask("One?", source=secret)
+    await handle.wait()
+    await (await first.ask("Two?", thread_id=handle.thread_id)).wait()
+    configured = await open_analyst([finish("three")], source=secret)
+    await (await configured.ask("Three?", thread_id=handle.thread_id)).wait()
+    stranger = await open_analyst([finish("four")])
+    await (await stranger.ask("Four?", thread_id=handle.thread_id)).wait()
+    assert opened == [secret, secret, secret, "postgresql://u@h/db"]
+    async with first.store.reading() as tx:
+        entries = await log.branch(tx, handle.thread_id, (await log.position(tx, handle.thread_id))[0])
+    assert "s3cret" not in repr(entries)

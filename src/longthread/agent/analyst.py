@@ -27,6 +27,7 @@ from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
+from longthread.tools.analysis.address import same_source
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.opening import open_source
 from longthread.tools.analysis.source import Source
@@ -49,6 +50,7 @@ class Analyst:
         self.bell = Bell()
         self._models = models
         self._running: dict[str, RunHandle] = {}
+        self._given: dict[str, str] = {}
 
     @classmethod
     @asynccontextmanager
@@ -188,12 +190,22 @@ class Analyst:
     async def _source_of(self, spec: str | None, thread_id: str | None, user_id: str) -> Source:
         if spec is None and thread_id is not None:
             async with self.store.reading() as tx:
-                spec = (await log.find_thread(tx, thread_id, user_id=user_id)).source
+                remembered = (await log.find_thread(tx, thread_id, user_id=user_id)).source
+            spec = remembered and self._with_password(remembered)
         spec = spec or self.settings.source
         if not spec:
             raise InvalidInput(reason="There is no source to ask. Give one with --source, or try --source demo.")
         limits = Limits(seconds=self.settings.sql_timeout, rows=self.settings.sql_rows)
-        return await open_source(spec, limits=limits)
+        opened = await open_source(spec, limits=limits)
+        self._given[opened.spec] = spec
+        return opened
+
+    def _with_password(self, spec: str) -> str:
+        """A thread's source with the password that it was given with, here or in the settings: it is stored nowhere."""
+        configured = self.settings.source
+        if configured is not None and same_source(spec, configured):
+            return configured
+        return self._given.get(spec, spec)
 
     def _execute(self, begun: Begun, models: Models, source: Source, user_id: str) -> RunHandle:
         context = self._context(begun, models, source)

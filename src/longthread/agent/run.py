@@ -22,7 +22,7 @@ from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.citations import citations, query_results
 from longthread.agent.context import RunContext, note_of, pairs
 from longthread.agent.messages import message_of
-from longthread.agent.models import failure_reason
+from longthread.agent.models import failure_reason, retryable
 from longthread.agent.progress import progress_digest, words_for
 from longthread.agent.protocol import ProtocolMiddleware
 from longthread.agent.steps import ResumeMiddleware, StepsMiddleware
@@ -147,8 +147,13 @@ def _middleware(context: RunContext, models: Models) -> list[AgentMiddleware[Any
     if models.fallback is not None:
         chain.append(ModelFallbackMiddleware(models.fallback))
     if models.retries:
-        chain.append(ModelRetryMiddleware(max_retries=models.retries, on_failure="error"))
+        chain.append(ModelRetryMiddleware(max_retries=models.retries, retry_on=_may_pass, on_failure="error"))
     return [*chain, ProtocolMiddleware(context)]
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether a failed model call is tried again: not after an error of ours, such as a lease that was lost."""
+    return retryable(error) and not isinstance(error, LongthreadError)
 
 
 def _langchain_tool(tool: Tool) -> BaseTool:
