@@ -18,6 +18,8 @@ from longthread.agent.demo.nouns import (
     is_name,
     means,
     money_word,
+    person_column,
+    person_like,
 )
 from longthread.agent.demo.plan import Condition, Dimension, Field, Measure, Plan, field_of
 from longthread.agent.demo.ranking import ranked
@@ -25,11 +27,14 @@ from longthread.agent.demo.reading import Reading
 from longthread.agent.demo.restrictions import restrict
 from longthread.agent.demo.schema import Ref, key_of
 from longthread.agent.demo.selling import sold_instead
+from longthread.agent.demo.several import side_by_side
 
 
 def assemble(r: Reading, *, follows: bool) -> Plan | None:
     """The plan of a question by itself. A follow-up may lack what the plan before it has."""
     previous = r.previous if follows else None
+    if r.together:
+        return side_by_side(r)
     plan = ranked(r, previous) if r.superlative is not None else None
     if plan is None:
         plan = _aggregated(r, previous) if r.counted or r.aggregates or r.groups or r.made else _listed(r, previous)
@@ -52,8 +57,8 @@ def _adds_up(r: Reading, ref: Ref) -> bool:
 def measures_of(r: Reading, base: str | None) -> list[Measure]:
     """The measures that counting and aggregating words ask for."""
     found: list[Measure] = list(r.made)
-    for _, target in r.counted:
-        made = _count(r, target, base)
+    for at, target in r.counted:
+        made = _people(r, at, target) or _count(r, target, base)
         if made is not None:
             found.append(made)
     for function, _, target in r.aggregates:
@@ -69,6 +74,19 @@ def measures_of(r: Reading, base: str | None) -> list[Measure]:
                 "no_amount", r.text(target) if target is not None else r.text(*[at for f, at, t in r.aggregates][:1])
             )
     return list(dict.fromkeys(found))
+
+
+def _people(r: Reading, at: int, target: int | None) -> Measure | None:
+    """`how many people have tasks`: the people that a table's rows name, each once."""
+    table = r.table_at(target) if target is not None else None
+    said = any(r.chunks[p].text.lower() in ("people", "persons") for p in range(at + 1, target or at))
+    if table is None or not said or person_like(r.schema.tables[table]):
+        return None
+    column = person_column(r, table)
+    if column is None:
+        r.refuse("no_person", table)
+        return None
+    return Measure("distinct", table, Field(column))
 
 
 def _only_rows(r: Reading, target: int | None, amount: Measure) -> bool:
@@ -228,7 +246,13 @@ def _listed(r: Reading, previous: Plan | None) -> Plan | None:
 
 def _value_table(r: Reading) -> str | None:
     """`list the goalkeepers`: a value alone, of which the table follows."""
-    return r.conditions[0].field.ref.table if r.conditions else None
+    if r.conditions:
+        return r.conditions[0].field.ref.table
+    for comparison in r.comparisons:  # `ratings below 3`
+        if comparison.noun is not None and r.table_at(comparison.noun) is None:
+            ref = r.column_at(comparison.noun, lambda c: c.kind in ("number", "unknown"), -1.0)
+            return ref.table if ref else None
+    return None
 
 
 def _home(r: Reading, shown: list[Field], previous: Plan | None) -> str:

@@ -29,6 +29,9 @@ _LONGEST_VALUE = 80
 """Characters of a word that is looked up among the values; a longer one is none."""
 
 
+_UNKNOWN_NAME = re.compile(r"no such (table|column)|does not exist|unknown (table|column)|not found")
+
+
 @dataclass(frozen=True)
 class Decision:
     """The next calls, or when there are none the answer. `thought` says why."""
@@ -221,11 +224,24 @@ class _Mind:
                 return self._finish("The rows answer the question.", self.answer.result(read, exchange, unplaced))
         if not runs:
             return Decision(self.answer.say("running", ""), (Call("run_sql", {"sql": sql}),))
-        repaired = _repaired(sql, runs[-1])
+        stale = self._stale(read, runs[-1])
+        if stale:
+            return Decision(self.answer.say("listing_again", ""), stale)
+        repaired = sql if runs[-1].call.args.get("sql") != sql else _repaired(sql, runs[-1])
+        if repaired == sql and not self._tried("run_sql", sql):
+            return Decision(self.answer.say("repairing", ""), (Call("run_sql", {"sql": sql}),))
         if len(runs) == 1 and repaired != sql and not self._tried("run_sql", repaired):
             return Decision(self.answer.say("repairing", ""), (Call("run_sql", {"sql": repaired}),))
         message = str((runs[-1].error or {}).get("message") or "")
         return self._finish("The query failed.", self.answer.failed(message, str(runs[-1].call.args.get("sql") or sql)))
+
+    def _stale(self, read: Understanding, failure: Exchange) -> tuple[Call, ...]:
+        """What to look at again, once, when the database does not know a name any more."""
+        message = str((failure.error or {}).get("message") or "").lower()
+        if not _UNKNOWN_NAME.search(message) or any(e.call.name == "list_tables" for e in self.turn.exchanges):
+            return ()
+        names = read.plan.tables() if read.plan is not None else []
+        return (Call("list_tables", {}), *(Call("describe_table", {"table": name}) for name in names[:4]))
 
     def _finish(self, thought: str, text: str) -> Decision:
         return Decision(thought, answer=text)

@@ -102,7 +102,7 @@ def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tup
     for end in range(start + 1, min(len(tokens), start + words.longest + 4) + 1):
         token = tokens[end - 1]
         if token.kind == "sign" and not (end == start + 1 or token.norm in "><=!%$€¥£"):
-            skipped += 5.0
+            skipped += 9.5 if token.norm == "-" else 5.0  # no-show: no more than no_show
             continue
         if token.kind == "quoted":
             break
@@ -123,6 +123,9 @@ def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tup
 def _number(tokens: Sequence[Token], start: int) -> tuple[float, int] | None:
     first = tokens[start]
     end = start + 1
+    if first.norm == "-" and end < len(tokens) and tokens[end].kind == "number" and tokens[end].start == first.end:
+        apart = start > 0 and tokens[start - 1].end < first.start and tokens[start - 1].kind != "number"
+        return (-float(tokens[end].norm), end + 1) if apart else None
     if first.kind == "number":
         value = float(first.norm)
     elif first.kind == "cjk" and first.norm in NUMERALS:

@@ -63,6 +63,8 @@ def _name(table: Table, *, chinese: bool = False) -> str:
         if is_cjk(table.name)
         else " ".join(split_name(table.name.rsplit(".", 1)[-1]).split()[-len(words) :])
     )
+    if atoms(plain) in ((money := atoms("revenue")), *glossary().same(money)):
+        return plain  # a table of sales is no 销售额
     return _words(plain, chinese=chinese)
 
 
@@ -70,4 +72,6 @@ def _plural(table: Table) -> str:
     name = _name(table)
     if is_cjk(name) or name.endswith("s"):
         return name
+    if atoms(name) not in glossary().synonyms and atoms(name.split()[-1]) not in glossary().synonyms:
+        return table.name  # no word we know: its plural would be a guess
     return name[:-1] + "ies" if name.endswith("y") and name[-2:-1] not in "aeiou" else name + "s"

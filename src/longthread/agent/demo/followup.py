@@ -23,7 +23,7 @@ def is_followup(r: Reading) -> bool:
     if prepositional or r.resort is not None:
         return True
     leads = (first.text.lower() in _LEADS or _only_groups(r)) and not _whole(r)
-    marked = any(chunk.op("follow", "pron") for chunk in r.chunks) and not _whole(r)
+    marked = _says_so(r) and not _whole(r)
     pointing = any(chunk.op("pron") and chunk.text.lower() in _POINTING for chunk in r.chunks) and not _named_before(r)
     return leads or marked or pointing or not _names_something(r)
 
@@ -32,7 +32,19 @@ def is_marked(r: Reading) -> bool:
     """Whether a question says that it follows another: `and …`, `what about …`, `那…呢`."""
     first = next((chunk for chunk in r.chunks if not chunk.sign), None)
     leads = first is not None and first.text.lower() in _LEADS
-    return leads or any(chunk.op("follow", "pron") for chunk in r.chunks)
+    return leads or _says_so(r)
+
+
+def _says_so(r: Reading) -> bool:
+    """Whether a word points back. A *that* or *it* after a noun, and the *it* of weather, stand for nothing earlier."""
+    for at, chunk in enumerate(r.chunks):
+        if not chunk.op("follow", "pron"):
+            continue
+        inner = chunk.text.lower() in ("that", "it", "its", "their", "they", "now", "just", "only", "then", "also")
+        named = any(r.is_noun(p) or r.chunks[p].op("unit") for p in range(at))
+        if not (inner and named and (chunk.op("pron") or chunk.text.lower() in ("now", "then"))):
+            return True
+    return False
 
 
 _POINTING = frozenset(
@@ -148,6 +160,9 @@ def _bare(r: Reading) -> bool:
 
 def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
     """The plan before, with what the fragment changes."""
+    if previous.together:
+        r.refuse("two_things", r.question)
+        return previous
     if r.resort is not None and previous.measures:
         return replace(previous, order=previous.measures[0], descending=r.resort)
     replaced = _new_subject(r, previous, new)
@@ -174,6 +189,8 @@ def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
         measures = (Measure("count", previous.table),)
     lists = bool(new.shown) and not new.implied and not measures and not r.groups
     base = measures[0].table if measures else previous.table
+    if r.aggregates and not new.dimensions and previous.limit == 1 and previous.dimensions:
+        previous = replace(previous, limit=None, offset=0)  # 那平均呢 after 最高的是哪个: of every group again
     grouped_anew = bool(new.dimensions)
     plan = replace(
         previous,
@@ -270,13 +287,13 @@ def _order(r: Reading, plan: Plan, previous: Plan, new: Plan) -> Plan:
 def _conditions(previous: Plan, new: Plan) -> tuple[Condition, ...]:
     """The old filters but for those on a column filtered anew; a new date replaces an old one."""
     fresh = {(item.field.ref, item.field.via) for item in new.conditions}
-    dated = any(item.operator in ("range", "newest") for item in new.conditions)
+    dated = any(item.operator in _DATED for item in new.conditions)
     names = {item.field.ref.column.lower() for item in new.conditions if item.operator in ("=", "in", "!=")}
     kept = [
         item
         for item in previous.conditions
         if (item.field.ref, item.field.via) not in fresh
-        and not (dated and item.operator in ("range", "newest"))
+        and not (dated and item.operator in _DATED)
         and not (
             item.operator in ("=", "in")
             and item.field.ref.column.lower() in names
@@ -284,6 +301,9 @@ def _conditions(previous: Plan, new: Plan) -> tuple[Condition, ...]:
         )
     ]
     return (*kept, *new.conditions)
+
+
+_DATED = ("range", "ranges", "newest")
 
 
 def _new_subject(r: Reading, previous: Plan, new: Plan) -> Plan | None:

@@ -66,10 +66,20 @@ def _describes(r: Reading, at: int) -> bool:
     chunk = r.chunks[at]
     following = at + 1 if r.free(at + 1) else None
     named = following is not None and r.table_at(following) is not None
+    if named and belongs(r, at):
+        return True
     weak = chunk.noun < 0.7
     if named and chunk.text.isascii() and chunk.text.lower().endswith("ed"):
         return True  # purchased products: products that have purchases
     return named and not r.table_at(at) and (weak or bool(chunk.of("flag", "value")))
+
+
+def belongs(r: Reading, at: int) -> bool:
+    """Whether a column stands right behind one of its values: `high priority`."""
+    if at == 0 or r.table_at(at):
+        return False
+    mine = {sense.ref for sense in r.chunks[at].of("column")}
+    return any(sense.ref in mine for sense in r.chunks[at - 1].of("value"))
 
 
 def _chinese_target(r: Reading, at: int) -> int | None:

@@ -108,17 +108,21 @@ def person_like(table: Table) -> bool:
 
 def person_of(r: Reading, table: str) -> Dimension | None:
     """Who does what a table's rows record: the only people it points to, else the only column that names a person."""
-    people = {
-        link.target for link in r.schema.links if link.table == table and person_like(r.schema.tables[link.target])
-    }
-    if people:
-        return dimension_of_table(r, people.pop()) if len(people) == 1 else None
+    column = person_column(r, table)
+    return dimension_of_column(r, column) if column is not None else None
+
+
+def person_column(r: Reading, table: str) -> Ref | None:
+    """The only key of a table that leads to people, else its only text that names a person."""
+    links = [k for k in r.schema.links if k.table == table and person_like(r.schema.tables[k.target])]
+    if links:
+        return Ref(table, links[0].columns[0]) if len(links) == 1 else None
     found = [
         column
         for column in r.schema.tables[table].columns
         if column.kind in ("text", "unknown") and not column.primary and means(column.words, (*_PERSONS, *_DOERS))
     ]
-    return Dimension((field_of(table, found[0].name),)) if len(found) == 1 else None
+    return Ref(table, found[0].name) if len(found) == 1 else None
 
 
 def additive(column: Column) -> bool:

@@ -28,6 +28,7 @@ from longthread.agent.demo.quantities import read_comparisons, read_limits, read
 from longthread.agent.demo.reading import Reading
 from longthread.agent.demo.schema import Schema
 from longthread.agent.demo.selling import read_takings
+from longthread.agent.demo.several import read_several
 from longthread.agent.demo.times import read_dates
 from longthread.agent.demo.vocabulary import Vocabulary
 
@@ -70,6 +71,7 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
         read_ranking,
         read_superlative,
         read_counts,
+        read_several,
         read_aggregates,
         read_totals,
         read_takings,
@@ -213,9 +215,11 @@ def _restricting(r: Reading, plan: Plan | None) -> tuple[str, ...]:
             continue
         touched = any(sense.ref.table in tables for sense in chunk.of("table", "column", "flag"))
         light = any(op.name in ("stop", "soft") for op in chunk.ops)
-        strong = chunk.op("adj", "most", "least", "cmp", "ordinal", "reltime", "contains", "starts", "ends")
+        strong = chunk.op("adj", "most", "least", "high", "low", "bottom", "cmp", "ordinal", "reltime", "contains")
         if (
             strong
+            or chunk.op("starts", "ends")
+            or _left_column(r, at, plan)
             or chunk.moment
             or chunk.number is not None
             or (chunk.senses and not touched and not light)
@@ -223,6 +227,14 @@ def _restricting(r: Reading, plan: Plan | None) -> tuple[str, ...]:
         ):
             found.append(chunk.text)
     return tuple(dict.fromkeys(found))
+
+
+def _left_column(r: Reading, at: int, plan: Plan | None) -> bool:
+    """Whether a word is the name of a column that the plan does not use."""
+    named = [sense.ref for sense in r.chunks[at].of("column") if sense.score >= 0.95]
+    if not named or r.table_at(at) or plan is None or r.chunks[at].ops:
+        return False
+    return not any(field.ref in named for field in plan.fields())
 
 
 _LIGHT = frozenset(

@@ -13,6 +13,10 @@ PHRASES: dict[str, dict[str, str]] = {
     "describing": {"en": "I need the columns of {text}.", "zh": "我需要了解 {text} 的列。"},
     "probing": {"en": "I look for {text} among the values.", "zh": "我在数据里查找 {text}。"},
     "running": {"en": "I can ask this in one query.", "zh": "可以用一条查询回答。"},
+    "listing_again": {
+        "en": "The database does not know a name; I look at its tables again.",
+        "zh": "数据库不认识其中的名称，我重新查看有哪些表。",
+    },
     "repairing": {
         "en": "The query failed; I try once more in a simpler form.",
         "zh": "查询失败，换一种更简单的写法再试一次。",

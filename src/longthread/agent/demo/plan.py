@@ -16,6 +16,7 @@ Operator = Literal[
     "<",
     "<=",
     "range",
+    "ranges",
     "newest",
     "in",
     "not in",
@@ -62,7 +63,8 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Condition:
-    """A filter. `range` holds (from, to) ISO dates, half-open, None for open; `newest` (grain, steps back)."""
+    """A filter. `range` holds (from, to) ISO dates, half-open, None for open; `ranges` several such
+    pairs, of which one must hold; `newest` (grain, steps back)."""
 
     field: Field
     operator: Operator
@@ -97,6 +99,8 @@ class Plan:
     """A function over the groups: how many there are, or of their first measure."""
     keep_empty: bool = False
     """Whether groups without any row count as zero."""
+    together: bool = False
+    """Whether the measures are of several tables, each counted by itself."""
     implied: bool = False
     """Whether the columns shown were chosen by us and not named in the question."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.agent.demo.measuring import head_of
+from longthread.agent.demo.measuring import belongs, head_of
 from longthread.agent.demo.reading import Comparison, Reading, Superlative
 from longthread.agent.demo.units import UNITS
 
@@ -268,8 +268,11 @@ def _bare_top(r: Reading) -> None:
 
 def read_superlative(r: Reading) -> None:
     """The first superlative, and the chunk it ranks by."""
+    _happened_last(r)
     for at, chunk in enumerate(r.chunks):
         operation = chunk.op("adj", "most", "least", "high", "low")
+        if r.superlative is not None:
+            return
         if operation is None or not r.free(at) or chunk.noun >= 0.9:
             continue
         if operation.name == "adj":
@@ -288,6 +291,18 @@ def read_superlative(r: Reading) -> None:
         r.superlative = made
         r.use("superlative", at)
         return
+
+
+def _happened_last(r: Reading) -> None:
+    """`who joined last?`, `which was opened first?`: the newest or oldest by the date of a verb."""
+    for at, chunk in enumerate(r.chunks):
+        if not r.free(at) or chunk.text.lower() not in ("last", "first") or r.superlative is not None or at == 0:
+            continue
+        ends = all(r.chunks[p].sign for p in range(at + 1, len(r)))
+        dated = r.column_at(at - 1, lambda c: c.kind in ("date", "unknown"), 0.0) if r.free(at - 1) else None
+        if ends and dated is not None and not r.table_at(at - 1):
+            r.superlative = Superlative(at, chunk.text.lower() == "last", False, concept="date", target=at - 1)
+            r.use("superlative", at, at - 1)
 
 
 _PLAIN = frozenset(
@@ -348,6 +363,8 @@ def _target(r: Reading, made: Superlative) -> None:
     if place is not None and not r.chinese and place + 1 < len(r) and r.table_at(place + 1) and r.free(place + 1):
         chunk = r.chunks[place]
         place += bool(chunk.of("value", "flag")) and not r.table_at(place) and chunk.text.lower().endswith("ed")
+    if place is not None and not r.chinese:
+        place = _past_values(r, place)
     if place is not None and r.free(place) and not (r.chinese and _chinese_before(r, made)):
         operation = r.chunks[place].op("count", "sum", "avg", "max", "min")
         if operation is not None and not (r.chunks[place].noun >= 0.9 and r.next_noun(place, 2) is None):
@@ -368,7 +385,10 @@ def _target(r: Reading, made: Superlative) -> None:
         if r.chunks[place].op("money"):
             r.use("superlative", place)
     if not r.chinese and place is None:
-        made.target = r.previous_noun(made.index, 3)
+        noun = r.previous_noun(made.index, 3)
+        if noun is not None and any(r.chunks[p].text.lower() in ("who", "that") for p in range(noun, made.index)):
+            return  # `the members who cancelled most`
+        made.target = noun
         r.use("superlative", made.target)
     elif r.chinese:
         _chinese_before(r, made, take=True)
@@ -378,6 +398,19 @@ def _target(r: Reading, made: Superlative) -> None:
         if place is not None and r.free(place) and r.chunks[place].op("soft") and r.chunks[place].of("column"):
             made.target = place
             r.use("superlative", place)
+
+
+def _past_values(r: Reading, place: int) -> int:
+    """`the most high priority tasks`: the table behind a value and the column it belongs to."""
+    at = place
+    while at < len(r) and at - place < 3 and r.free(at) and r.chunks[at].of("value") and not r.is_noun(at):
+        at += 1
+    if at == place or at >= len(r):
+        return place
+    if belongs(r, at) and at + 1 < len(r) and r.table_at(at + 1):
+        r.use("context", at)
+        at += 1
+    return at if r.table_at(at) else place
 
 
 def _trailing_count(r: Reading, made: Superlative) -> None:
@@ -413,6 +446,8 @@ def _chinese_before(r: Reading, made: Superlative, *, take: bool = False) -> boo
     asked = any(r.chunks[p].op("which") for p in (place - 1, place - 2) if p >= 0)
     if asked and not made.counting and r.table_at(place):
         return False
+    if r.previous is not None and place > 0 and r.chunks[place - 1].op("which") and made.counting and not function:
+        return False  # 哪个城市最多: the one of the groups before
     _take_chinese(r, made, place, function)
     return True
 

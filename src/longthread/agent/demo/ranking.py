@@ -33,6 +33,8 @@ def ranked(r: Reading, previous: Plan | None) -> Plan | None:
     focus = _focus(r, made)
     if focus is not None and r.table_at(focus):
         r.entity = r.table_at(focus)
+    if not _per_group(r, made):
+        return None
     if (made.function == "avg" and made.target is not None) or made.function in ("sum", "max", "min", "avg"):
         return _by_measure(r, made, focus, previous)
     counting = made.function == "count" or (made.counting and not _numeric_target(r, made))
@@ -46,6 +48,19 @@ def ranked(r: Reading, previous: Plan | None) -> Plan | None:
     if counting:
         return _by_count(r, made, focus, previous)
     return _by_column(r, made, focus, previous)
+
+
+def _per_group(r: Reading, made: Superlative) -> bool:
+    """`the highest salary in each department` has a row for each; `the newest member in each city` is refused."""
+    each = [at for at in r.groups if any(r.chunks[p].op("each") for p in (at - 1, at - 2) if p >= 0)]
+    if not each or made.target in each:
+        return True
+    others = [at for at in free_nouns(r) if r.table_at(at) and at not in r.groups]
+    if others or made.counting or made.target is None:
+        r.refuse("per_group", r.text(made.index, *others[:1]))
+        return False
+    r.limit = 0 if r.limit is None else r.limit
+    return True
 
 
 def _numeric_target(r: Reading, made: Superlative) -> bool:
@@ -168,6 +183,10 @@ def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure 
     )
     if sold is not None:
         return sold
+    acted = [c.field.ref.table for c in r.conditions if table and c.field.ref.table != table]
+    acted = [name for name in acted if any((k.table, k.target) == (name, table) for k in r.schema.links)]
+    if acted:
+        return Measure("count", acted[0])  # `the members who cancelled most`: what they did
     others = [at for at in free_nouns(r) if at != focus and r.table_at(at) and r.table_at(at) != table]
     if others:
         r.use("counted", others[0])
@@ -204,12 +223,17 @@ def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan 
             return _plan(r, made, focus, product, previous)
         r.refuse("no_ranking", r.text(made.index) + (" " + r.text(made.target) if made.target is not None else ""))
         return None
-    column = r.schema.column(ref)
     table = r.table_at(focus) if focus is not None else None
     alone = focus is None or (table is not None and table == ref.table and not _asked_which(r, focus))
     if made.date_named and alone and not asks_who(r) and r.limit is None:
         r.use("entity", focus)
         return Plan(table=ref.table, measures=(Measure("max" if made.descending else "min", ref.table, Field(ref)),))
+    return _of_column(r, made, focus, ref, previous)
+
+
+def _of_column(r: Reading, made: Superlative, focus: int | None, ref: Ref, previous: Plan | None) -> Plan | None:
+    """The rows, the group or the extreme of a column that a superlative ranks by."""
+    column, table = r.schema.column(ref), (r.table_at(focus) if focus is not None else None)
     if focus is None and asks_who(r) and not person_like(r.schema.tables[ref.table]):
         return _by_person(r, made, ref)
     if focus is None and made.target is not None and asks_when(r) and _dated_rows(r, ref.table):
@@ -311,6 +335,8 @@ def _by_group(
     r: Reading, made: Superlative, focus: int, ref: Ref, column: Column, previous: Plan | None
 ) -> Plan | None:
     function = "sum" if additive(column) or made.counting else ("max" if made.descending else "min")
+    if made.concept == "rating":
+        function = "avg"
     target = made.target if made.target is not None else None
     measure = amount_measure(r, function, target, ref.table) if target is not None and function == "sum" else None
     return _plan(r, made, focus, measure or Measure(function, ref.table, Field(ref)), previous)  # type: ignore[arg-type]
@@ -390,12 +416,24 @@ def _by_concept(r: Reading, made: Superlative, home: str) -> Ref | None:
         column = r.concept(r.schema.tables[name], made.concept, numeric)
         if column is not None:
             return Ref(name, column.name)
+    if made.concept == "rating":
+        return _rated(r, home)
     if made.concept == "price":
         column = default_amount(r, table)
         return Ref(home, column.name) if column else None
     if made.concept == "length":
         column = next((c for c in amounts(table, r.schema) if set(c.words) & {"min", "sec", "hour", "ms"}), None)
         return Ref(home, column.name) if column else None
+    return None
+
+
+def _rated(r: Reading, home: str) -> Ref | None:
+    """`highest rated trainer`: the ratings kept in a table further down that leads to it."""
+    for name in sorted(r.schema.tables):
+        column = r.concept(r.schema.tables[name], "rating", lambda c: c.kind in ("number", "unknown"))
+        hops = path(r.schema, name, home) if column is not None else None
+        if column is not None and hops and all(hop.up for hop in hops):
+            return Ref(name, column.name)
     return None
 
 

@@ -80,6 +80,8 @@ class Reading:
     wanted: list[Ref] = field(default_factory=list)
     """Columns to show though no noun names them."""
     reverse: bool = False
+    either: bool = False
+    """Whether two dates are joined by *or*."""
     ordering: tuple[int, bool | None] | None = None
     counted: list[tuple[int, int | None]] = field(default_factory=list)
     aggregates: list[tuple[str, int, int | None]] = field(default_factory=list)

@@ -35,7 +35,7 @@ class _Query:
         self.apart = [condition for condition in plan.conditions if condition not in plain]
         self.plain = plain
         self.joined.add(replace(plan, conditions=tuple(plain)).fields())
-        for measure in self._measures():
+        for measure in () if plan.together else self._measures():
             self.joined.reach(measure.table)
         if self.joined.missing:
             raise Unreachable((self.base, self.joined.missing[0]))
@@ -155,6 +155,8 @@ class _Query:
             return f"LOWER({text}) {operator.upper()} {literal(str(values[0]).lower())}"
         if operator == "range":
             return self._range(text, condition)
+        if operator == "ranges":
+            return f"({' OR '.join(self._range(text, replace(condition, values=pair)) for pair in values)})"
         if operator == "newest":
             return self._newest(text, condition)
         value = values[0]
@@ -218,6 +220,11 @@ class _Query:
 
     def text(self) -> str:
         plan = self.plan
+        if plan.together:
+            counts = (f"(SELECT COUNT(*) FROM {self._name(m.table)}) AS " for m in plan.measures)
+            return "SELECT " + ",\n  ".join(
+                count + self._alias(label) for count, label in zip(counts, self._labels(), strict=True)
+            )
         if not plan.measures and not plan.dimensions:
             return self._list()
         if self.joined.many and any(m.function in ("sum", "avg") for m in self._measures()) and self._multiplied():

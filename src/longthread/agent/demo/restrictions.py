@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 
 from longthread.agent.demo.display import amounts, display_columns
 from longthread.agent.demo.focus import focus_of
@@ -25,10 +26,9 @@ from longthread.agent.demo.units import measuring, names_for, unit_of
 def restrict(r: Reading, plan: Plan) -> Plan:
     """The plan with every filter that was read."""
     conditions = [*plan.conditions, *r.conditions]
-    for when in r.dates:
-        made = _when(r, plan, when)
-        if made is not None:
-            conditions.append(made)
+    spans = [made for when in r.dates if (made := _when(r, plan, when)) is not None]
+    conditions += _disjoint(spans)
+    plan = _by_span(r, plan, conditions)
     for ref, operator, shape, noun in r.patterns:
         field = Field(ref) if ref else _named(r, plan, noun)
         if field is None:
@@ -39,6 +39,51 @@ def restrict(r: Reading, plan: Plan) -> Plan:
     for comparison in r.comparisons:
         plan = _compared(r, plan, comparison)
     return plan
+
+
+def _disjoint(spans: list[Condition]) -> list[Condition]:
+    """Ranges of one column that cannot hold at once are alternatives: `in 2022 and how many in 2023`."""
+    found: list[Condition] = []
+    for span in spans:
+        other = next((c for c in found if c.field == span.field and c.operator in ("range", "ranges")), None)
+        pairs = () if other is None else other.values if other.operator == "ranges" else (other.values,)
+        if other is None or span.operator != "range" or any(_overlap(pair, span.values) for pair in pairs):
+            found.append(span)
+        else:
+            ordered = tuple(sorted((*pairs, span.values), key=lambda pair: pair[0] or ""))
+            found[found.index(other)] = Condition(span.field, "ranges", ordered)
+    return found
+
+
+def _overlap(one: tuple[str | None, ...], other: tuple[str | None, ...]) -> bool:
+    return (one[0] or "") < (other[1] or "9") and (other[0] or "") < (one[1] or "9")
+
+
+def _by_span(r: Reading, plan: Plan, conditions: list[Condition]) -> Plan:
+    """Two years that are asked for side by side are two groups, each with its number."""
+    span = next((c for c in conditions if c.operator == "ranges"), None)
+    if span is None or not plan.measures or plan.dimensions or r.either:
+        return plan
+    grains = {_grain(*pair) for pair in span.values}
+    if len(grains) != 1 or grains == {""}:
+        r.refuse("two_things", r.question)
+        return plan
+    for at in range(len(r)):
+        if r.free(at) and r.chunks[at].op("each"):
+            r.use("group", at)
+    return replace(plan, dimensions=(Dimension((span.field,), grains.pop()),))
+
+
+def _grain(low: str | None, high: str | None) -> str:
+    """The unit of time that a range is one of; empty when it is none."""
+    if low is None or high is None:
+        return ""
+    days = (date.fromisoformat(high) - date.fromisoformat(low)).days
+    return {1: "day", 28: "month", 29: "month", 30: "month", 31: "month"}.get(days, _longer(days))
+
+
+def _longer(days: int) -> str:
+    return "quarter" if 90 <= days <= 92 else "year" if days in (365, 366) else ""
 
 
 def _named(r: Reading, plan: Plan, noun: int | None) -> Field | None:

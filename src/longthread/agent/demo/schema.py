@@ -148,6 +148,9 @@ def schema_of(facts: Mapping[str, Any], exchanges: Iterable[Exchange] = ()) -> S
         if exchange.call.name == "list_tables" and data and not exchange.call.args.get("pattern"):
             listed, source, dialect = True, str(data.get("source") or source), str(data.get("dialect") or dialect)
             names = list(data.get("tables") or ())
+            if data.get("total") in (None, len(names)):  # what is no longer listed is gone
+                columns = {name: found for name, found in columns.items() if name in names}
+                described = {name: found for name, found in described.items() if name in names}
             about.update(data.get("about") or {})
             columns.update(data.get("columns") or {})
         elif exchange.call.name == "describe_table" and data.get("table_name"):

@@ -64,6 +64,8 @@ def schema_question(question: str, schema: Schema) -> SchemaQuestion | None:
     described = re.match(r"^\W*(please )?(describe|explain|介绍|描述)", text) is not None
     if table and (columns or (described and not any(chunk.of("value") for chunk in chunks))):
         return SchemaQuestion(table)
+    if columns and asks and len(schema.tables) == 1 and not any(chunk.of("column", "value") for chunk in chunks):
+        return SchemaQuestion(next(iter(schema.tables)))
     named = any(chunk.op("tableword") and chunk.noun < 0.9 for chunk in chunks)
     if named and (asks or len(chunks) <= 3) and not table:
         return SchemaQuestion(counted=any(chunk.op("count") for chunk in chunks))

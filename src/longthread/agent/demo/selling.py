@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from longthread.agent.demo.display import dates
 from longthread.agent.demo.glossary import glossary
 from longthread.agent.demo.joins import path
 from longthread.agent.demo.plan import Field, Measure, field_of
@@ -34,7 +35,7 @@ def units_sold(r: Reading) -> Measure | None:
 
 
 def read_takings(r: Reading) -> None:
-    """`how much did we sell?`, 一共卖了多少钱: the money of what was sold; refused where several columns may hold it."""
+    """`how much did we sell?`, 一共卖了多少钱: the money of what was sold. Refused where it is not clear which."""
     at = sells(r)
     asked = next((p for p, chunk in enumerate(r.chunks) if _asks_money(chunk.text.lower())), None)
     if at is None or asked is None or r.counted or r.superlative is not None:
@@ -67,7 +68,7 @@ def _takings(table: Table) -> Measure | None:
     """The money a table's rows record: a column called so, else price times quantity."""
     for name in ("revenue", "amount", "total"):
         for column in table.columns:
-            if column.kind == "number" and not column.keyish and _called(column, name):
+            if _number(column) and _called(column, name):
                 return Measure("sum", table.name, field_of(table.name, column.name))
     price = next((c for c in table.columns if _number(c) and _called(c, "price")), None)
     count = next((c for c in table.columns if _number(c) and _called(c, "quantity") and "stock" not in c.words), None)
@@ -91,8 +92,7 @@ def sold_instead(r: Reading, counted: str | None) -> Measure | None:
         hops = path(r.schema, sold.table, counted) if counted else []
         reached = hops is not None and all(hop.up for hop in hops)
         return sold if reached and not (hops == [] and counted is None and not _about(r, sold.table)) else None
-    pointed = counted is None or any(link.target == counted for link in r.schema.links)
-    if pointed and counted is not None and not _dated_sale(r, counted):
+    if counted is not None and not _is_sale(r, counted):
         r.refuse("no_units", counted)
     return None
 
@@ -101,6 +101,9 @@ def _about(r: Reading, table: str) -> bool:
     return any(sense.ref.table == table for chunk in r.chunks for sense in chunk.senses)
 
 
-def _dated_sale(r: Reading, table: str) -> bool:
-    """Whether a row of the table is itself a sale: it has a date of sale."""
-    return any("sell" in column.words or "sale" in column.words for column in r.schema.tables[table].columns)
+def _is_sale(r: Reading, table: str) -> bool:
+    """Whether a row of the table may itself be a sale: it is described and has a date, and nothing points to it."""
+    found = r.schema.tables[table]
+    pointed = any(link.target == table for link in r.schema.links)
+    named = any("sell" in column.words or "sal" in column.words or "sale" in column.words for column in found.columns)
+    return named or not found.described or (bool(dates(found)) and not pointed)

@@ -50,11 +50,23 @@ def _moment(r: Reading, at: int, moment: Moment) -> None:
         if other is not None and r.chunks[joint].op("and", "or"):
             r.use("date", joint, second)
             low, high = sorted((moment, other), key=lambda m: m.start)
-            r.dates.append(When(at, low.start, high.end, noun=_noun(r, at)))
-            if low.end != high.start:
-                r.refuse("apart", r.text(at, second))
+            noun = _noun(r, at) if _noun(r, at) is not None else _noun(r, second)
+            r.either = r.chunks[joint].op("or") is not None
+            if low.end == high.start and not _side_by_side(r):
+                r.dates.append(When(at, low.start, high.end, noun=noun))
+            else:
+                r.dates += [When(at, low.start, low.end, noun=noun), When(at, high.start, high.end, noun=noun)]
             return
     r.dates.append(_one(r, at, moment))
+
+
+def _side_by_side(r: Reading) -> bool:
+    """Whether a number for each is asked for: 2022年和2023年各有多少, `in 2022 and 2023 respectively`."""
+    said = ("each", "respectively", "separately", "各", "分别", "各自", "各有", "各是")
+    return any(chunk.text.lower() in said for chunk in r.chunks) and not any(
+        chunk.text.lower() in ("each", "各") and any(r.is_noun(p) for p in (at + 1,) if p < len(r))
+        for at, chunk in enumerate(r.chunks)
+    )
 
 
 def _one(r: Reading, at: int, moment: Moment) -> When:

@@ -90,6 +90,9 @@ def _condition(item: Condition, language: str) -> str:
         return f"{name} 不为空" if chinese else f"{name} is present"
     if item.operator == "range":
         return _range(name, *item.values)
+    if item.operator == "ranges":
+        joint = " 或 " if chinese else " or "
+        return joint.join(_range(name, *pair) for pair in item.values)
     if item.operator == "newest":
         grain, back = item.values
         word = _GRAINS[language].get(grain, grain)
