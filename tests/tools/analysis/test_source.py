@@ -118,3 +118,28 @@ async def test_a_failed_query_leaves_the_connection_usable(opened: Opened, engin
             await source.work(lambda connection: connection.query("SELECT nothing FROM nowhere").first())
         row = await source.work(lambda connection: connection.query("SELECT 1").first())
         assert tuple(row or ()) == (1,)
+
+
+async def test_work_that_heeds_no_interrupt_is_left_behind(opened: Opened, make_sqlite: Any) -> None:
+    source = await opened(make_sqlite("CREATE TABLE t (a INTEGER)"), workers=1)
+    release = threading.Event()
+    try:
+        started = time.monotonic()
+        with pytest.raises(SqlTimeout):
+            await source.work(lambda connection: release.wait(30), seconds=0.1)
+        assert 2 <= time.monotonic() - started < 4
+        row = await source.work(lambda connection: connection.query("SELECT 1").first())  # in a thread of its own
+        assert tuple(row or ()) == (1,)
+        task = asyncio.create_task(source.work(lambda connection: release.wait(30)))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await source.close()
+        assert time.monotonic() - started < 12
+    finally:
+        release.set()
+    while any(thread.name.startswith("longthread-") for thread in threading.enumerate()):
+        assert time.monotonic() - started < 20
+        await asyncio.sleep(0.05)
+    gc.collect()  # a connection left open would warn here

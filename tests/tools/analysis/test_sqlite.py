@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from longthread.errors import SourceError
+from longthread.errors import SourceError, SqlFailed
 from longthread.tools.analysis import Source, open_source
 from longthread.tools.analysis.engine import Interrupted
 
@@ -50,7 +50,7 @@ async def test_the_engine_refuses_what_the_guard_refuses(opened: Opened, tmp_pat
 async def test_a_value_may_not_outgrow_the_limit(opened: Opened, make_sqlite: Any) -> None:
     source = await opened(make_sqlite("CREATE TABLE t (a)"))
     growing = "WITH RECURSIVE c(n, s) AS (SELECT 1, 'x' UNION ALL SELECT n + 1, s || s FROM c WHERE n < 40) SELECT max(s) FROM c"
-    with pytest.raises(SourceError, match="larger than 64 MB"):
+    with pytest.raises(SourceError, match="larger than 500,000 bytes"):
         await source.work(lambda connection: connection.query(growing).first())
 
 
@@ -129,3 +129,44 @@ async def test_attacks_that_may_run_are_stopped(opened: Opened, make_sqlite: Any
         with pytest.raises((SourceError, Interrupted)):
             await source.work(lambda connection, sql=sql: connection.query(sql).first())  # type: ignore[misc]
         assert time.monotonic() - started < 4, sql
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT instr(hex(zeroblob(20000000)), hex(zeroblob(10000000))||'1')",
+        "WITH z AS (SELECT zeroblob(20000000) AS b) SELECT instr(hex(b), hex(b) || '1') FROM z",
+        "SELECT " + ", ".join(["hex(zeroblob(20000000))"] * 60),
+        "SELECT length(a || 'x') FROM t",
+        "SELECT replace(a, 'x', 'yy') FROM t",
+        "SELECT length(group_concat(a)) FROM t",
+        "SELECT json_array(a) FROM t",
+    ],
+)
+async def test_a_call_that_cannot_be_stopped_is_kept_small(opened: Opened, make_sqlite: Any, sql: str) -> None:
+    source = await opened(make_sqlite("CREATE TABLE t (a)", t=[("x" * 2_000_000,)]), seconds=2)
+    started = time.monotonic()
+    with pytest.raises(SqlFailed, match="larger than"):
+        await source.work(lambda connection: connection.query(sql).first())
+    assert time.monotonic() - started < 2
+    row = await source.work(lambda connection: connection.query("-- all of it\nSELECT a FROM t").first())
+    assert row is not None and len(row[0]) == 2_000_000
+
+
+async def test_many_searches_in_one_row_end_in_time(opened: Opened, make_sqlite: Any) -> None:
+    """Within a row nothing is interrupted: the more calls, the smaller the values."""
+    source = await opened(make_sqlite("CREATE TABLE t (a)"))
+    searches = ", ".join(["instr(a, b)"] * 800)
+    growing = "WITH RECURSIVE c(n, a) AS (SELECT 1, '0' UNION ALL SELECT n + 1, a || a FROM c WHERE n < {}) "
+    longest = growing + "SELECT {} FROM (SELECT a, substr(a, 1, length(a) / 2) || '1' AS b FROM c WHERE n = {})"
+    started = time.monotonic()
+    with pytest.raises(SqlFailed, match="larger than"):
+        await source.work(lambda connection: connection.query(longest.format(19, searches, 19)).first())
+    await source.work(lambda connection: connection.query(longest.format(14, searches, 14)).first())
+    assert time.monotonic() - started < 5
+
+
+async def test_an_explanation_needs_no_explanation(opened: Opened, make_sqlite: Any) -> None:
+    source = await opened(make_sqlite("CREATE TABLE t (a)"))
+    for sql in ("EXPLAIN QUERY PLAN SELECT a || a FROM t", "-- how\n/* is it */ explain SELECT a FROM t"):
+        assert await source.work(lambda connection, sql=sql: connection.query(sql).first())  # type: ignore[misc]

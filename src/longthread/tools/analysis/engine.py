@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
@@ -11,6 +12,9 @@ from longthread.tools.analysis.schema import Schema
 
 _AGAIN = 0.1
 """Seconds between two interrupts: one that falls between two statements stops nothing, so it is repeated."""
+
+GRACE = 2.0
+"""Seconds after which nobody waits any more for work that does not heed its interrupts."""
 
 
 class Interrupted(Exception):
@@ -102,11 +106,17 @@ class Engine(ABC):
 
 
 class Watch:
-    """Interrupts a connection when time is up or when told to stop, and repeats it until the work has ended."""
+    """Interrupts a connection when time is up or when told to stop, and repeats it until the work has ended.
 
-    def __init__(self, interrupt: Callable[[], None], seconds: float) -> None:
+    `overdue` is called once, in the watch's thread, when the work goes on for `GRACE` seconds in spite of that.
+    """
+
+    def __init__(
+        self, interrupt: Callable[[], None], seconds: float, overdue: Callable[[], None] | None = None
+    ) -> None:
         self._interrupt = interrupt
         self._seconds = seconds
+        self._overdue = overdue
         self._wake = threading.Event()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._guard, name="longthread-watch", daemon=True)
@@ -129,7 +139,11 @@ class Watch:
 
     def _guard(self) -> None:
         self._wake.wait(self._seconds)
+        until = time.monotonic() + GRACE
         while not self._done.is_set():
             self.expired = not self.stopped
             self._interrupt()
-            self._done.wait(_AGAIN)
+            if self._done.wait(_AGAIN) or self._overdue is None or time.monotonic() < until:
+                continue
+            self._overdue()
+            self._overdue = None

@@ -36,7 +36,10 @@ class Limits:
     described_columns: int = 300
     """Columns of one table that a description shows."""
     value_bytes: int = 64_000_000
-    """Bytes of the largest value that the engine may build or read (a cell of 10 million characters is legitimate)."""
+    """Bytes of the largest stored value that can be read (a cell of 10 million characters is legitimate)."""
+    built_bytes: int = 500_000
+    """Bytes of the largest value that a SQLite query may read or make when it makes values (`||`, replace, …): a single
+    call over larger ones can take minutes, and cannot be stopped."""
     memory_mb: int = 1_024
     """Memory of an embedded analytical engine; above it, the engine spills to disk."""
     spill_mb: int = 2_048

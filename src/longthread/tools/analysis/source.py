@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
 from longthread.errors import SourceError, SqlTimeout
-from longthread.tools.analysis.engine import Connection, Engine, Interrupted, Watch
+from longthread.tools.analysis.engine import GRACE, Connection, Engine, Interrupted, Watch
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.schema import Schema
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class Source:
@@ -29,12 +31,14 @@ class Source:
         self.dialect = engine.dialect
         self.limits = limits
         self._engine = engine
-        self._executor = ThreadPoolExecutor(limits.workers, thread_name_prefix="longthread-source")
+        self._executors = [_executor(limits.workers)]
         self._lock = threading.Lock()
         self._idle: list[Connection] = []
         self._schema: tuple[str, Schema] | None = None
         self._functions: frozenset[str] = frozenset()
         self._jobs: set[_Job[Any]] = set()
+        self._left: set[_Job[Any]] = set()
+        """Work that nobody waits for any more, and that has not ended yet."""
         self._closed = False
 
     def __repr__(self) -> str:
@@ -66,15 +70,17 @@ class Source:
 
     async def work(self, action: Callable[[Connection], T], seconds: float | None = None) -> T:
         """Runs `action` in a thread with a connection, and kills its statement after `seconds` or when the task that
-        awaits it is cancelled; either way the thread has ended when this returns.
+        awaits it is cancelled. The thread has then ended when this returns, unless it is inside of one call of the
+        engine that heeds no interrupt: after `GRACE` seconds it is left to end by itself, with its connection.
 
         Raises SqlTimeout after `seconds` (the source's limit by default), and what `action` raises.
         """
         if self._closed:
             raise _closed(self.spec)
         job = _Job(self, action, self.limits.seconds if seconds is None else seconds)
-        future = self._executor.submit(job.run)
-        waiting = asyncio.wrap_future(future)
+        future = self._executors[-1].submit(job.run)
+        future.add_done_callback(lambda done: done.cancelled() and job.outcome.cancel())
+        waiting = asyncio.wrap_future(job.outcome)
         self._jobs.add(job)
         try:
             return await asyncio.shield(waiting)
@@ -93,14 +99,38 @@ class Source:
         if self._closed:
             return
         self._closed = True
-        for job in self._jobs:
+        jobs = list(self._jobs)
+        for job in jobs:
             job.stop()
-        await asyncio.to_thread(self._close)
+        await asyncio.to_thread(self._close, jobs)
 
-    def _close(self) -> None:
-        self._executor.shutdown(wait=True, cancel_futures=True)
+    def _close(self, jobs: list[_Job[Any]]) -> None:
+        for executor in self._executors:
+            executor.shutdown(wait=False, cancel_futures=True)
+        wait([job.outcome for job in jobs], timeout=2 * GRACE)
+        with self._lock:
+            ended = not self._left
+        if ended:
+            for executor in self._executors:
+                executor.shutdown()
+            self._engine.close()
         self._drop_idle()
-        self._engine.close()
+
+    def leave(self, job: _Job[Any]) -> None:
+        """Waits no longer for a piece of work, and gives its place to the next ones."""
+        with self._lock:
+            self._left.add(job)
+            self._executors[-1].shutdown(wait=False)  # what waits in it is still done
+            self._executors.append(_executor(self.limits.workers))
+
+    def arrived(self, job: _Job[Any]) -> None:
+        """A piece of work has ended; if it was the last that kept a closed source from being freed, that is done."""
+        with self._lock:
+            late = job in self._left
+            self._left.discard(job)
+            last = late and self._closed and not self._left
+        if last:
+            self._engine.close()
 
     def _current_schema(self, connection: Connection) -> Schema:
         mark = self._engine.mark(connection)
@@ -127,7 +157,11 @@ class Source:
             connection.close()
             return
         with self._lock:
-            self._idle.append(connection)
+            kept = not self._closed
+            if kept:
+                self._idle.append(connection)
+        if not kept:
+            connection.close()
 
     def _drop_idle(self) -> None:
         with self._lock:
@@ -146,6 +180,8 @@ class _Job(Generic[T]):
         self._lock = threading.Lock()
         self._watch: Watch | None = None
         self._stopped = False
+        self.outcome: Future[T] = Future()
+        """What the work came to, or that it is waited for no longer."""
 
     def stop(self) -> None:
         """Kills the statement that runs, or keeps the work from beginning."""
@@ -154,10 +190,21 @@ class _Job(Generic[T]):
             if self._watch is not None:
                 self._watch.stop()
 
-    def run(self) -> T:
-        """Does the work in this thread. Raises SqlTimeout when its time was up."""
+    def run(self) -> None:
+        """Does the work in this thread; its outcome is SqlTimeout when its time was up."""
+        try:
+            result = self._run()
+        except BaseException as error:
+            self._settle(error)
+            raise
+        else:
+            self._settle(None, result)
+        finally:
+            self._source.arrived(self)
+
+    def _run(self) -> T:
         connection = self._source.borrow()
-        watch = Watch(connection.interrupt, self._seconds)
+        watch = Watch(connection.interrupt, self._seconds, self._give_up)
         with self._lock:
             self._watch = watch
             if self._stopped:
@@ -168,11 +215,30 @@ class _Job(Generic[T]):
                     raise _closed(self._source.spec)
                 return self._action(connection)
         except Interrupted:
-            if watch.stopped:
-                raise _closed(self._source.spec) from None
-            raise SqlTimeout(source=self._source.spec, seconds=f"{self._seconds:g}") from None
+            raise self._reason() from None
         finally:
             self._source.give_back(connection)
+
+    def _give_up(self) -> None:
+        if self._settle(self._reason(), leaving=True):
+            _log.warning("A call inside %s heeds no interrupt; it is left to end by itself.", self._source.name)
+
+    def _settle(self, error: BaseException | None, *result: T, leaving: bool = False) -> bool:
+        """Says what the work came to, once."""
+        with self._lock:
+            first = not self.outcome.done()
+            if first and leaving:
+                self._source.leave(self)
+            if first and error is not None:
+                self.outcome.set_exception(error)
+            elif first:
+                self.outcome.set_result(result[0])
+        return first
+
+    def _reason(self) -> SourceError:
+        if self._stopped:
+            return _closed(self._source.spec)
+        return SqlTimeout(source=self._source.spec, seconds=f"{self._seconds:g}")
 
 
 async def _ended(waiting: asyncio.Future[T]) -> None:
@@ -184,6 +250,10 @@ async def _ended(waiting: asyncio.Future[T]) -> None:
             continue
     if not waiting.cancelled():
         waiting.exception()  # the killed statement's error, which nobody waits for any more
+
+
+def _executor(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix="longthread-source")
 
 
 def _closed(spec: str) -> SourceError:

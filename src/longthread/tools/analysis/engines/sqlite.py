@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
+import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,18 @@ _INNER_PRAGMAS = frozenset({"data_version", "page_size"})
 _FUNCTIONS_REFUSED = frozenset(
     {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "lsdir", "fsdir", "zipfile", "sqlite_dbpage"}
 )
+_MAKES = """
+    char concat concat_ws format printf group_concat string_agg hex quote replace zeroblob randomblob unistr_quote
+    json_array json_object json_group_array json_group_object json_insert json_replace json_set json_patch json_quote
+    json_pretty jsonb_array jsonb_object jsonb_group_array jsonb_group_object jsonb_insert jsonb_replace jsonb_set
+    jsonb_patch
+"""
+_MAKERS = frozenset(_MAKES.split())
+"""Functions whose result may be larger than what they are given."""
+_SEARCHERS = frozenset({"instr", "replace", "like", "glob"})
+"""Functions whose time grows with the product of the sizes of what they are given."""
+_EXPLAINS = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b", re.I | re.S)
+_CALLED = re.compile(r"(\w+)\(-?\d+\)")
 # An R-tree prepares its own writes when it is opened for reading; the file is read-only whatever it prepares.
 _RTREE_PARTS = ("_node", "_rowid", "_parent")
 
@@ -57,7 +71,7 @@ class SqliteEngine(Engine):
     def _connect(self, mode: str) -> SqliteConnection:
         uri = f"file:{quote(str(self._path.resolve()))}?{mode}"
         connection = None
-        with translated(self._source, self._limits):
+        with translated(self._source):
             raw = sqlite3.connect(
                 uri,
                 uri=True,
@@ -146,18 +160,20 @@ class SqliteConnection(Connection):
         self._limits = limits
         self._trusted = False
         self._denied = ""
+        self._allowed = limits.value_bytes
         raw.text_factory = _text
         for category, value in (
-            (sqlite3.SQLITE_LIMIT_LENGTH, limits.value_bytes),
             (sqlite3.SQLITE_LIMIT_SQL_LENGTH, 1_000_000),
             (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
             (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
         ):
             raw.setlimit(category, value)
+        self._allow(limits.value_bytes)
         raw.set_authorizer(self._authorize)
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         self._trusted = True
+        self._allow(self._limits.value_bytes)
         try:
             rows = self._run(sql, parameters)
             return Rows(rows.columns, iter(list(rows)))
@@ -165,18 +181,42 @@ class SqliteConnection(Connection):
             self._trusted = False
 
     def query(self, sql: str) -> Rows:
-        return self._run(sql, ())
+        self._allow(self._largest(sql))
+        try:
+            return self._run(sql, ())
+        except SqlFailed:
+            self._allow(self._limits.value_bytes)
+            raise
+
+    def _largest(self, sql: str) -> int:
+        """Bytes that one value of the statement may have. SQLite's own program for it says what it calls: one that
+        makes no value may read any stored one; of the others, the more calls there are in one row, the smaller each."""
+        limits = self._limits
+        if _EXPLAINS.match(sql):
+            return limits.value_bytes
+        program = list(self._run(f"EXPLAIN {sql}", ()))
+        called = [found[1] for step in program if (found := _CALLED.fullmatch(str(step[5])))]
+        joined = [step for step in program if step[1] == "Concat"]
+        made = len(joined) + sum(name in _MAKERS for name in called)
+        if not made:
+            return limits.value_bytes
+        searched = max(1, sum(name in _SEARCHERS for name in called))
+        return int(min(limits.built_bytes / math.sqrt(searched), limits.value_bytes / made))
+
+    def _allow(self, size: int) -> None:
+        self._allowed = size
+        self._raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, size)
 
     def _run(self, sql: str, parameters: Sequence[Any]) -> Rows:
         self._denied = ""
-        with translated(self._source, self._limits, lambda: self._denied):
+        with translated(self._source, lambda: (self._denied, self._allowed)):
             cursor = self._raw.execute(sql, parameters)
         columns = [entry[0] for entry in cursor.description or ()]
         return Rows(columns, self._fetched(cursor))
 
     def _fetched(self, cursor: sqlite3.Cursor) -> Iterator[Sequence[Any]]:
         try:
-            with translated(self._source, self._limits, lambda: self._denied):
+            with translated(self._source, lambda: (self._denied, self._allowed)):
                 yield from cursor
         finally:
             cursor.close()
@@ -216,17 +256,17 @@ class SqliteConnection(Connection):
 
 
 @contextmanager
-def translated(source: str, limits: Limits, denied: Any = None) -> Iterator[None]:
+def translated(source: str, state: Callable[[], tuple[str, int]] = lambda: ("", 0)) -> Iterator[None]:
     """Raises Longthread's errors in the place of SQLite's."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _translation(error, source, limits, denied() if denied else "") from error
+        raise _translation(error, source, *state()) from error
     except MemoryError as error:
         raise SqlFailed(source=source, reason="it needs more memory than there is.") from error
 
 
-def _translation(error: sqlite3.Error, source: str, limits: Limits, denied: str) -> Exception:
+def _translation(error: sqlite3.Error, source: str, denied: str, allowed: int) -> Exception:
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
     message = str(error)
     if code == sqlite3.SQLITE_INTERRUPT:
@@ -240,7 +280,10 @@ def _translation(error: sqlite3.Error, source: str, limits: Limits, denied: str)
     if code == sqlite3.SQLITE_AUTH or denied:
         return SqlRefused(reason=f"{denied or message}.")
     if code == sqlite3.SQLITE_TOOBIG:
-        return SqlFailed(reason=f"a value would be larger than {limits.value_bytes // 1_000_000} MB.")
+        return SqlFailed(
+            reason=f"a value would be larger than {allowed:,} bytes. In a query that makes values (||, replace, "
+            "printf, group_concat, JSON) none may be larger. Leave those out to read larger stored values."
+        )
     return SqlFailed(reason=f"{message}.")
 
 
