@@ -243,6 +243,19 @@ class TestEdits:
         await put(LongthreadSaver(store), window)
         assert await on_branch(store) == said([*messages[:3], *window])
 
+    async def test_a_lone_message_is_edited_where_it_stands(self, store: Driver) -> None:
+        messages = [human(f"m{n}") for n in range(5)]
+        await put(LongthreadSaver(store), messages)
+        await put(LongthreadSaver(store), [human("m2", "edited")])
+        assert await on_branch(store) == said([*messages[:2], human("m2", "edited")])
+
+    async def test_an_edit_of_an_edited_branch_stays_on_it(self, store: Driver) -> None:
+        first, again = human("m1", "edited"), human("m2", "edited too")
+        await put(LongthreadSaver(store), [human("m1"), human("m2")])
+        await put(LongthreadSaver(store), [first, human("m2")])
+        await put(LongthreadSaver(store), [again])
+        assert await on_branch(store) == said([first, again])
+
     async def test_messages_left_out_stay_on_the_branch_and_nothing_is_written(self, store: Driver) -> None:
         messages = [human(f"m{n}") for n in range(6)]
         await put(LongthreadSaver(store), messages)

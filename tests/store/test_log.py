@@ -82,6 +82,13 @@ async def test_an_edit_twice_is_one_sibling_that_tells_its_senders_id(store: Dri
     assert (edited.seq, log.sent_id(edited), edited.id == "b") == (3, "b", False)
 
 
+async def test_the_same_edit_at_two_places_is_two_entries(store: Driver) -> None:
+    await thread_with(store, "a", "b")
+    async with store.writing() as tx:
+        added = [await log.add(tx, "t", [draft("b", "edited")], parent=parent) for parent in (1, 2, 1)]
+    assert [(entry.seq, entry.parent_seq) for [entry] in added] == [(3, 1), (4, 2), (3, 1)]
+
+
 @pytest.mark.parametrize(
     "drafts", [[draft("b"), draft("a")], [draft("a")], [draft("x"), draft("b")], [draft("a", "other"), draft("b")]]
 )
