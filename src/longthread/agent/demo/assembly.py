@@ -332,6 +332,8 @@ def _leftover_tables(r: Reading, plan: Plan) -> Plan:
             continue
         beside = not plan.measures and not plan.dimensions and _beside(r, at)
         r.use("context", at)
+        if beside and r.chunks[at - 1].op("and") and any(not hop.up for hop in hops) and len(hops) > 1:
+            r.refuse("two_things", r.question)
         if beside:
             shown += dimension_of_table(r, table).fields
         else:

@@ -128,7 +128,7 @@ class _Mind:
         chain: list[Turn] = []
         for turn in reversed(self.earlier[-12:]):
             chain.append(turn)
-            if not understand(turn.question, self.schema, words, None).followup:
+            if not understand(turn.question, self.schema, words, None).leans:
                 break
         plan: Plan | None = None
         for turn in reversed(chain):

@@ -175,7 +175,9 @@ def dimension_of_column(r: Reading, ref: Ref) -> Dimension:
         several = sum(other.table == link.table and other.target == link.target for other in r.schema.links) > 1
         return dimension_of_table(r, link.target, ref if several or link.target == ref.table else None)
     table = r.schema.tables[ref.table]
-    if key_of(table) == ref.column or naming_columns(table) == (ref.column,):
+    column = table.column(ref.column)
+    repeated = column.distinct is not None and table.rows is not None and column.distinct * 2 < table.rows
+    if key_of(table) == ref.column or (naming_columns(table) == (ref.column,) and not repeated):
         return dimension_of_table(r, ref.table)
     return Dimension((Field(ref),))
 

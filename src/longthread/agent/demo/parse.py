@@ -47,6 +47,8 @@ class Understanding:
     notes: tuple[tuple[str, str], ...] = ()
     refusal: tuple[str, str] | None = None
     followup: bool = False
+    leans: bool = False
+    """Whether it may need the question before: a follow-up, or a superlative that names no table."""
     marked: bool = False
     greeting: bool = False
     core_missing: bool = False
@@ -102,6 +104,7 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
         notes=tuple(r.notes),
         refusal=r.refusal,
         followup=follows,
+        leans=follows or (r.superlative is not None and not r.anchors()),
         marked=follows and is_marked(r),
         greeting=bool(chunks) and all(chunk.sign or chunk.op("stop", "follow") for chunk in chunks),
         core_missing=_core_missing(r),

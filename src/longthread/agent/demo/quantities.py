@@ -349,33 +349,9 @@ def _measured(r: Reading, at: int) -> bool:
 
 def _target(r: Reading, made: Superlative) -> None:
     """What `highest …` or `most …` is about: `number of X`, `average X`, `X`; in Chinese mostly what is before it."""
-    place = next(
-        iter(
-            r.after(
-                made.index,
-                lambda p: r.chunks[p].op("stop") is not None and not r.is_noun(p) and r.chunks[p].text != "的",
-            )
-        ),
-        None,
-    )
-    if place is not None and r.chunks[place].sign:
-        place = None
-    if place is not None and not r.chinese and place + 1 < len(r) and r.table_at(place + 1) and r.free(place + 1):
-        chunk = r.chunks[place]
-        place += bool(chunk.of("value", "flag")) and not r.table_at(place) and chunk.text.lower().endswith("ed")
-    if place is not None and not r.chinese:
-        place = _past_values(r, place)
+    place = _behind(r, made)
     if place is not None and r.free(place) and not (r.chinese and _chinese_before(r, made)):
-        operation = r.chunks[place].op("count", "sum", "avg", "max", "min")
-        if operation is not None and not (r.chunks[place].noun >= 0.9 and r.next_noun(place, 2) is None):
-            made.function = operation.name
-            noun = r.next_noun(place, 3)
-            if operation.name in ("sum", "avg") and noun is not None:
-                count = next((p for p in range(place + 1, noun) if r.chunks[p].op("count")), None)
-                made.function = "count" if count is not None else made.function
-                r.use("superlative", count)
-            r.use("superlative", place, noun)
-            made.target, made.counting = noun, operation.name == "count"
+        if _computed(r, made, place):
             return
         if r.is_noun(place) and r.chunks[place].text != "的":
             made.target = head_of(r, place)
@@ -398,6 +374,43 @@ def _target(r: Reading, made: Superlative) -> None:
         if place is not None and r.free(place) and r.chunks[place].op("soft") and r.chunks[place].of("column"):
             made.target = place
             r.use("superlative", place)
+
+
+def _behind(r: Reading, made: Superlative) -> int | None:
+    """The place of what stands behind a superlative, values and small words passed over."""
+    place = next(
+        iter(
+            r.after(
+                made.index,
+                lambda p: r.chunks[p].op("stop") is not None and not r.is_noun(p) and r.chunks[p].text != "的",
+            )
+        ),
+        None,
+    )
+    if place is not None and r.chunks[place].sign:
+        place = None
+    if place is not None and not r.chinese and place + 1 < len(r) and r.table_at(place + 1) and r.free(place + 1):
+        chunk = r.chunks[place]
+        place += bool(chunk.of("value", "flag")) and not r.table_at(place) and chunk.text.lower().endswith("ed")
+    if place is not None and not r.chinese:
+        place = _past_values(r, place)
+    return place
+
+
+def _computed(r: Reading, made: Superlative, place: int) -> bool:
+    """`highest number of X`, `highest average X`: what is computed and ranked by."""
+    operation = r.chunks[place].op("count", "sum", "avg", "max", "min")
+    if operation is None or (r.chunks[place].noun >= 0.9 and r.next_noun(place, 2) is None):
+        return False
+    made.function = operation.name
+    noun = r.next_noun(place, 3)
+    if operation.name in ("sum", "avg") and noun is not None:
+        count = next((p for p in range(place + 1, noun) if r.chunks[p].op("count")), None)
+        made.function = "count" if count is not None else made.function
+        r.use("superlative", count)
+    r.use("superlative", place, noun)
+    made.target, made.counting = noun, operation.name == "count"
+    return True
 
 
 def _past_values(r: Reading, place: int) -> int:

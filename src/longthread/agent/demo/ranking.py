@@ -45,9 +45,25 @@ def ranked(r: Reading, previous: Plan | None) -> Plan | None:
     if bare and previous is not None and previous.measures and not previous.dimensions and previous.measures[0].field:
         measure = replace(previous.measures[0], function="max" if made.descending else "min")
         return replace(previous, measures=(measure,))
+    if counting and asks_who(r) and (doing := _deed(r, made, focus)) is not None:
+        return doing
     if counting:
         return _by_count(r, made, focus, previous)
     return _by_column(r, made, focus, previous)
+
+
+def _deed(r: Reading, made: Superlative, focus: int | None) -> Plan | None:
+    """`who has booked the most sessions?`: the rows that record it, for each person they name."""
+    table = r.table_at(focus) if focus is not None else None
+    if focus is None or table is None or person_like(r.schema.tables[table]) or focus > made.index:
+        return None
+    person = person_of(r, table)
+    if person is None:
+        return None
+    r.use("focus", focus)
+    measure = Measure("count", table)
+    order = made.descending
+    return Plan(table, measures=(measure,), dimensions=(person,), order=measure, descending=order, limit=_limit(r))
 
 
 def _per_group(r: Reading, made: Superlative) -> bool:

@@ -62,7 +62,11 @@ def _overlap(one: tuple[str | None, ...], other: tuple[str | None, ...]) -> bool
 def _by_span(r: Reading, plan: Plan, conditions: list[Condition]) -> Plan:
     """Two years that are asked for side by side are two groups, each with its number."""
     span = next((c for c in conditions if c.operator == "ranges"), None)
-    if span is None or not plan.measures or plan.dimensions or r.either:
+    if span is None or plan.dimensions or r.either:
+        return plan
+    if not plan.measures:
+        if any(chunk.text.startswith(("分别", "各")) for chunk in r.chunks):
+            r.refuse("two_things", r.question)
         return plan
     grains = {_grain(*pair) for pair in span.values}
     if len(grains) != 1 or grains == {""}:

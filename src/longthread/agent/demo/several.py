@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from longthread.agent.demo.plan import Measure, Plan
 from longthread.agent.demo.reading import Reading
 
@@ -30,7 +32,7 @@ def _joined(r: Reading, joint: int, other: int) -> bool:
 def _twice(r: Reading) -> None:
     """`total bookings and cancelled bookings`: a filter that holds for one of two."""
     places = [at for at in range(len(r)) if r.table_at(at) and r.is_noun(at)]
-    for first, second in zip(places, places[1:], strict=False):
+    for first, second in itertools.pairwise(places):
         between = range(first + 1, second)
         joined = any(r.chunks[p].op("and") for p in between)
         filtered = any(r.chunks[p].of("value", "flag") for p in between)

@@ -39,9 +39,11 @@ def _moment(r: Reading, at: int, moment: Moment) -> None:
     while r.free(joint) and r.chunks[joint].text in ("年", "年份"):
         joint += 1
     second = joint + 1
-    if r.free(joint) and r.chunks[joint].op("to", "and", "until") and r.free(second):
+    if r.free(joint) and r.chunks[joint].op("to", "and", "until", "or") and r.free(second):
         other = r.chunks[second].moment
-        between = _leads(r, at, "between", "since", "cmp") or _from(r, at) or r.chunks[joint].op("to", "until")
+        between = r.chunks[joint].op("or") is None and (
+            _leads(r, at, "between", "since", "cmp") or _from(r, at) or r.chunks[joint].op("to", "until")
+        )
         if other is not None and between:
             r.use("date", joint, second, *_words_before(r, at, "between", "since"))
             _close(r, second)
@@ -62,8 +64,8 @@ def _moment(r: Reading, at: int, moment: Moment) -> None:
 
 def _side_by_side(r: Reading) -> bool:
     """Whether a number for each is asked for: 2022年和2023年各有多少, `in 2022 and 2023 respectively`."""
-    said = ("each", "respectively", "separately", "各", "分别", "各自", "各有", "各是")
-    return any(chunk.text.lower() in said for chunk in r.chunks) and not any(
+    said = ("each", "respectively", "separately", "各", "分别")
+    return any(chunk.text.lower().startswith(said) for chunk in r.chunks) and not any(
         chunk.text.lower() in ("each", "各") and any(r.is_noun(p) for p in (at + 1,) if p < len(r))
         for at, chunk in enumerate(r.chunks)
     )

@@ -181,6 +181,14 @@ def _money_words() -> frozenset[Key]:
     return frozenset((revenue, *glossary().same(revenue)))
 
 
+def _amount_words() -> frozenset[Key]:
+    """What the only amount of a row is called: amount, total, 金额."""
+    forms = {
+        form for name in ("amount", "total", "total amount") for form in (atoms(name), *glossary().same(atoms(name)))
+    }
+    return frozenset(forms)
+
+
 def _own_tails(schema: Schema) -> dict[Key, str]:
     """The last words of compound table names (订单 of 充电订单), and what means the same, where one table has them."""
     tails: dict[Key, set[str]] = {}
@@ -234,10 +242,16 @@ def _money_terms(table: Table) -> Iterator[tuple[Key, Column]]:
         ),
         None,
     )
-    if price is not None and any(
+    amounts = [column for column in numbers if column.words in _amount_words()]
+    if len(amounts) == 1:
+        price = amounts[0]
+    elif amounts:
+        price = None
+    sold = any(
         (column.words[-1:] in (("quantiti",), ("qty",)) and "stock" not in column.words) or "数量" in column.name
         for column in numbers
-    ):
+    )
+    if price is not None and (sold or amounts):
         for name in ("revenue", "spending"):
             key = atoms(name)
             for form in (key, *glossary().same(key)):

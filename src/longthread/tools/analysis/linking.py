@@ -56,7 +56,7 @@ _IRREGULAR = {
     "staff": "staff",
     "rate": "rate",
     "rates": "rate",
-    "rated": "rating",
+    "rated": "rated",
     "rating": "rating",
     "ratings": "rating",
     "less": "less",
