@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from longthread.errors import SourceNotFound, SourceUnreadable
-from longthread.tools.analysis import Source, open_source
+from longthread.tools.analysis import Limits, Source, open_source
 from longthread.tools.analysis.engines.files import table_names
 
 Opened = Callable[..., Awaitable[Source]]
@@ -159,3 +159,43 @@ def test_names_of_tables() -> None:
         Path(name) for name in ("a b.csv", "a-b.CSV", "A_B.json", "x.y.parquet", "---.csv", "数据 1.csv", "z.csv.gz")
     ]
     assert table_names(paths) == ["a_b", "a_b_2", "A_B_3", "x_y", "data", "数据_1", "z"]
+
+
+async def test_a_cell_of_ten_million_characters(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    path = _write(tmp_path / "long.csv", f"id,text\n1,{'x' * 10_000_000}\n2,y\n")
+    for loaded in (64, 1):
+        source = await opened(path, loaded_file_mb=loaded)
+        data = (await ask(source, "run_sql", sql="SELECT id, length(text) FROM long"))["data"]
+        assert data["rows"] == [[1, 10_000_000], [2, 1]]
+    with pytest.raises(SourceUnreadable, match="a line is longer than can be read.*1000000 bytes") as refused:
+        await open_source(str(path), limits=Limits(value_bytes=1_000_000))
+    assert len(str(refused.value)) < 400
+
+
+async def test_a_file_that_may_not_be_read_is_left_out(
+    opened: Opened, ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write(tmp_path / "a.csv", "a\n1\n")
+    closed = _write(tmp_path / "closed.csv", "a\n1\n")
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, *rest: Path(path).name != "closed.csv" and allowed(path, *rest))
+    listing = (await ask(await opened(tmp_path), "list_tables"))["data"]
+    assert listing["tables"] == ["a"]
+    assert listing["notes"] == ["closed.csv is left out: closed.csv: permission denied."]
+    with pytest.raises(SourceUnreadable, match="permission denied"):
+        await open_source(str(closed))
+
+
+async def test_numbers_that_are_text_are_noted(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    rows = ['1,"1,200.50",$300,7,00123,Ann', '2,"3,400.00",$20,N/A,00124,Bob', "3,12.5,$1,8,00125,77"]
+    _write(tmp_path / "n.csv", "id,price,dollars,score,code,name\n" + "\n".join(rows) + "\n")
+    _write(tmp_path / "eu.csv", "a;b\n1;1,50\n2;1.200,75\n3;-\n")
+    source = await opened(tmp_path)
+    columns = (await ask(source, "describe_table", table="n"))["data"]["columns"]
+    notes = {column["name"]: column["note"] for column in columns if "note" in column}
+    assert set(notes) == {"price", "dollars", "score"}
+    assert notes["price"].startswith("3 of 3 values are numbers, kept as text") and '","' in notes["price"]
+    assert '"$"' in notes["dollars"]
+    assert notes["score"].startswith("2 of 3") and notes["score"].endswith('Others are "N/A".')
+    columns = (await ask(source, "describe_table", table="eu"))["data"]["columns"]
+    assert columns[1]["note"].startswith("2 of 3 values are numbers")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from dataclasses import dataclass, field
@@ -18,6 +19,13 @@ _FEW = 100
 """Distinct values up to which a column is listed by its most frequent ones."""
 _SHOWN = 20
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
+_NUMBER = re.compile(
+    r"[-+(]?\s*(?:[$€£¥₹]|[A-Z]{3}\s)?\s*"
+    r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:[,.'\s]\d{3})+)(?:[.,]\d+)?(?:[eE][-+]?\d+)?\s*(?:[%$€£¥₹元]|\s[A-Z]{3})?\)?"
+)
+"""A number as people write it: with thousands, a decimal comma, a currency. Codes with leading zeros are none."""
+_LOOKED_AT = 1_000
+"""Values of a text column that are looked at for numbers."""
 _SKIPPED = frozenset({"binary", "other"})
 
 
@@ -96,7 +104,26 @@ def _statistics(connection: Connection, relation: str, column: Column, limits: L
         values = _frequent(connection, relation, name, limits)
         if column.shape in ("text", "boolean") or (column.shape == "integer" and distinct <= _SHOWN):
             statistics["values"] = values
+    if distinct and column.shape == "text":
+        statistics |= _numbers(connection, relation, name)
     return statistics
+
+
+def _numbers(connection: Connection, relation: str, name: str) -> dict[str, str]:
+    """A note where most values of a text column are numbers, and what keeps them from being taken for such."""
+    query = f"SELECT substr(CAST({name} AS TEXT), 1, 40) FROM {relation} WHERE {name} IS NOT NULL LIMIT {_LOOKED_AT}"
+    values = [str(row[0]).strip() for row in connection.execute(query)]
+    others = [value for value in values if not _NUMBER.fullmatch(value)]
+    numbers = len(values) - len(others)
+    if numbers <= len(others):
+        return {}
+    note = f"{numbers} of {len(values)} values are numbers, kept as text: cast them to calculate or to compare."
+    marks = sorted({mark for value in values if value not in others for mark in re.findall(r"[^\d.eE+-]", value)})
+    if marks:
+        note += f" Some are written with {' '.join(json.dumps(mark, ensure_ascii=False) for mark in marks)}."
+    if others:
+        note += f" Others are {', '.join(json.dumps(value, ensure_ascii=False) for value in sorted(set(others))[:3])}."
+    return {"note": note}
 
 
 def _frequent(connection: Connection, relation: str, name: str, limits: Limits) -> list[Any]:

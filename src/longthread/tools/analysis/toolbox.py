@@ -19,6 +19,22 @@ from longthread.tools.analysis.source import Source
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
 Arguments = Mapping[str, Any]
+_LIST_TABLES = (
+    "Lists the tables and views of the database with row counts and comments; for a small database with their columns "
+    "too. `pattern` narrows the list to names that contain it (* stands for any characters)."
+)
+_DESCRIBE_TABLE = (
+    "Describes one table: columns with types, comments, frequent values and ranges, its keys, and the tables that "
+    "refer to it."
+)
+_SAMPLE_ROWS = "Shows a few rows of one table, to see what the values look like."
+_RUN_SQL = (
+    "Runs one read-only SELECT in {dialect} and returns its rows, at most {rows}. Names with spaces or other special "
+    "characters need double quotes."
+)
+_PATTERN = "Part of a table's name, or a pattern with *."
+_TABLE = "The table's name, as list_tables gives it."
+_LIMIT = "How many rows; 5 by default."
 _UNKNOWN = re.compile(r"""no such (?P<kind>table|column): (?P<name>.+?)\.?$""")
 
 
@@ -26,47 +42,19 @@ def analysis_tools(source: Source) -> list[Tool]:
     """`list_tables`, `describe_table`, `sample_rows` and `run_sql` over one source. All only read, so all may be run
     again after a crash."""
     box = _Toolbox(source)
+    limit = {"type": "integer", "description": _LIMIT, "minimum": 1, "maximum": source.limits.sample_rows}
+    run_sql = _RUN_SQL.format(dialect=source.dialect, rows=source.limits.rows)
+    sql = f"One SELECT statement in the {source.dialect} dialect."
     return [
-        _tool(
-            "list_tables",
-            "Lists the tables and views of the database with row counts and comments; for a small database with their "
-            "columns too. `pattern` narrows the list to names that contain it (* stands for any characters).",
-            {"pattern": {"type": "string", "description": "Part of a table's name, or a pattern with *."}},
-            (),
-            box.list_tables,
-        ),
-        _tool(
-            "describe_table",
-            "Describes one table: columns with types, comments, frequent values and ranges, its keys, and the tables "
-            "that refer to it.",
-            {"table": {"type": "string", "description": "The table's name, as list_tables gives it."}},
-            ("table",),
-            box.describe_table,
-        ),
-        _tool(
-            "sample_rows",
-            "Shows a few rows of one table, to see what the values look like.",
-            {
-                "table": {"type": "string", "description": "The table's name, as list_tables gives it."},
-                "limit": {
-                    "type": "integer",
-                    "description": "How many rows; 5 by default.",
-                    "minimum": 1,
-                    "maximum": source.limits.sample_rows,
-                },
-            },
-            ("table",),
-            box.sample_rows,
-        ),
-        _tool(
-            "run_sql",
-            f"Runs one read-only SELECT in {source.dialect} and returns its rows, at most {source.limits.rows}. "
-            "Names with spaces or other special characters need double quotes.",
-            {"sql": {"type": "string", "description": f"One SELECT statement in the {source.dialect} dialect."}},
-            ("sql",),
-            box.run_sql,
-        ),
+        _tool("list_tables", _LIST_TABLES, {"pattern": _text_of(_PATTERN)}, (), box.list_tables),
+        _tool("describe_table", _DESCRIBE_TABLE, {"table": _text_of(_TABLE)}, ("table",), box.describe_table),
+        _tool("sample_rows", _SAMPLE_ROWS, {"table": _text_of(_TABLE), "limit": limit}, ("table",), box.sample_rows),
+        _tool("run_sql", run_sql, {"sql": _text_of(sql)}, ("sql",), box.run_sql),
     ]
+
+
+def _text_of(description: str) -> dict[str, str]:
+    return {"type": "string", "description": description}
 
 
 def _tool(

@@ -240,6 +240,11 @@ def _translation(error: Exception, source: str) -> Exception:
         return SourceLocked(source=source)
     if "not a valid DuckDB database" in message:
         return SourceUnreadable(source=source, reason="it is not a DuckDB database.")
+    if "Maximum line size" in message:
+        reason = (
+            f"a line is longer than can be read ({message.split('Possible Solution')[0].strip()}) Shorten its values."
+        )
+        return SourceUnreadable(source=source, reason=reason)
     if isinstance(error, duckdb.PermissionException):
         return SqlRefused(reason="it would read or write outside of the source.")
     if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
@@ -253,10 +258,10 @@ def _plain_message(error: Exception) -> str:
     """DuckDB's message without the echo of the statement."""
     kept = []
     for line in str(error).splitlines():
-        if line.startswith(("LINE ", "Traceback")):
+        if line.startswith(("LINE ", "Traceback", "  file = ")):  # the last begins a list of all of a reader's settings
             break
-        if line.strip():
-            kept.append(line.strip())
+        if line.strip() and not line.startswith("Original Line:"):  # a line of data, which may be very long
+            kept.append(line.strip()[:250])
     return " ".join(kept)[:500]
 
 

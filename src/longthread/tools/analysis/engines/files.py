@@ -27,6 +27,8 @@ _COMPRESSED = (".gz", ".zst")
 _PROBED = 65_536
 _CHECKED = 4_000_000
 """Bytes of a text file, too big to be loaded, whose encoding is checked."""
+_COMPRESSED_LINE = 16_000_000
+"""Bytes of the longest line of a compressed file."""
 _DELIMITERS = (",", ";", "\t", "|")
 
 
@@ -126,7 +128,7 @@ class FilesEngine(DuckdbEngine):
             text = self._as_utf8(path, whole=small)
         resolved = text.resolve()
         reader = {"parquet": _read_parquet, "json": _read_json, "csv": _read_csv}[kind or "csv"](
-            root, resolved, path, small
+            root, resolved, path, small, self._limits
         )
         in_place = kind == "parquet" or not small
         root.execute(f"CREATE {'VIEW' if in_place else 'TABLE'} {quoted(name)} AS FROM {reader}")
@@ -209,20 +211,24 @@ def _decodes(blocks: Iterable[bytes], most: int | None) -> bool:
     return True
 
 
-def _read_parquet(root: duckdb.DuckDBPyConnection, path: Path, named: Path, small: bool) -> str:
-    del root, named, small
+def _read_parquet(root: duckdb.DuckDBPyConnection, path: Path, named: Path, small: bool, limits: Limits) -> str:
+    del root, named, small, limits
     return f"read_parquet({literal(str(path))})"
 
 
-def _read_json(root: duckdb.DuckDBPyConnection, path: Path, named: Path, small: bool) -> str:
-    del root, named
+def _read_json(root: duckdb.DuckDBPyConnection, path: Path, named: Path, small: bool, limits: Limits) -> str:
+    del root, named, limits
     return f"read_json({literal(str(path))}, sample_size = {-1 if small else 100_000})"
 
 
-def _read_csv(root: duckdb.DuckDBPyConnection, path: Path, named: Path, small: bool) -> str:
+def _read_csv(root: duckdb.DuckDBPyConnection, path: Path, named: Path, small: bool, limits: Limits) -> str:
     """The call that reads the file. Types come from all rows of a small file; the dialect and the types of a big one
     are found once and written down, so that no query has to find them again."""
-    options = f"sample_size = {-1 if small else 200_000}"
+    # DuckDB's own limit of 2 MB a line refuses a cell of ten million characters. A compressed file takes the memory for
+    # many lines at once.
+    compressed = named.suffix.lower() in _COMPRESSED
+    longest = f"max_line_size = {min(limits.value_bytes, _COMPRESSED_LINE) if compressed else limits.value_bytes}"
+    options = f"sample_size = {-1 if small else 200_000}, {longest}"
     if {".tsv", ".tab"} & set(named.suffixes):
         options += ", delim = '\t'"
     try:
@@ -231,7 +237,7 @@ def _read_csv(root: duckdb.DuckDBPyConnection, path: Path, named: Path, small: b
         options += ", quote = '', null_padding = true"
         mark = None
     if mark is not None:
-        options = f"sample_size = -1, delim = {literal(mark)}, null_padding = true"
+        options = f"sample_size = -1, {longest}, delim = {literal(mark)}, null_padding = true"
     call = f"read_csv({literal(str(path))}, {options})"
     return call if small else _written_down(root, path, options) or call
 
