@@ -1,6 +1,7 @@
 # ruff: noqa: E501 - a statement reads better in one line
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 import time
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from longthread.tools.analysis import Source, analysis_tools
+from longthread.tools.analysis.guard import Guard
 
 Opened = Callable[..., Awaitable[Source]]
 
@@ -257,3 +259,28 @@ async def test_a_replaced_file_is_noticed(opened: Opened, ask: Any, make_sqlite:
     make_sqlite("CREATE TABLE other (a INTEGER)", name="new.sqlite").replace(path)
     assert await source.fingerprint() != first
     assert (await ask(source, "list_tables"))["data"]["tables"] == ["other"]
+
+
+async def test_checking_a_statement_keeps_nobody_waiting(
+    demo: Source, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(guard: Guard, sql: str, **known: Any) -> str:
+        time.sleep(0.5)
+        return sql
+
+    monkeypatch.setattr(Guard, "check", slow)
+    asked = asyncio.create_task(ask(demo, "run_sql", sql="SELECT 1"))
+    longest, before = 0.0, time.monotonic()
+    while not asked.done():
+        await asyncio.sleep(0.01)
+        longest, before = max(longest, time.monotonic() - before), time.monotonic()
+    assert asked.result()["ok"]
+    assert longest < 0.4
+
+
+async def test_a_statement_of_any_length_is_answered_at_once(demo: Source, ask: Any) -> None:
+    started = time.monotonic()
+    refused = await ask(demo, "run_sql", sql="SELECT " + ", ".join(["abs(1)"] * 20_000))
+    assert refused["error"]["type"] == "sql_refused"
+    assert "the limit is 20000" in refused["error"]["message"]
+    assert time.monotonic() - started < 1
