@@ -29,7 +29,16 @@ def _load(name: str) -> ModuleType:
 
 
 databases = _load("databases")
+workplaces = _load("workplaces")
 trades = _load("trades")
+clubs = _load("clubs")
+
+_MADE = (
+    (databases, databases.NAMES),
+    (workplaces, workplaces.NAMES),
+    (trades, trades.SCHEMAS),
+    (clubs, clubs.SCHEMAS),
+)
 
 
 @dataclass
@@ -83,12 +92,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path |
     def find(name: str) -> Path | str:
         if name == "demo":
             return "demo"
-        if name in databases.NAMES:
-            path = folder / f"{name}.sqlite"
-            return path if path.exists() else Path(databases.build(name, folder))
-        if name in trades.SCHEMAS:
-            path = folder / f"{name}.sqlite"
-            return path if path.exists() else Path(trades.build(name, folder))
+        for made, names in _MADE:
+            if name in names:
+                path = folder / f"{name}.sqlite"
+                return path if path.exists() else Path(made.build(name, folder))
         shared = SHARED / name / f"{name}.sqlite"
         if not shared.exists():
             pytest.skip(f"{name} is not at {shared}: this part of the questions is not asked")

@@ -144,6 +144,8 @@ class _Mind:
         few = len(self.schema.tables) <= _FEW_TABLES
         candidates = [*read.candidates[: 6 if few else 4]]
         names += candidates if read.plan is not None or read.candidates else []
+        if few and read.plan is None and read.unknown_or_bare:
+            names += [*self.schema.tables]  # a value of some table may be all that is named
         if not few:
             names += self._beyond(read, names)
         fresh = [
@@ -228,7 +230,8 @@ class _Mind:
         if stale:
             return Decision(self.answer.say("listing_again", ""), stale)
         repaired = sql if runs[-1].call.args.get("sql") != sql else _repaired(sql, runs[-1])
-        if repaired == sql and not self._tried("run_sql", sql):
+        relisted = self.turn.exchanges[-1].call.name in ("list_tables", "describe_table")
+        if relisted or (repaired == sql and not self._tried("run_sql", sql)):
             return Decision(self.answer.say("repairing", ""), (Call("run_sql", {"sql": sql}),))
         if len(runs) == 1 and repaired != sql and not self._tried("run_sql", repaired):
             return Decision(self.answer.say("repairing", ""), (Call("run_sql", {"sql": repaired}),))

@@ -36,6 +36,31 @@ LONGEST = 4000
 """Characters of a question that are read."""
 
 
+_PASSES = (
+    read_comparisons,
+    read_dates,
+    read_absences,
+    read_presence,
+    read_units,
+    read_limits,
+    read_groups,
+    read_ranking,
+    read_superlative,
+    read_counts,
+    read_several,
+    read_aggregates,
+    read_totals,
+    read_takings,
+    read_patterns,
+    read_letters,
+    read_values,
+    read_flags,
+    read_equalities,
+    read_modifiers,
+)
+"""What reads a question, in order: each takes the words it knows."""
+
+
 @dataclass(frozen=True)
 class Understanding:
     """What was understood. `unknown` are words that may be values nobody has looked up; `ignored` known words that
@@ -56,34 +81,18 @@ class Understanding:
     """Those of `ignored` without which an answer would be another one."""
     candidates: tuple[str, ...] = ()
 
+    @property
+    def unknown_or_bare(self) -> bool:
+        """Whether no table is named, so that a value may name one."""
+        return not self.greeting and not self.candidates and self.refusal is None
+
 
 def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan | None) -> Understanding:
     """Read a question. A follow-up is merged with the plan before it."""
     chunks = chunks_of(question[:LONGEST], words)
     r = Reading(question, chunks, schema, previous, chinese=language_of(question) == "zh")
     _refuse_the_unsupported(r)
-    for read in (
-        read_comparisons,
-        read_dates,
-        read_absences,
-        read_presence,
-        read_units,
-        read_limits,
-        read_groups,
-        read_ranking,
-        read_superlative,
-        read_counts,
-        read_several,
-        read_aggregates,
-        read_totals,
-        read_takings,
-        read_patterns,
-        read_letters,
-        read_values,
-        read_flags,
-        read_equalities,
-        read_modifiers,
-    ):
+    for read in _PASSES:
         read(r)
     follows = is_followup(r)
     fragment = assemble(r, follows=follows and previous is not None)

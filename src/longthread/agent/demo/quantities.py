@@ -301,7 +301,9 @@ def _happened_last(r: Reading) -> None:
         ends = all(r.chunks[p].sign for p in range(at + 1, len(r)))
         dated = r.column_at(at - 1, lambda c: c.kind in ("date", "unknown"), 0.0) if r.free(at - 1) else None
         if ends and dated is not None and not r.table_at(at - 1):
-            r.superlative = Superlative(at, chunk.text.lower() == "last", False, concept="date", target=at - 1)
+            r.superlative = Superlative(
+                at, chunk.text.lower() == "last", False, concept="date", target=at - 1, date_verb=True
+            )
             r.use("superlative", at, at - 1)
 
 

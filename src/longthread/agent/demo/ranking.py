@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from longthread.agent.demo.display import amounts, link_of, listed_columns, naming_columns
+from longthread.agent.demo.display import amounts, display_columns, link_of, listed_columns, naming_columns
 from longthread.agent.demo.focus import focus_of, free_nouns
 from longthread.agent.demo.joins import path
 from longthread.agent.demo.nouns import (
@@ -250,7 +250,7 @@ def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan 
 def _of_column(r: Reading, made: Superlative, focus: int | None, ref: Ref, previous: Plan | None) -> Plan | None:
     """The rows, the group or the extreme of a column that a superlative ranks by."""
     column, table = r.schema.column(ref), (r.table_at(focus) if focus is not None else None)
-    if focus is None and asks_who(r) and not person_like(r.schema.tables[ref.table]):
+    if focus is None and asks_who(r) and not _are_who(r, made, ref.table):
         return _by_person(r, made, ref)
     if focus is None and made.target is not None and asks_when(r) and _dated_rows(r, ref.table):
         return _rows(r, made, ref, ref.table, _dated_rows(r, ref.table))
@@ -280,6 +280,12 @@ def _of_column(r: Reading, made: Superlative, focus: int | None, ref: Ref, previ
     if hops is not None and all(hop.up for hop in hops):
         return _rows(r, made, ref, table)
     return _by_group(r, made, focus, ref, column, previous)
+
+
+def _are_who(r: Reading, made: Superlative, table: str) -> bool:
+    """Whether a table's rows are those asked for by *who*: people, or what has a name and does what is dated."""
+    found = r.schema.tables[table]
+    return person_like(found) or (made.date_verb and bool(display_columns(found)))
 
 
 def _by_person(r: Reading, made: Superlative, ref: Ref) -> Plan | None:

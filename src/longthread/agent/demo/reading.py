@@ -28,6 +28,8 @@ class Superlative:
     target: int | None = None
     function: str = ""
     date: bool = False
+    date_verb: bool = False
+    """Whether it ranks what was done first or last: `who joined last`."""
     date_named: bool = False
     """Whether the date column itself is asked for: `earliest arrival date`."""
 
