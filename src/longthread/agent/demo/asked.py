@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.agent.demo.reading import Reading
+from longthread.agent.demo.reading import Comparison, Reading
 from longthread.agent.demo.schema import Column, Ref
 from longthread.agent.demo.units import UNITS, measuring, unit_of
 
@@ -88,3 +88,24 @@ def _total(r: Reading, at: int, column: Ref) -> None:
     elif r.free(at):
         r.use("unit", at)
         r.wanted.append(column)
+
+
+def measured_by(r: Reading, at: int) -> bool:
+    """`60 minute sessions`, `5 kg parcels`: a measure right before a table says exactly how much."""
+    unit = at + 1
+    while unit < len(r) and r.chunks[unit].text == "-":
+        unit += 1
+    head = unit + 1
+    if not (r.free(unit) and head < len(r) and r.table_at(head) and r.is_noun(head)) or r.chinese:
+        return False
+    duration, measure = r.chunks[unit].op("dur"), r.chunks[unit].op("meas")
+    if duration is None and measure is None:
+        return False
+    made = Comparison(at, "=", r.chunks[at].number or 0.0)
+    if duration is not None:
+        made.scale, made.concept = float(duration.args[0]), "length"
+    else:
+        made.unit = UNITS.get(r.chunks[unit].key[-1])
+    r.comparisons.append(made)
+    r.use("comparison", *range(at, unit + 1))
+    return True

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from longthread.agent.demo.asked import measured_by
 from longthread.agent.demo.display import display_columns, link_of
 from longthread.agent.demo.nouns import is_name
 from longthread.agent.demo.plan import Condition, Field, field_of
-from longthread.agent.demo.reading import Comparison, Reading, as_number
+from longthread.agent.demo.reading import Reading, as_number
 from longthread.agent.demo.schema import Ref, key_of
-from longthread.agent.demo.units import UNITS
 from longthread.agent.demo.vocabulary import Sense
 
 _DEPART = frozenset(
@@ -412,7 +412,7 @@ def _equals(r: Reading, at: int) -> bool:
 def read_equalities(r: Reading) -> None:
     """A bare number beside a noun: `rating 5`, `customer 12`, `年级为3`; and text patterns."""
     for at, chunk in enumerate(r.chunks):
-        if not r.free(at) or chunk.number is None or _measures(r, at):
+        if not r.free(at) or chunk.number is None or measured_by(r, at):
             continue
         before = next(iter(r.before(at, lambda p: r.filler(p) or _equals(r, p))), None)
         if r.chinese and _numbered(r, at):
@@ -447,27 +447,6 @@ def _one_of(r: Reading, at: int, field: Field, *, negated: bool) -> Condition:
         place += 2
     one, several = ("!=", "not in") if negated else ("=", "in")
     return Condition(field, one if len(values) == 1 else several, tuple(values))  # type: ignore[arg-type]  # an operator
-
-
-def _measures(r: Reading, at: int) -> bool:
-    """`60 minute sessions`, `5 kg parcels`: a measure right before a table says exactly how much."""
-    unit = at + 1
-    while unit < len(r) and r.chunks[unit].text == "-":
-        unit += 1
-    head = unit + 1
-    if not (r.free(unit) and head < len(r) and r.table_at(head) and r.is_noun(head)) or r.chinese:
-        return False
-    duration, measure = r.chunks[unit].op("dur"), r.chunks[unit].op("meas")
-    if duration is None and measure is None:
-        return False
-    made = Comparison(at, "=", r.chunks[at].number or 0.0)
-    if duration is not None:
-        made.scale, made.concept = float(duration.args[0]), "length"
-    else:
-        made.unit = UNITS.get(r.chunks[unit].key[-1])
-    r.comparisons.append(made)
-    r.use("comparison", *range(at, unit + 1))
-    return True
 
 
 def read_patterns(r: Reading) -> None:

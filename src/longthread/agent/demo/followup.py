@@ -175,12 +175,9 @@ def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
         return Plan(previous.table, shown=shown, conditions=_conditions(previous, new), limit=new.limit, implied=True)
     measures = _measures(r, previous, new)
     dimensions = new.dimensions or (previous.dimensions if not _pointing(r) or not r.aggregates else ())
-    if r.superlative is not None and new.measures and not new.dimensions:
-        return new
-    if r.superlative is not None and new.dimensions:
-        return replace(new, conditions=_conditions(previous, new))
-    if new.order and not new.measures and r.superlative is not None:
-        return replace(new, conditions=_conditions(previous, new))
+    ranked = _ranked(r, previous, new)
+    if ranked is not None:
+        return ranked
     if not measures and dimensions:
         measures = (Measure("count", previous.table),)
     counted_anew = bool(r.counted) and all(target is None for _, target in r.counted)
@@ -206,6 +203,17 @@ def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
         distinct=new.distinct or previous.distinct,
     )
     return _order(r, plan, previous, new)
+
+
+def _ranked(r: Reading, previous: Plan, new: Plan) -> Plan | None:
+    """A superlative that asks of the same rows as before."""
+    if r.superlative is None:
+        return None
+    if new.measures and not new.dimensions:
+        return new
+    if new.dimensions or (new.order and not new.measures):
+        return replace(new, conditions=_conditions(previous, new))
+    return None
 
 
 def _lists_anew(r: Reading, previous: Plan, new: Plan) -> bool:

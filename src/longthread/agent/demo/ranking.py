@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from longthread.agent.demo.adjectives import age, rated, tallest
 from longthread.agent.demo.display import amounts, display_columns, link_of, listed_columns, naming_columns
 from longthread.agent.demo.focus import focus_of, free_nouns
 from longthread.agent.demo.joins import path
@@ -23,7 +24,7 @@ from longthread.agent.demo.nouns import (
 from longthread.agent.demo.plan import Dimension, Field, Function, Measure, Plan, field_of
 from longthread.agent.demo.reading import Reading, Superlative
 from longthread.agent.demo.schema import Column, Ref
-from longthread.agent.demo.selling import units_sold
+from longthread.agent.demo.selling import sells, units_sold
 
 
 def ranked(r: Reading, previous: Plan | None) -> Plan | None:
@@ -170,6 +171,8 @@ def _by_count(r: Reading, made: Superlative, focus: int | None, previous: Plan |
         if ref is not None:
             link = link_of(r.schema, ref)
             measure = Measure("count", link.target) if link else Measure("distinct", ref.table, Field(ref))
+            if link is None and r.schema.column(ref).kind == "date":  # `which product sold the most`: no dates
+                measure = (units_sold(r) if sells(r) is not None else None) or Measure("count", ref.table)
     else:
         measure = _uncounted(r, focus, previous)
     if measure is None:
@@ -387,7 +390,7 @@ def _ranked_column(r: Reading, made: Superlative, focus: int | None, previous: P
         ):
             return ref
         if table is not None:
-            tall = _tallest(r, made, table)
+            tall = tallest(r, made, table)
             if tall is not None:
                 return tall
             column = default_amount(r, r.schema.tables[table]) or r.concept(
@@ -397,7 +400,7 @@ def _ranked_column(r: Reading, made: Superlative, focus: int | None, previous: P
         return None
     if home is None:
         return None
-    tall = _tallest(r, made, home)
+    tall = tallest(r, made, home)
     if r.asked_unit is not None and (made.concept or tall is None):
         return r.asked_unit
     if tall is not None:
@@ -410,19 +413,6 @@ def _ranked_column(r: Reading, made: Superlative, focus: int | None, previous: P
     return Ref(home, column.name)
 
 
-def _tallest(r: Reading, made: Superlative, home: str) -> Ref | None:
-    """`最高的火箭`, `highest mountain`, `largest country`: of a thing without a number named, its height or size."""
-    if made.concept or not r.chunks[made.index].op("high", "low"):
-        return None
-    text = r.chunks[made.index].text.lower()
-    tall = text.startswith(("highest", "lowest", "最高", "最低"))
-    for name in ("height", "elevation") if tall else ("size", "area size", "population", "volume"):
-        column = r.concept(r.schema.tables[home], name, lambda c: c.kind == "number")
-        if column is not None:
-            return Ref(home, column.name)
-    return None
-
-
 def _by_concept(r: Reading, made: Superlative, home: str) -> Ref | None:
     numeric = lambda c: c.kind in ("number", "unknown")  # noqa: E731
     table = r.schema.tables[home]
@@ -430,7 +420,7 @@ def _by_concept(r: Reading, made: Superlative, home: str) -> Ref | None:
         found = default_date(r, home)
         return found.ref if found else None
     if made.concept == "age":
-        return _age(r, made, home)
+        return age(r, made, home)
     column = r.concept(table, made.concept, numeric)
     if column is not None:
         return Ref(home, column.name)
@@ -439,41 +429,13 @@ def _by_concept(r: Reading, made: Superlative, home: str) -> Ref | None:
         if column is not None:
             return Ref(name, column.name)
     if made.concept == "rating":
-        return _rated(r, home)
+        return rated(r, home)
     if made.concept == "price":
         column = default_amount(r, table)
         return Ref(home, column.name) if column else None
     if made.concept == "length":
         column = next((c for c in amounts(table, r.schema) if set(c.words) & {"min", "sec", "hour", "ms"}), None)
         return Ref(home, column.name) if column else None
-    return None
-
-
-def _rated(r: Reading, home: str) -> Ref | None:
-    """`highest rated trainer`: the ratings kept in a table further down that leads to it."""
-    for name in sorted(r.schema.tables):
-        column = r.concept(r.schema.tables[name], "rating", lambda c: c.kind in ("number", "unknown"))
-        hops = path(r.schema, name, home) if column is not None else None
-        if column is not None and hops and all(hop.up for hop in hops):
-            return Ref(name, column.name)
-    return None
-
-
-def _age(r: Reading, made: Superlative, home: str) -> Ref | None:
-    """Age itself; else by the date of birth, or of founding, the other way round."""
-    table = r.schema.tables[home]
-    column = r.concept(table, "age", lambda c: c.kind == "number")
-    if column is not None:
-        return Ref(home, column.name)
-    for concept in ("birth date", "birth year", "founded", "built", "release date", "publication date", "hire date"):
-        column = r.concept(table, concept, lambda c: c.kind == "date" or c.yearish)
-        if column is not None:
-            made.descending = not made.descending
-            return Ref(home, column.name)
-    found = default_date(r, home)
-    if found is not None and found.ref.table == home:
-        made.descending = not made.descending
-        return found.ref
     return None
 
 
