@@ -209,9 +209,7 @@ def _ranked(r: Reading, previous: Plan, new: Plan) -> Plan | None:
     """A superlative that asks of the same rows as before."""
     if r.superlative is None:
         return None
-    if new.measures and not new.dimensions:
-        return new
-    if new.dimensions or (new.order and not new.measures):
+    if new.measures or new.dimensions or (new.order and not new.measures):
         return replace(new, conditions=_conditions(previous, new))
     return None
 
