@@ -94,7 +94,9 @@ def test_plain_messages_have_no_payload() -> None:
     assert draft_of(ToolMessage("x", tool_call_id="c", id="2")).payload is None
 
 
-@pytest.mark.parametrize("message", [HumanMessage("edited", id="m"), ChatMessage(content="edited", role="critic", id="m")])
+@pytest.mark.parametrize(
+    "message", [HumanMessage("edited", id="m"), ChatMessage(content="edited", role="critic", id="m")]
+)
 async def test_an_edited_message_keeps_its_id(store: Driver, message: BaseMessage) -> None:
     async with store.writing() as tx:
         await log.create_thread(tx, "t", user_id="u")
