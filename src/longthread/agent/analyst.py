@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -251,11 +251,10 @@ class Analyst:
 
 @asynccontextmanager
 async def _closed_on_error(source: Source) -> AsyncIterator[None]:
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(source.close)
         yield
-    except BaseException:
-        await source.close()
-        raise
+        stack.pop_all()  # whoever executes the run closes it
 
 
 def _label(observation: Any) -> int:

@@ -186,7 +186,7 @@ async def test_a_cell_of_ten_million_characters(opened: Opened, ask: Any, make_s
     data = (await ask(source, "run_sql", sql="SELECT * FROM t"))["data"]
     assert data["rows"][0][1].endswith("… (10000000 characters)")
     assert len(data["rows"][0][1]) < 2_100
-    assert data["notes"] == ["1 long values were cut; each says how long it is."]
+    assert data["notes"] == ["1 long value was cut; each says how long it is."]
     lengths = (await ask(source, "run_sql", sql="SELECT length(text) FROM t"))["data"]["rows"]
     assert lengths == [[10_000_000], [1]]
     for tool in ("describe_table", "sample_rows"):

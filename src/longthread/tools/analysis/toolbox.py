@@ -157,7 +157,8 @@ class _Toolbox:
         if result.stopped:
             notes.append("The query was stopped when its time was up. These are its first rows.")
         if result.cut_cells:
-            notes.append(f"{result.cut_cells} long values were cut; each says how long it is.")
+            were = "long value was" if result.cut_cells == 1 else "long values were"
+            notes.append(f"{result.cut_cells} {were} cut; each says how long it is.")
         if not result.stopped and len(result.rows) < min(result.counted, self._limits.rows):
             notes.append(f"Only {len(result.rows)} rows fit into {self._limits.bytes} bytes. Select fewer columns.")
         return {
