@@ -7,67 +7,13 @@ import sqlite3
 from datetime import date, timedelta
 from pathlib import Path
 
+from tests.agent.demo.rows import FIRST, LAST, build_from, put, random_day
+
 
 def build(name: str, folder: Path) -> Path:
     """Make one of the databases; the same every time."""
-    path = folder / f"{name}.sqlite"
-    with sqlite3.connect(path) as connection:
-        connection.executescript(_SCHEMAS[name])
-        _FILL[name](connection, random.Random(7))
-    connection.close()
-    return path
+    return build_from(_SCHEMAS[name], _FILL[name], folder / f"{name}.sqlite")
 
-
-def _day(rng: random.Random, first: int, last: int) -> str:
-    start = date(first, 1, 1)
-    return (start + timedelta(days=rng.randrange((date(last, 12, 31) - start).days))).isoformat()
-
-
-def _put(connection: sqlite3.Connection, table: str, rows: list[tuple[object, ...]]) -> None:
-    marks = ", ".join("?" for _ in rows[0])
-    connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', rows)
-
-
-_FIRST = [
-    "Anna",
-    "Ben",
-    "Carla",
-    "David",
-    "Elena",
-    "Frank",
-    "Grace",
-    "Hugo",
-    "Iris",
-    "Jack",
-    "Kate",
-    "Liam",
-    "Mona",
-    "Noah",
-    "Olga",
-    "Paul",
-    "Quinn",
-    "Rosa",
-    "Sam",
-    "Tina",
-]
-_LAST = [
-    "Adams",
-    "Brown",
-    "Clark",
-    "Dubois",
-    "Evans",
-    "Fischer",
-    "Garcia",
-    "Hansen",
-    "Ivanov",
-    "Jones",
-    "Keller",
-    "Lopez",
-    "Meyer",
-    "Novak",
-    "Olsen",
-    "Petrov",
-]
 
 _SHOP = """
 CREATE TABLE customers (id INTEGER PRIMARY KEY, full_name TEXT, email TEXT, city TEXT, country TEXT, signup_date DATE);
@@ -93,14 +39,14 @@ def _shop(c: sqlite3.Connection, rng: random.Random) -> None:
         ("Tokyo", "Japan"),
         ("Austin", "USA"),
     ]
-    people = [f"{first} {last}" for first in _FIRST for last in _LAST][::7][:40]
+    people = [f"{first} {last}" for first in FIRST for last in LAST][::7][:40]
     customers = [
-        (n, name, None if n % 9 == 0 else f"user{n}@mail.test", *places[rng.randrange(7)], _day(rng, 2019, 2023))
+        (n, name, None if n % 9 == 0 else f"user{n}@mail.test", *places[rng.randrange(7)], random_day(rng, 2019, 2023))
         for n, name in enumerate(people, 1)
     ]
-    _put(c, "customers", customers)
+    put(c, "customers", customers)
     kinds = ["Electronics", "Books", "Clothing", "Toys", "Furniture"]
-    _put(c, "categories", list(enumerate(kinds, 1)))
+    put(c, "categories", list(enumerate(kinds, 1)))
     goods = [
         "Laptop",
         "Phone",
@@ -124,7 +70,7 @@ def _shop(c: sqlite3.Connection, rng: random.Random) -> None:
         (n, name, shelf[n - 1], round(rng.uniform(5, 900), 2), rng.randrange(0, 200), int(n % 5 != 0))
         for n, name in enumerate(goods, 1)
     ]
-    _put(c, "products", products)
+    put(c, "products", products)
     states = ["completed", "pending", "cancelled", "shipped"]
     orders, items = [], []
     for n in range(1, 161):
@@ -134,14 +80,21 @@ def _shop(c: sqlite3.Connection, rng: random.Random) -> None:
             price = products[product - 1][3]
             items.append((len(items) + 1, n, product, quantity, price))
             total += quantity * float(str(price))
-        orders.append((n, rng.randrange(1, 36), _day(rng, 2020, 2023), states[rng.randrange(4)], round(total, 2)))
-    _put(c, "orders", orders)
-    _put(c, "order_items", items)
-    _put(
+        orders.append((n, rng.randrange(1, 36), random_day(rng, 2020, 2023), states[rng.randrange(4)], round(total, 2)))
+    put(c, "orders", orders)
+    put(c, "order_items", items)
+    put(
         c,
         "reviews",
         [
-            (n, rng.randrange(1, 16), rng.randrange(1, 36), rng.randrange(1, 6), f"note {n}", _day(rng, 2021, 2023))
+            (
+                n,
+                rng.randrange(1, 16),
+                rng.randrange(1, 36),
+                rng.randrange(1, 6),
+                f"note {n}",
+                random_day(rng, 2021, 2023),
+            )
             for n in range(1, 71)
         ],
     )
@@ -160,39 +113,39 @@ CREATE TABLE Appointment (AppointmentId INTEGER PRIMARY KEY, PatientId INTEGER, 
 
 def _hospital(c: sqlite3.Connection, rng: random.Random) -> None:
     names = ["Cardiology", "Neurology", "Pediatrics", "Surgery", "Oncology"]
-    _put(c, "Department", [(n, name, n % 3 + 1) for n, name in enumerate(names, 1)])
+    put(c, "Department", [(n, name, n % 3 + 1) for n, name in enumerate(names, 1)])
     doctors = [
         (
             n,
-            _FIRST[n % 20],
-            _LAST[n * 3 % 16],
+            FIRST[n % 20],
+            LAST[n * 3 % 16],
             ["Cardiologist", "Neurologist", "Pediatrician", "Surgeon", "Oncologist"][n % 5],
-            _day(rng, 2000, 2020),
+            random_day(rng, 2000, 2020),
             rng.randrange(60, 200) * 1000,
             n % 5 + 1,
         )
         for n in range(1, 19)
     ]
-    _put(c, "Doctor", doctors)
+    put(c, "Doctor", doctors)
     cities = ["Boston", "Chicago", "Denver", "Seattle"]
     blood = ["A+", "B+", "O-", "O+", "AB+"]
     patients = [
         (
             n,
-            _FIRST[n * 7 % 20],
-            _LAST[n * 5 % 16],
+            FIRST[n * 7 % 20],
+            LAST[n * 5 % 16],
             "MF"[rng.randrange(2)],
-            _day(rng, 1940, 2015),
+            random_day(rng, 1940, 2015),
             blood[rng.randrange(5)],
             cities[rng.randrange(4)],
             None if n % 6 == 0 else ["Acme", "Umbrella", "Globex"][n % 3],
         )
         for n in range(1, 61)
     ]
-    _put(c, "Patient", patients)
+    put(c, "Patient", patients)
     ills = ["Flu", "Diabetes", "Hypertension", "Asthma", "Fracture"]
     states = ["Completed", "Scheduled", "Cancelled"]
-    _put(
+    put(
         c,
         "Appointment",
         [
@@ -200,7 +153,7 @@ def _hospital(c: sqlite3.Connection, rng: random.Random) -> None:
                 n,
                 rng.randrange(1, 55),
                 rng.randrange(1, 18),
-                _day(rng, 2021, 2024),
+                random_day(rng, 2021, 2024),
                 states[rng.randrange(3)],
                 rng.randrange(40, 400),
                 ills[rng.randrange(5)],
@@ -223,7 +176,7 @@ CREATE TABLE 成绩 (成绩编号 INTEGER PRIMARY KEY, 学号 INTEGER REFERENCES
 
 
 def _school(c: sqlite3.Connection, rng: random.Random) -> None:
-    _put(c, "班级", [(n, f"{'一二三'[(n - 1) // 2]}年级{n % 2 + 1}班", (n - 1) // 2 + 1) for n in range(1, 7)])
+    put(c, "班级", [(n, f"{'一二三'[(n - 1) // 2]}年级{n % 2 + 1}班", (n - 1) // 2 + 1) for n in range(1, 7)])
     last, first = "王李张刘陈杨赵黄周吴", "伟芳娜敏静丽强磊洋艳勇军"
     cities = ["北京", "上海", "广州", "成都"]
     students = [
@@ -231,29 +184,35 @@ def _school(c: sqlite3.Connection, rng: random.Random) -> None:
             1000 + n,
             last[n % 10] + first[n * 5 % 12] + (first[n * 7 % 12] if n % 3 else ""),
             "男女"[rng.randrange(2)],
-            _day(rng, 2005, 2010),
+            random_day(rng, 2005, 2010),
             cities[rng.randrange(4)],
             rng.randrange(1, 7),
         )
         for n in range(1, 61)
     ]
-    _put(c, "学生", students)
+    put(c, "学生", students)
     ranks = ["教授", "副教授", "讲师"]
-    _put(
+    put(
         c,
         "教师",
         [
-            (n, last[-n] + first[n], ranks[n % 3], _day(rng, 2000, 2020), rng.randrange(6, 20) * 1000)
+            (n, last[-n] + first[n], ranks[n % 3], random_day(rng, 2000, 2020), rng.randrange(6, 20) * 1000)
             for n in range(1, 9)
         ],
     )
     subjects = ["数学", "语文", "英语", "物理", "化学", "历史"]
-    _put(c, "课程", [(n, name, rng.randrange(1, 6), rng.randrange(1, 9)) for n, name in enumerate(subjects, 1)])
-    _put(
+    put(c, "课程", [(n, name, rng.randrange(1, 6), rng.randrange(1, 9)) for n, name in enumerate(subjects, 1)])
+    put(
         c,
         "成绩",
         [
-            (n, 1000 + rng.randrange(1, 58), rng.randrange(1, 7), float(rng.randrange(40, 101)), _day(rng, 2021, 2023))
+            (
+                n,
+                1000 + rng.randrange(1, 58),
+                rng.randrange(1, 7),
+                float(rng.randrange(40, 101)),
+                random_day(rng, 2021, 2023),
+            )
             for n in range(1, 241)
         ],
     )
@@ -272,10 +231,10 @@ CREATE TABLE tbl_loans (loan_id INTEGER, book_id INTEGER, member_id INTEGER, loa
 
 def _library(c: sqlite3.Connection, rng: random.Random) -> None:
     nations = ["British", "American", "French", "Japanese"]
-    _put(
+    put(
         c,
         "tbl_authors",
-        [(n, f"{_FIRST[n * 3 % 20]} {_LAST[n % 16]}", nations[n % 4], rng.randrange(1900, 1985)) for n in range(1, 16)],
+        [(n, f"{FIRST[n * 3 % 20]} {LAST[n % 16]}", nations[n % 4], rng.randrange(1900, 1985)) for n in range(1, 16)],
     )
     genres = ["Fantasy", "Mystery", "History", "Science Fiction", "Romance"]
     words = [
@@ -308,16 +267,16 @@ def _library(c: sqlite3.Connection, rng: random.Random) -> None:
         )
         for n in range(1, 71)
     ]
-    _put(c, "tbl_books", books)
+    put(c, "tbl_books", books)
     kinds = ["Gold", "Silver", "Basic"]
-    _put(
+    put(
         c,
         "tbl_members",
         [
             (
                 n,
-                f"{_FIRST[n % 20]} {_LAST[n * 3 % 16]}",
-                _day(rng, 2015, 2022),
+                f"{FIRST[n % 20]} {LAST[n * 3 % 16]}",
+                random_day(rng, 2015, 2022),
                 kinds[rng.randrange(3)],
                 None if n % 5 == 0 else f"555-{n:04d}",
             )
@@ -326,7 +285,7 @@ def _library(c: sqlite3.Connection, rng: random.Random) -> None:
     )
     loans = []
     for n in range(1, 181):
-        day = date.fromisoformat(_day(rng, 2021, 2023))
+        day = date.fromisoformat(random_day(rng, 2021, 2023))
         back = None if n % 7 == 0 else (day + timedelta(days=rng.randrange(2, 40))).isoformat()
         loans.append(
             (
@@ -338,7 +297,7 @@ def _library(c: sqlite3.Connection, rng: random.Random) -> None:
                 back,
             )
         )
-    _put(c, "tbl_loans", loans)
+    put(c, "tbl_loans", loans)
 
 
 _LEAGUE = """
@@ -353,7 +312,7 @@ CREATE TABLE matches (match_id INTEGER PRIMARY KEY, match_date DATE, home_team_i
 def _league(c: sqlite3.Connection, rng: random.Random) -> None:
     cities = ["London", "Leeds", "Bristol", "York", "Oxford", "Bath"]
     names = ["Lions", "Eagles", "Wolves", "Sharks", "Tigers", "Bears"]
-    _put(
+    put(
         c,
         "teams",
         [
@@ -366,9 +325,9 @@ def _league(c: sqlite3.Connection, rng: random.Random) -> None:
     players = [
         (
             n,
-            f"{_FIRST[n % 20]} {_LAST[n * 7 % 16]}",
+            f"{FIRST[n % 20]} {LAST[n * 7 % 16]}",
             spots[rng.randrange(4)],
-            _day(rng, 1985, 2004),
+            random_day(rng, 1985, 2004),
             rng.randrange(165, 200),
             n % 6 + 1,
             nations[rng.randrange(4)],
@@ -376,13 +335,13 @@ def _league(c: sqlite3.Connection, rng: random.Random) -> None:
         )
         for n in range(1, 67)
     ]
-    _put(c, "players", players)
+    put(c, "players", players)
     games = [(h, a) for h in range(1, 7) for a in range(1, 7) if h != a]
-    _put(
+    put(
         c,
         "matches",
         [
-            (n, _day(rng, 2022, 2023), h, a, rng.randrange(5), rng.randrange(5), rng.randrange(2000, 40000))
+            (n, random_day(rng, 2022, 2023), h, a, rng.randrange(5), rng.randrange(5), rng.randrange(2000, 40000))
             for n, (h, a) in enumerate(games * 2, 1)
         ],
     )
@@ -405,7 +364,7 @@ CREATE TABLE tickets (ticket_id INTEGER PRIMARY KEY, flight_id INTEGER REFERENCE
 
 def _flights(c: sqlite3.Connection, rng: random.Random) -> None:
     lines = [("Skyways", "USA"), ("Nordair", "Norway"), ("Lotus Air", "China"), ("Sol Jet", "Spain")]
-    _put(c, "airlines", [(n, name, country) for n, (name, country) in enumerate(lines, 1)])
+    put(c, "airlines", [(n, name, country) for n, (name, country) in enumerate(lines, 1)])
     ports = [
         ("Capital", "Beijing", "China", "PEK"),
         ("Pudong", "Shanghai", "China", "PVG"),
@@ -413,12 +372,12 @@ def _flights(c: sqlite3.Connection, rng: random.Random) -> None:
         ("Kennedy", "New York", "USA", "JFK"),
         ("Barajas", "Madrid", "Spain", "MAD"),
     ]
-    _put(c, "airports", [(n, *port) for n, port in enumerate(ports, 1)])
+    put(c, "airports", [(n, *port) for n, port in enumerate(ports, 1)])
     states = ["On Time", "Delayed", "Cancelled"]
     rows = []
     for n in range(1, 121):
         start, end = rng.sample(range(1, 6), 2)
-        day = _day(rng, 2022, 2024)
+        day = random_day(rng, 2022, 2024)
         rows.append(
             (
                 n,
@@ -433,16 +392,16 @@ def _flights(c: sqlite3.Connection, rng: random.Random) -> None:
                 rng.randrange(0, 180),
             )
         )
-    _put(c, "flights", rows)
+    put(c, "flights", rows)
     seats = ["Economy", "Business", "First"]
-    _put(
+    put(
         c,
         "tickets",
         [
             (
                 n,
                 rng.randrange(1, 121),
-                f"{_FIRST[n % 20]} {_LAST[n % 16]}",
+                f"{FIRST[n % 20]} {LAST[n % 16]}",
                 seats[rng.randrange(3)],
                 rng.randrange(80, 3000),
             )

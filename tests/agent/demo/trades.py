@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from datetime import date, timedelta
 from pathlib import Path
 
-
-def _day(rng: random.Random, first: int, last: int) -> str:
-    start = date(first, 1, 1)
-    return (start + timedelta(days=rng.randrange((date(last, 12, 31) - start).days))).isoformat()
-
-
-def _put(connection: sqlite3.Connection, table: str, rows: list[tuple[object, ...]]) -> None:
-    marks = ", ".join("?" for _ in rows[0])
-    connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', rows)
-
+from tests.agent.demo.rows import put, random_day
 
 HARBOUR = """
 CREATE TABLE shipping_companies (
@@ -42,7 +32,7 @@ CREATE TABLE safetyInspections (
 
 def harbour(c: sqlite3.Connection, rng: random.Random) -> None:
     lands = ["Norway", "Greece", "Japan", "Denmark", "Panama"]
-    _put(
+    put(
         c,
         "shipping_companies",
         [
@@ -73,7 +63,7 @@ def harbour(c: sqlite3.Connection, rng: random.Random) -> None:
         "Nashira",
         "Sabik",
     ]
-    _put(
+    put(
         c,
         "vessels",
         [
@@ -91,13 +81,13 @@ def harbour(c: sqlite3.Connection, rng: random.Random) -> None:
             for n, s in enumerate(stars, 1)
         ],
     )
-    _put(
+    put(
         c,
         "berths",
         [(n, f"P{n:02d}", ["North", "South", "East"][n % 3], 8 + n * 0.7, 300 + n * 45.5) for n in range(1, 11)],
     )
     states = ["Completed", "Completed", "Delayed", "Cancelled", "Scheduled"]
-    _put(
+    put(
         c,
         "port_calls",
         [
@@ -105,7 +95,7 @@ def harbour(c: sqlite3.Connection, rng: random.Random) -> None:
                 n,
                 rng.randint(1, 19),
                 rng.randint(1, 9),
-                _day(rng, 2019, 2023),
+                random_day(rng, 2019, 2023),
                 round(4 + n * 0.61, 2),
                 rng.choice(states),
                 round(500 + n * 17.3, 2),
@@ -114,7 +104,7 @@ def harbour(c: sqlite3.Connection, rng: random.Random) -> None:
         ],
     )
     goods = ["Steel", "Grain", "Coffee", "Timber", "Electronics"]
-    _put(
+    put(
         c,
         "cargo_items",
         [
@@ -130,14 +120,14 @@ def harbour(c: sqlite3.Connection, rng: random.Random) -> None:
             for n in range(1, 301)
         ],
     )
-    _put(
+    put(
         c,
         "safetyInspections",
         [
             (
                 n,
                 rng.randint(1, 18),
-                _day(rng, 2018, 2023),
+                random_day(rng, 2018, 2023),
                 rng.choice(["Passed", "Passed", "Failed"]),
                 rng.choice([0, 0, 1000 + n * 10.0]),
                 rng.choice(["Olsen", "Tanaka", "Papadakis"]),
@@ -167,15 +157,15 @@ CREATE TABLE 维修记录 (
 
 def charging(c: sqlite3.Connection, rng: random.Random) -> None:
     towns = ["北京", "上海", "成都", "西安"]
-    _put(
+    put(
         c,
         "站点",
         [
-            (n, f"{p}充电站", towns[n * 3 % 4], "ABC"[n % 3], _day(rng, 2016, 2021), 10 + n * 3)
+            (n, f"{p}充电站", towns[n * 3 % 4], "ABC"[n % 3], random_day(rng, 2016, 2021), 10 + n * 3)
             for n, p in enumerate(["东湖", "西山", "南苑", "北辰", "江滨", "高新", "临港", "空港", "大学城"], 1)
         ],
     )
-    _put(
+    put(
         c,
         "充电桩",
         [
@@ -192,7 +182,7 @@ def charging(c: sqlite3.Connection, rng: random.Random) -> None:
         ],
     )
     family, given = "赵钱孙李周吴郑王冯陈", "伟芳娜敏静强磊洋"
-    _put(
+    put(
         c,
         "车主",
         [
@@ -200,15 +190,15 @@ def charging(c: sqlite3.Connection, rng: random.Random) -> None:
                 n,
                 family[n % 10] + given[n % 8] + given[n * 3 % 8],
                 "男女"[n % 2],
-                _day(rng, 1960, 2002),
-                _day(rng, 2018, 2022),
+                random_day(rng, 1960, 2002),
+                random_day(rng, 2018, 2022),
                 rng.choice(["金卡", "银卡", "普通"]),
                 round(n * 7.7, 1),
             )
             for n in range(1, 31)
         ],
     )
-    _put(
+    put(
         c,
         "充电订单",
         [
@@ -216,7 +206,7 @@ def charging(c: sqlite3.Connection, rng: random.Random) -> None:
                 n,
                 rng.randint(1, 38),
                 rng.randint(1, 28),
-                _day(rng, 2019, 2023),
+                random_day(rng, 2019, 2023),
                 12 + n * 7 % 233,
                 round(3 + n * 0.31, 2),
                 round(5 + n * 0.83, 2),
@@ -225,14 +215,14 @@ def charging(c: sqlite3.Connection, rng: random.Random) -> None:
             for n in range(1, 201)
         ],
     )
-    _put(
+    put(
         c,
         "维修记录",
         [
             (
                 n,
                 rng.randint(1, 36),
-                _day(rng, 2019, 2023),
+                random_day(rng, 2019, 2023),
                 50 + n * 11.5,
                 20 + n * 3,
                 rng.choice(["接触不良", "屏幕损坏", "断电"]),

@@ -4,70 +4,15 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from datetime import date, timedelta
 from pathlib import Path
+
+from tests.agent.demo.rows import FIRST, LAST, build_from, put, random_day
 
 
 def build(name: str, folder: Path) -> Path:
     """Make one of the databases; the same every time."""
-    path = folder / f"{name}.sqlite"
-    with sqlite3.connect(path) as connection:
-        connection.executescript(_SCHEMAS[name])
-        _FILL[name](connection, random.Random(7))
-    connection.close()
-    return path
+    return build_from(_SCHEMAS[name], _FILL[name], folder / f"{name}.sqlite")
 
-
-def _day(rng: random.Random, first: int, last: int) -> str:
-    start = date(first, 1, 1)
-    return (start + timedelta(days=rng.randrange((date(last, 12, 31) - start).days))).isoformat()
-
-
-def _put(connection: sqlite3.Connection, table: str, rows: list[tuple[object, ...]]) -> None:
-    marks = ", ".join("?" for _ in rows[0])
-    connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', rows)
-
-
-_FIRST = [
-    "Anna",
-    "Ben",
-    "Carla",
-    "David",
-    "Elena",
-    "Frank",
-    "Grace",
-    "Hugo",
-    "Iris",
-    "Jack",
-    "Kate",
-    "Liam",
-    "Mona",
-    "Noah",
-    "Olga",
-    "Paul",
-    "Quinn",
-    "Rosa",
-    "Sam",
-    "Tina",
-]
-_LAST = [
-    "Adams",
-    "Brown",
-    "Clark",
-    "Dubois",
-    "Evans",
-    "Fischer",
-    "Garcia",
-    "Hansen",
-    "Ivanov",
-    "Jones",
-    "Keller",
-    "Lopez",
-    "Meyer",
-    "Novak",
-    "Olsen",
-    "Petrov",
-]
 
 _STAFF = """
 CREATE TABLE t_dept ( -- 部门
@@ -98,7 +43,7 @@ CREATE TABLE t_leave ( -- 请假记录
 
 
 def _staff(c: sqlite3.Connection, rng: random.Random) -> None:
-    _put(
+    put(
         c,
         "t_dept",
         [
@@ -115,7 +60,7 @@ def _staff(c: sqlite3.Connection, rng: random.Random) -> None:
             n,
             last[n % 10] + first[n * 3 % 8],
             "男女"[rng.randrange(2)],
-            _day(rng, 2012, 2023),
+            random_day(rng, 2012, 2023),
             rng.randrange(5, 40) * 1000,
             None if n % 4 == 0 else rng.randrange(1, 9) * 500,
             rng.randrange(1, 5),
@@ -123,13 +68,13 @@ def _staff(c: sqlite3.Connection, rng: random.Random) -> None:
         )
         for n in range(1, 46)
     ]
-    _put(c, "t_emp", people)
+    put(c, "t_emp", people)
     kinds = ["年假", "病假", "事假"]
-    _put(
+    put(
         c,
         "t_leave",
         [
-            (n, rng.randrange(1, 40), kinds[rng.randrange(3)], _day(rng, 2022, 2023), rng.randrange(1, 11))
+            (n, rng.randrange(1, 40), kinds[rng.randrange(3)], random_day(rng, 2022, 2023), rng.randrange(1, 11))
             for n in range(1, 91)
         ],
     )
@@ -148,20 +93,20 @@ CREATE TABLE employees (employee_id INTEGER PRIMARY KEY, first_name TEXT, last_n
 
 def _hr(c: sqlite3.Connection, rng: random.Random) -> None:
     places = [("Seattle", "US"), ("London", "UK"), ("Toronto", "CA"), ("Munich", "DE")]
-    _put(c, "locations", [(n, *place) for n, place in enumerate(places, 1)])
+    put(c, "locations", [(n, *place) for n, place in enumerate(places, 1)])
     names = ["IT", "Sales", "Finance", "HR", "Marketing"]
-    _put(c, "departments", [(n, name, n % 4 + 1) for n, name in enumerate(names, 1)])
+    put(c, "departments", [(n, name, n % 4 + 1) for n, name in enumerate(names, 1)])
     titles = ["Programmer", "Manager", "Accountant", "Sales Rep"]
-    _put(c, "jobs", [(n, title, 3000 * n, 9000 * n) for n, title in enumerate(titles, 1)])
+    put(c, "jobs", [(n, title, 3000 * n, 9000 * n) for n, title in enumerate(titles, 1)])
     rows: list[tuple[object, ...]] = []
     for n in range(1, 61):
         bonus = None if rng.random() < 0.6 else round(rng.random() * 0.4, 2)
         boss = None if n < 4 else rng.randint(1, 3)
         pay = rng.randint(30, 150) * 100 + n
-        who = (n, _FIRST[n % 20], _LAST[n * 3 % 16], f"e{n}@mail.test")
-        rows.append((*who, _day(rng, 2008, 2023), rng.randint(1, 4), pay, bonus, boss, rng.randint(1, 4)))
+        who = (n, FIRST[n % 20], LAST[n * 3 % 16], f"e{n}@mail.test")
+        rows.append((*who, random_day(rng, 2008, 2023), rng.randint(1, 4), pay, bonus, boss, rng.randint(1, 4)))
     rows.append((61, "Zed", "Zorn", None, "2024-01-02", 1, 9999, None, 1, None))
-    _put(c, "employees", rows)
+    put(c, "employees", rows)
 
 
 _GYM = """
@@ -178,21 +123,29 @@ CREATE TABLE bookings (bookingId INTEGER PRIMARY KEY, memberId INT, classId INT,
 def _gym(c: sqlite3.Connection, rng: random.Random) -> None:
     kinds, states = ["Premium", "Standard", "Student"], ["active", "frozen", "expired"]
     members = [
-        (n, f"{_FIRST[n % 20]} {_LAST[n % 16]}", rng.choice(kinds), _day(rng, 2018, 2023), 18 + n, rng.choice(states))
+        (
+            n,
+            f"{FIRST[n % 20]} {LAST[n % 16]}",
+            rng.choice(kinds),
+            random_day(rng, 2018, 2023),
+            18 + n,
+            rng.choice(states),
+        )
         for n in range(1, 49)
     ]
-    _put(c, "gymMembers", members)
+    put(c, "gymMembers", members)
     skills = ["Yoga", "Boxing", "Pilates"]
-    _put(c, "trainers", [(n, f"{_FIRST[-n]} {_LAST[-n]}", rng.choice(skills), 20 + 5 * n) for n in range(1, 8)])
+    put(c, "trainers", [(n, f"{FIRST[-n]} {LAST[-n]}", rng.choice(skills), 20 + 5 * n) for n in range(1, 8)])
     days = ["Monday", "Tuesday", "Friday"]
     classes = [
         (n, f"Class {n}", rng.randint(1, 6), 30 + 3 * n, rng.randint(8, 30), rng.choice(days)) for n in range(1, 21)
     ]
-    _put(c, "fitnessClasses", classes)
+    put(c, "fitnessClasses", classes)
     rows = [
-        (n, rng.randint(1, 38), rng.randint(1, 20), _day(rng, 2022, 2023), rng.randint(0, 1)) for n in range(1, 151)
+        (n, rng.randint(1, 38), rng.randint(1, 20), random_day(rng, 2022, 2023), rng.randint(0, 1))
+        for n in range(1, 151)
     ]
-    _put(c, "bookings", rows)
+    put(c, "bookings", rows)
 
 
 _CNLIB = """
@@ -205,7 +158,7 @@ CREATE TABLE 借阅记录 (记录编号 INTEGER PRIMARY KEY, 图书编号 INTEGE
 
 
 def _cnlib(c: sqlite3.Connection, rng: random.Random) -> None:
-    _put(c, "图书分类", list(enumerate(["小说", "科技", "历史", "儿童"], 1)))
+    put(c, "图书分类", list(enumerate(["小说", "科技", "历史", "儿童"], 1)))
     writers, presses = ["鲁迅", "老舍", "余华", "莫言"], ["人民出版社", "商务印书馆"]
     books = [
         (
@@ -219,23 +172,23 @@ def _cnlib(c: sqlite3.Connection, rng: random.Random) -> None:
         )
         for n in range(1, 51)
     ]
-    _put(c, "图书", books)
+    put(c, "图书", books)
     readers = [
         (
             n,
             "王李张刘"[n % 4] + "一二三四五六"[n % 6] + "明华"[n % 2],
             "男女"[rng.randint(0, 1)],
             ["学生", "教师", "职工"][n % 3],
-            _day(rng, 2018, 2023),
+            random_day(rng, 2018, 2023),
         )
         for n in range(1, 31)
     ]
-    _put(c, "读者", readers)
+    put(c, "读者", readers)
     rows: list[tuple[object, ...]] = []
     for n in range(1, 121):
-        back = None if rng.random() < 0.2 else _day(rng, 2022, 2023)
-        rows.append((n, min(45, n * n % 47 + 1), rng.randint(1, 28), _day(rng, 2021, 2023), back))
-    _put(c, "借阅记录", rows)
+        back = None if rng.random() < 0.2 else random_day(rng, 2022, 2023)
+        rows.append((n, min(45, n * n % 47 + 1), rng.randint(1, 28), random_day(rng, 2021, 2023), back))
+    put(c, "借阅记录", rows)
 
 
 _MOVIES = """
@@ -250,7 +203,7 @@ CREATE TABLE movie_actors (movie_id INT REFERENCES movies(id), actor_id INT REFE
 
 def _movies(c: sqlite3.Connection, rng: random.Random) -> None:
     lands, kinds = ["USA", "France", "Japan"], ["Drama", "Comedy", "Action", "Horror"]
-    _put(c, "directors", [(n, f"{_FIRST[n]} {_LAST[n % 16]}", rng.choice(lands)) for n in range(1, 13)])
+    put(c, "directors", [(n, f"{FIRST[n]} {LAST[n % 16]}", rng.choice(lands)) for n in range(1, 13)])
     rows = [
         (
             n,
@@ -264,13 +217,13 @@ def _movies(c: sqlite3.Connection, rng: random.Random) -> None:
         )
         for n in range(1, 61)
     ]
-    _put(c, "movies", rows)
+    put(c, "movies", rows)
     actors = [
-        (n, f"{_FIRST[n % 20]} {_LAST[n * 7 % 16]}", rng.choice("MF"), rng.randint(1940, 2000)) for n in range(1, 31)
+        (n, f"{FIRST[n % 20]} {LAST[n * 7 % 16]}", rng.choice("MF"), rng.randint(1940, 2000)) for n in range(1, 31)
     ]
-    _put(c, "actors", actors)
+    put(c, "actors", actors)
     parts = [(rng.randint(1, 60), rng.randint(1, 28), rng.choice(["lead", "support"])) for _ in range(180)]
-    _put(c, "movie_actors", sorted(set(parts)))
+    put(c, "movie_actors", sorted(set(parts)))
 
 
 _SCHEMAS = {"staff": _STAFF, "hr": _HR, "gym": _GYM, "cnlib": _CNLIB, "movies": _MOVIES}
