@@ -505,3 +505,22 @@ async def test_a_source_is_opened_again_with_the_password_that_it_was_given_with
     async with first.store.reading() as tx:
         entries = await log.branch(tx, handle.thread_id, (await log.position(tx, handle.thread_id))[0])
     assert "s3cret" not in repr(entries)
+
+
+async def test_a_written_summary_is_a_step_and_streams_under_its_own_id(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst([COUNT, "Counted so far \ud800 [q1]."])
+    handle = await analyst.ask("How many?", source=shop, max_steps=1)
+    events = await events_of(handle)
+    paused = events[-1]
+    assert paused.data["summary"] == "Counted so far \ufffd [q1]."
+    streamed = [
+        e.data["delta"] for e in events if e.type == "text" and e.data["message_id"] == paused.data["message_id"]
+    ]
+    assert "".join(streamed) == paused.data["summary"]
+    async with analyst.store.reading() as tx:
+        steps = await runs.steps_from(tx, handle.thread_id, 0)
+    assert [(step.kind, step.action, step.status) for step in steps] == [
+        ("model", "run_sql", "done"),
+        ("tool", "run_sql", "done"),
+        ("model", "summary", "done"),
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +14,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from longthread.agent.context import RunContext, is_malformed, noted
 from longthread.agent.models import DEMO, failure_reason
 from longthread.agent.progress import progress_digest
+from longthread.agent.storable import storable
 from longthread.model.ids import new_id
+from longthread.model.run import StepStatus
+from longthread.store import runs
+from longthread.view.condense import cut_middle
 
+_NOTES_LIMIT = 12_000
+"""Characters of the notes that a summary is written from: a run of many steps has more."""
 MALFORMED_LIMIT = 3
 """Replies in a row that could not be read before a run fails."""
 
@@ -49,19 +56,30 @@ class BudgetMiddleware(AgentMiddleware[Any, None, Any]):
 
     async def _summary(self, messages: Sequence[BaseMessage]) -> AIMessage:
         digest = progress_digest(self._context.run.question, messages)
+        # Before the call: what it streams is the summary's, and not the last reply's.
+        self._context.message_id = new_id()
         # The demo model answers questions and nothing else; the digest says all that it could.
         text = "" if self._context.run.model == DEMO else await self._written(digest)
-        self._context.message_id = new_id()
         return noted(AIMessage(content=text or digest, id=self._context.message_id), kind="summary")
 
     async def _written(self, digest: str) -> str:
-        """The model's own report; empty when it fails, for then the digest serves."""
-        prompt = [SystemMessage(_SUMMARY.format(digest=digest)), HumanMessage(self._context.run.question[:4000])]
+        """The model's own report, a step like every model call; empty when it fails, for then the digest serves."""
+        context = self._context
+        notes = cut_middle(digest, _NOTES_LIMIT)
+        prompt = [SystemMessage(_SUMMARY.format(digest=notes)), HumanMessage(context.run.question[:4000])]
+        started = time.monotonic()
+        async with context.store.writing() as tx:
+            index = await runs.start_step(tx, context.lease, "model", action="summary")
         try:
-            return str((await self._model.ainvoke(prompt)).text).strip()
+            text = str(storable(str((await self._model.ainvoke(prompt)).text))).strip()
         except Exception as error:  # noqa: BLE001 - whatever a provider raises, the digest is there
-            _log.warning("The progress summary failed: %s", failure_reason(error, self._context.settings))
-            return ""
+            _log.warning("The progress summary failed: %s", failure_reason(error, context.settings))
+            text = ""
+        async with context.store.writing() as tx:
+            elapsed = round((time.monotonic() - started) * 1000)
+            status: StepStatus = "done" if text else "failed"
+            await runs.finish_step(tx, context.lease, index, status, action="summary", thought=text, elapsed_ms=elapsed)
+        return text
 
 
 def malformed_in_a_row(messages: Sequence[BaseMessage]) -> int:
