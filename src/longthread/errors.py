@@ -56,6 +56,14 @@ class StoreTooNew(StoreError):
     code = "store_too_new"
 
 
+class TextNotStorable(StoreError):
+    """The text of {name} holds a NUL character or half of a surrogate pair, which no text column can hold. Replace it
+    (by U+FFFD, say), or store the content as bytes."""
+
+    code = "text_not_storable"
+    exit_code = 2
+
+
 class ThreadNotFound(LongthreadError):
     """There is no thread {thread}. `longthread threads list` shows those there are."""
 
@@ -129,6 +137,45 @@ class QuestionTooLong(InvalidInput):
     --source, or raise LONGTHREAD_MAX_QUESTION."""
 
     code = "question_too_long"
+
+
+# LangGraph.
+
+
+class SaverClosed(LongthreadError):
+    """The saver cannot be used: {reason} Use it inside its block, or open another with
+    LongthreadSaver.from_conn_string(…)."""
+
+    code = "saver_closed"
+
+
+class CalledOnItsLoop(LongthreadError):
+    """`{method}` was called on the event loop of its own saver, and would wait for itself for ever. Use `await
+    saver.a{method}(…)`, and ainvoke, astream, aget_state or aupdate_state of the graph. Or open the saver with a plain
+    `with LongthreadSaver.from_conn_string(…)`: it then runs on a thread of its own."""
+
+    code = "called_on_its_loop"
+
+
+class ExtraMissing(LongthreadError):
+    """{what} needs the Python package {package}, which is not installed: pip install 'longthread[{extra}]'"""
+
+    code = "extra_missing"
+    exit_code = 2
+
+
+class NotACheckpointDatabase(InvalidInput):
+    """{where} cannot be imported: {reason} Give the SQLite file of a LangGraph SqliteSaver, or the postgresql://
+    address of a PostgresSaver."""
+
+    code = "not_a_checkpoint_database"
+
+
+class ImportIncomplete(LongthreadError):
+    """Not everything of {where} was imported: {reason} Nothing is lost there. Stop what writes to either database, and
+    import again: it goes on with what is missing."""
+
+    code = "import_incomplete"
 
 
 # Models.

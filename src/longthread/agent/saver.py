@@ -1,0 +1,220 @@
+"""The saver for LangGraph applications: synchronous and asynchronous entry points over one implementation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Generator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from types import TracebackType
+from typing import Any
+
+from anyio.from_thread import start_blocking_portal
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+
+from longthread.agent import checkpointer
+from longthread.agent.portal import Portal, several
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+from longthread.store.runs import Lease
+
+BATCH = 64
+"""At most so many listed checkpoints are fetched in advance: one at first, then twice as many each time."""
+
+
+class LongthreadSaver(checkpointer.LongthreadSaver):
+    """A LangGraph checkpointer over a Longthread store, for synchronous and asynchronous graphs.
+
+    ```
+    with LongthreadSaver.from_conn_string("conversations.db") as saver:
+        graph = builder.compile(checkpointer=saver)
+        graph.invoke(…)
+    ```
+
+    Every method may be called from any thread and any event loop: the work is done on the loop on which the store was
+    opened. Only a synchronous call on that very loop cannot be answered (`CalledOnItsLoop`); a saver opened with a
+    plain `with` has a loop of its own, on a thread of its own, and never meets this.
+    """
+
+    def __init__(self, store: Driver, *, user_id: str = "default", lease: Lease | None = None) -> None:
+        """A saver over a store that is open already, on the running event loop."""
+        super().__init__(store, user_id=user_id, lease=lease)
+        self._home = Portal()
+
+    @classmethod
+    def from_conn_string(cls, address: str, *, user_id: str = "default") -> Opening:
+        """Open the store at a file path, at a `postgresql://` URL, or the word `embedded`, for `with` or `async with`.
+
+        The store is made and migrated when needed, and closed at the end of the block.
+
+        Raises, when the block begins:
+            StoreUnavailable: it cannot be opened; the message says why.
+            StoreTooNew: a newer Longthread wrote it.
+        """
+        return Opening(cls, address, user_id)
+
+    def setup(self) -> Awaitable[None]:
+        """Nothing is left to do: a store is migrated when it is opened. May be awaited, or called plainly.
+
+        Raises:
+            SaverClosed: the saver was closed.
+        """
+        self._home.require_open()
+        return _Done()
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return self._home.call("get_tuple", super().aget_tuple, config)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await self._home.run(super().aget_tuple, config)
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        # Never closed by hand: its loop closes it when it is dropped, from whichever thread.
+        found = super().alist(config, filter=filter, before=before, limit=limit)
+        count = 1
+        while batch := self._home.call("list", several, found, count):
+            yield from batch
+            count = min(2 * count, BATCH)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        found = super().alist(config, filter=filter, before=before, limit=limit)
+        count = 1
+        while batch := await self._home.run(several, found, count):
+            for item in batch:
+                yield item
+            count = min(2 * count, BATCH)
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return self._home.call("put", super().aput, config, checkpoint, metadata, new_versions)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return await self._home.run(super().aput, config, checkpoint, metadata, new_versions)
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        self._home.call("put_writes", super().aput_writes, config, writes, task_id, task_path)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        await self._home.run(super().aput_writes, config, writes, task_id, task_path)
+
+    def delete_thread(self, thread_id: str) -> None:
+        self._home.call("delete_thread", super().adelete_thread, thread_id)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await self._home.run(super().adelete_thread, thread_id)
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        self._home.call("delete_for_runs", super().adelete_for_runs, run_ids)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        await self._home.run(super().adelete_for_runs, run_ids)
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        self._home.call("copy_thread", super().acopy_thread, source_thread_id, target_thread_id)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await self._home.run(super().acopy_thread, source_thread_id, target_thread_id)
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        self._home.call("prune", super().aprune, thread_ids, strategy=strategy)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        await self._home.run(super().aprune, thread_ids, strategy=strategy)
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        method = super().aget_delta_channel_history
+        return self._home.call("get_delta_channel_history", method, config=config, channels=channels)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        return await self._home.run(super().aget_delta_channel_history, config=config, channels=channels)
+
+
+class Opening:
+    """A saver to be: `with` opens it on a thread of its own, `async with` on the running event loop."""
+
+    def __init__(self, kind: type[LongthreadSaver], address: str, user_id: str) -> None:
+        self._kind = kind
+        self._address = address
+        self._user_id = user_id
+        self._plain = ExitStack()
+        self._async = AsyncExitStack()
+
+    def __enter__(self) -> LongthreadSaver:
+        with ExitStack() as stack:
+            # psycopg does not run on the loop that Windows would choose.
+            options = {"loop_factory": asyncio.SelectorEventLoop}
+            thread = stack.enter_context(start_blocking_portal("asyncio", options, name="longthread-saver"))
+            saver = stack.enter_context(thread.wrap_async_context_manager(self._opened()))
+            self._plain = stack.pop_all()
+        return saver
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._plain.__exit__(kind, error, trace)
+
+    async def __aenter__(self) -> LongthreadSaver:
+        async with AsyncExitStack() as stack:
+            saver = await stack.enter_async_context(self._opened())
+            self._async = stack.pop_all()
+        return saver
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._async.__aexit__(kind, error, trace)
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[LongthreadSaver]:
+        async with open_store(self._address) as store:
+            saver = self._kind(store, user_id=self._user_id)
+            try:
+                yield saver
+            finally:
+                await saver._home.close()
+
+
+class _Done:
+    """What may be awaited and need not be."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield from ()
