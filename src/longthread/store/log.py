@@ -61,7 +61,7 @@ async def list_threads(
 
 async def search_threads(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -> list[tuple[Thread, str]]:
     """A user's threads that hold `text` in a title, a question or an answer, each with the newest text that does."""
-    escaped = text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     rows = await tx.fetch("search_threads", user_id=user_id, pattern=f"%{escaped}%", limit=limit)
     return [(_thread(row), row["hit"] or row["title"] or "") for row in rows]
 
@@ -172,7 +172,10 @@ async def descends(tx: Transaction, thread_id: str, seq: int, ancestor: int, *, 
 
 
 async def position(tx: Transaction, thread_id: str) -> tuple[int, int]:
-    """The thread's tip and its number of entries.
+    """The thread's tip and its number of entries; in a write transaction, the thread is locked until its end.
+
+    Every write transaction that touches a thread does this first: what it reads afterwards stays as it is, and two
+    transactions on one thread come one after the other.
 
     Raises:
         ThreadNotFound: there is no such thread.

@@ -1,9 +1,19 @@
-"""Which migrations a database still needs."""
+"""Bring a database's schema up to date."""
 
 from __future__ import annotations
 
-from longthread.errors import StoreTooNew
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from longthread.errors import StoreTooNew, StoreUnavailable
 from longthread.store.queries import migrations
+
+LOCK = 0x4C4F4E47
+"""The advisory lock under which PostgreSQL is migrated: "LONG"."""
+_CREATED = re.compile(r"^CREATE (?:TABLE|VIEW|MATERIALIZED VIEW)\s+(\w+)", re.MULTILINE)
 
 
 def latest(dialect: str) -> int:
@@ -11,12 +21,81 @@ def latest(dialect: str) -> int:
     return migrations(dialect)[-1][0]
 
 
-def pending(dialect: str, version: int, where: str) -> list[str]:
-    """The scripts that lead from `version` to the latest, in order.
+def pending(dialect: str, version: int, where: str) -> list[tuple[int, str, str]]:
+    """The migrations that lead from `version` to the latest, in order, as (number, name, SQL).
 
     Raises:
         StoreTooNew: the database is ahead of this Longthread.
     """
     if version > latest(dialect):
         raise StoreTooNew(where=where, found=version, known=latest(dialect))
-    return [sql for number, _, sql in migrations(dialect) if number > version]
+    return [migration for migration in migrations(dialect) if migration[0] > version]
+
+
+async def migrate_postgres(connection: AsyncConnection[Any], where: str) -> None:
+    """Migrate a PostgreSQL database in one transaction; of several who come at once, one does it and the others wait.
+
+    Raises:
+        StoreUnavailable: the schema holds tables that are not ours.
+        StoreTooNew: a newer Longthread wrote it.
+        psycopg.Error: a statement failed; nothing was changed.
+    """
+    version = await _version(connection, where)
+    if version is not None and not pending("postgres", version, where):
+        return
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        version = await _version(connection, where)
+        if version is None:
+            await _refuse_foreign(connection, where)
+            await connection.execute(
+                'CREATE TABLE longthread_migrations (number BIGINT PRIMARY KEY, name TEXT COLLATE "C" NOT NULL, '
+                'applied_at TEXT COLLATE "C" NOT NULL)'
+            )
+        for number, name, sql in pending("postgres", version or 0, where):
+            await connection.execute(sql.encode())
+            await connection.execute(
+                "INSERT INTO longthread_migrations VALUES (%s, %s, %s)",
+                [number, name, datetime.now(UTC).isoformat(timespec="microseconds")],
+            )
+
+
+async def _version(connection: AsyncConnection[Any], where: str) -> int | None:
+    """The database's schema version; None when Longthread has never been in it."""
+    row = await _row(
+        connection,
+        "SELECT current_schema() AS schema, current_setting('server_encoding') AS encoding, EXISTS (SELECT FROM "
+        "pg_tables WHERE schemaname = current_schema() AND tablename = 'longthread_migrations') AS ours",
+    )
+    if row["schema"] is None:
+        raise StoreUnavailable(where=where, reason="its search_path names no schema that exists. Create one.")
+    if row["encoding"] != "UTF8":
+        raise StoreUnavailable(where=where, reason=f"its encoding is {row['encoding']}, and it must be UTF8.")
+    if not row["ours"]:
+        return None
+    return int(
+        (await _row(connection, "SELECT coalesce(max(number), 0) AS version FROM longthread_migrations"))["version"]
+    )
+
+
+async def _refuse_foreign(connection: AsyncConnection[Any], where: str) -> None:
+    """Another program's tables are left as they are."""
+    ours = sorted({name for _, _, sql in migrations("postgres") for name in _CREATED.findall(sql)})
+    found = await _row(
+        connection,
+        "SELECT string_agg(relname, ', ' ORDER BY relname) AS names FROM pg_class "
+        "WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(%s)",
+        [ours],
+    )
+    if found["names"]:
+        raise StoreUnavailable(
+            where=where,
+            reason=f"it holds tables of another program ({found['names']}), which Longthread would need the names of. "
+            "Give Longthread a database or a schema of its own.",
+        )
+
+
+async def _row(connection: AsyncConnection[Any], sql: str, values: list[Any] | None = None) -> Any:
+    row = await (await connection.execute(sql.encode(), values)).fetchone()
+    assert row is not None
+    return row

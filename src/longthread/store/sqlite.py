@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 
 from longthread.errors import StoreError, StoreUnavailable
-from longthread.store.driver import Row
+from longthread.store.driver import Row, storable
 from longthread.store.migrate import latest, pending
 from longthread.store.queries import queries
 
@@ -31,16 +31,19 @@ class SqliteTransaction:
         self._queries = queries("sqlite")
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
-        rows = await self._connection.execute_fetchall(self._queries[query], values)
+        with _told():
+            rows = await self._connection.execute_fetchall(self._queries[query], storable(values))
         return [dict(row) for row in rows]
 
     async def run(self, query: str, **values: Any) -> int:
-        async with self._connection.execute(self._queries[query], values) as cursor:
-            return cursor.rowcount
+        with _told():
+            async with self._connection.execute(self._queries[query], storable(values)) as cursor:
+                return cursor.rowcount
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        async with self._connection.executemany(self._queries[query], [dict(row) for row in rows]):
-            return
+        with _told():
+            async with self._connection.executemany(self._queries[query], [storable(row) for row in rows]):
+                return
 
 
 class SqliteDriver:
@@ -167,7 +170,7 @@ async def _migrate(connection: aiosqlite.Connection, where: str) -> None:
     await connection.execute("BEGIN IMMEDIATE")
     try:
         version = await _scalar(connection, "PRAGMA user_version")
-        for sql in pending("sqlite", version, where):
+        for _, _, sql in pending("sqlite", version, where):
             for statement in _statements(sql):
                 await connection.execute(statement)
         await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -190,6 +193,15 @@ def _statements(script: str) -> Iterable[str]:
 async def _close(connections: Iterable[aiosqlite.Connection]) -> None:
     for connection in connections:
         await connection.close()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Errors of the database as errors of the store."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(reason=_reason(error)) from error
 
 
 def _reason(error: Exception) -> str:

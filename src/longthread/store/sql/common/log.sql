@@ -20,9 +20,9 @@ SELECT t.*, e.text AS hit
 FROM threads t
 LEFT JOIN entries e ON e.thread_id = t.id AND e.seq = (
     SELECT max(x.seq) FROM entries x
-    WHERE x.thread_id = t.id AND x.role IN ('user', 'assistant') AND lower(x.text) LIKE :pattern ESCAPE '\'
+    WHERE x.thread_id = t.id AND x.role IN ('user', 'assistant') AND lower(x.text) LIKE lower(:pattern) ESCAPE '\'
 )
-WHERE t.user_id = :user_id AND (e.seq IS NOT NULL OR lower(t.title) LIKE :pattern ESCAPE '\')
+WHERE t.user_id = :user_id AND (e.seq IS NOT NULL OR lower(t.title) LIKE lower(:pattern) ESCAPE '\')
 ORDER BY t.updated_at DESC, t.id DESC
 LIMIT :limit;
 

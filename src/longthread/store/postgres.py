@@ -1,0 +1,313 @@
+"""PostgreSQL: the backend that any number of servers share."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, errors
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
+from psycopg.rows import DictRow, dict_row
+from psycopg.types.string import TextLoader
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from longthread.errors import StoreError, StoreUnavailable
+from longthread.store.completion import to_the_end
+from longthread.store.driver import Row, storable
+from longthread.store.migrate import migrate_postgres
+from longthread.store.queries import queries
+
+CONNECTIONS = 16
+"""How many connections one driver opens at most."""
+FOR_READERS = 4
+"""How many of them writers leave free: a writer that reads beside its transaction must not wait for other writers."""
+WAIT_SECONDS = 60.0
+"""How long a transaction waits for a free connection before it gives up."""
+LOCK_SECONDS = 30
+"""How long a statement waits for another transaction's lock before it gives up."""
+CLOSE_SECONDS = 5.0
+"""How long a connection may take to give up its transaction before it is thrown away."""
+
+_DEFAULTS: dict[str, Any] = {
+    "connect_timeout": 10,
+    "application_name": "longthread",
+    # A server that vanished without a word is noticed within a minute.
+    "keepalives_idle": 20,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 50_000,
+}
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"
+
+Connection = AsyncConnection[DictRow]
+
+
+class PostgresTransaction:
+    """A transaction on one connection."""
+
+    def __init__(self, connection: Connection, *, reads: bool) -> None:
+        self._connection = connection
+        self._queries = _queries(reads)
+
+    async def fetch(self, query: str, **values: Any) -> list[Row]:
+        with _told():
+            cursor = await self._connection.execute(self._queries[query], storable(values))
+            return list(await cursor.fetchall())
+
+    async def run(self, query: str, **values: Any) -> int:
+        with _told():
+            return (await self._connection.execute(self._queries[query], storable(values))).rowcount
+
+    async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        given = [storable(row) for row in rows]
+        if len(given) < 2:
+            for values in given:
+                await self.run(query, **values)
+            return
+        with _told():
+            async with self._connection.cursor() as cursor:
+                await cursor.executemany(self._queries[query], given)
+
+
+class PostgresDriver:
+    """A pool of connections to one database. Nothing outlives a transaction on one, so a pooler such as pgbouncer may
+    hand out another for each."""
+
+    dialect = "postgres"
+
+    def __init__(self, where: str, pool: AsyncConnectionPool[Connection]) -> None:
+        self._where = where
+        self._pool = pool
+        self._writers = asyncio.Semaphore(CONNECTIONS - FOR_READERS)
+
+    @property
+    def where(self) -> str:
+        return self._where
+
+    @classmethod
+    async def open(cls, url: str) -> PostgresDriver:
+        """Connect to the database of a `postgresql://` URL and bring its schema up to date.
+
+        Raises:
+            StoreUnavailable: it cannot be reached or used; the message says why.
+            StoreTooNew: a newer Longthread wrote it.
+        """
+        conninfo, where = _address(url)
+        try:
+            connection = await _connect(conninfo)
+            try:
+                await migrate_postgres(connection, where)
+            finally:
+                await connection.close()
+        except (psycopg.Error, OSError) as error:
+            raise StoreUnavailable(where=where, reason=_reason(error)) from None
+        pool = AsyncConnectionPool(
+            conninfo,
+            connection_class=AsyncConnection[DictRow],
+            kwargs=_SESSION,
+            configure=_configure,
+            min_size=1,
+            max_size=CONNECTIONS,
+            timeout=WAIT_SECONDS,
+            max_idle=300,
+            open=False,
+        )
+        await pool.open()
+        return cls(where, pool)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[PostgresTransaction]:
+        connection = await self._begin(_READ)
+        try:
+            yield PostgresTransaction(connection, reads=True)
+        finally:
+            await to_the_end(self._give_back(connection))
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[PostgresTransaction]:
+        async with self._turn():
+            connection = await self._begin(_WRITE)
+            try:
+                yield PostgresTransaction(connection, reads=False)
+                await to_the_end(_commit(connection))
+            finally:
+                await to_the_end(self._give_back(connection))
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """One of the places that writers have among the connections."""
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self._writers.acquire()
+        except TimeoutError:
+            raise StoreError(reason=_TOO_BUSY) from None
+        try:
+            yield
+        finally:
+            self._writers.release()
+
+    async def _begin(self, begin: str) -> Connection:
+        """A connection with a transaction open on it. One that broke while nobody used it is replaced."""
+        tries = CONNECTIONS
+        while True:
+            connection = await self._connection()
+            try:
+                await connection.execute(begin)
+                return connection
+            except psycopg.Error as error:
+                broken = connection.closed or connection.broken
+                await to_the_end(self._give_back(connection))
+                tries -= 1
+                if not broken or tries < 0:
+                    raise StoreError(reason=_reason(error)) from None
+            except BaseException:
+                await to_the_end(self._give_back(connection))
+                raise
+
+    async def _connection(self) -> Connection:
+        try:
+            return await self._pool.getconn()
+        except PoolTimeout:
+            raise StoreError(reason=_TOO_BUSY) from None
+        except psycopg.Error as error:
+            raise StoreError(reason=_reason(error)) from None
+
+    async def _give_back(self, connection: Connection) -> None:
+        """Roll back what was not committed, and let the next one have the connection if it is still good."""
+        try:
+            if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await connection.execute("ROLLBACK")
+        except (psycopg.Error, TimeoutError):
+            await connection.close()
+        await self._pool.putconn(connection)
+
+
+_TOO_BUSY = (
+    f"no connection to PostgreSQL was free or could be made within {WAIT_SECONDS:.0f} seconds. Is the server running, "
+    "and does it allow more connections (max_connections)?"
+)
+
+
+async def _commit(connection: Connection) -> None:
+    if connection.pgconn.transaction_status == TransactionStatus.INERROR:
+        # COMMIT would roll back, and say nothing.
+        raise StoreError(reason="a statement of the transaction failed; nothing of it was written.")
+    try:
+        await connection.execute("COMMIT")
+    except psycopg.Error as error:
+        if error.sqlstate is not None and not (connection.closed or connection.broken):
+            raise StoreError(reason=_reason(error)) from None
+        raise StoreError(
+            reason=f"the connection was lost while the transaction was being committed ({_reason(error)}) Whether it "
+            "was written is not known; repeating it is safe."
+        ) from None
+
+
+async def _connect(conninfo: str) -> Connection:
+    connection = await AsyncConnection.connect(conninfo, **_SESSION)
+    await _configure(connection)
+    return connection
+
+
+_SESSION: dict[str, Any] = {
+    # Transactions are begun and ended by us, in as few round trips as can be; and no statement is prepared on the
+    # server, where a pooler could hand it to another client.
+    "autocommit": True,
+    "prepare_threshold": None,
+    "row_factory": dict_row,
+}
+
+
+async def _configure(connection: Connection) -> None:
+    """What PostgreSQL has more types for comes as what SQLite gives: text, numbers and bytes."""
+    for name in ("json", "jsonb", "uuid", "timestamp", "timestamptz", "date", "time", "timetz", "interval"):
+        connection.adapters.register_loader(name, TextLoader)
+    connection.adapters.register_loader("bool", _BoolLoader)
+    connection.adapters.register_loader("numeric", _NumericLoader)
+
+
+class _BoolLoader(Loader):
+    def load(self, data: Buffer) -> int:
+        return int(bytes(data) == b"t")
+
+
+class _NumericLoader(Loader):
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data)
+        return int(text) if text.lstrip(b"-").isdigit() else float(text)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Errors of the database as errors of the store."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise StoreError(reason=_reason(error)) from error
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, errors.LockNotAvailable):
+        return f"another transaction held its lock for more than {LOCK_SECONDS} seconds."
+    if isinstance(error, errors.DeadlockDetected | errors.SerializationFailure):
+        return "the transaction got into another one's way and was broken off; nothing of it was written. Repeat it."
+    diag = getattr(error, "diag", None)
+    text = (diag.message_primary if diag is not None else None) or str(error) or type(error).__name__
+    text = " ".join(text.split())
+    return text if text.endswith(".") else f"{text}."
+
+
+def _address(url: str) -> tuple[str, str]:
+    """The connection string of a URL, and what people may see of it."""
+    plain = re.sub(r"^postgres(?:ql)?(?:\+psycopg)?://", "postgresql://", url)
+    try:
+        given = conninfo_to_dict(plain)
+    except psycopg.Error:
+        # The reason may quote the URL, and with it the password.
+        raise StoreUnavailable(
+            where="postgresql://…",
+            reason="the URL cannot be read. It is written postgresql://user:password@host:port/database, with "
+            "special characters in a name or password percent-encoded (@ is %40).",
+        ) from None
+    user, host = given.get("user"), given.get("host") or given.get("hostaddr")
+    place = f"{user}@" * bool(user) + str(host or "") + f":{given.get('port')}" * bool(given.get("port"))
+    return make_conninfo("", **{**_DEFAULTS, **given}), f"postgresql://{place}/{given.get('dbname') or user or ''}"
+
+
+_PART = re.compile(
+    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ | ::\s*\w+ | :(?P<name>[A-Za-z_]\w*) | %""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def translated(sql: str) -> str:
+    """A query with psycopg's placeholders, `%(name)s`, in the place of `:name`."""
+
+    def placeholder(match: re.Match[str]) -> str:
+        name = match["name"]
+        return f"%({name})s" if name else match[0].replace("%", "%%")
+
+    return _PART.sub(placeholder, sql)
+
+
+@cache
+def _queries(reads: bool) -> Mapping[str, bytes]:
+    """The queries as psycopg takes them. A snapshot needs no locks, and may not take them."""
+    found = {name: translated(sql) for name, sql in queries("postgres").items()}
+    return {name: (_LOCK.sub("", sql) if reads else sql).encode() for name, sql in found.items()}
+
+
+_LOCK = re.compile(r"\s+FOR (?:NO KEY )?UPDATE(?=;?$)")

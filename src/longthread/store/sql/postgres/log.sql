@@ -1,0 +1,15 @@
+-- name: select_position
+SELECT tip, entry_count FROM threads WHERE id = :id FOR NO KEY UPDATE;
+
+-- name: search_threads
+SELECT t.*, e.text AS hit
+FROM threads t
+LEFT JOIN entries e ON e.thread_id = t.id AND e.seq = (
+    SELECT max(x.seq) FROM entries x
+    WHERE x.thread_id = t.id AND x.role IN ('user', 'assistant')
+      AND lower(x.text COLLATE letters) LIKE lower(CAST(:pattern AS TEXT) COLLATE letters) ESCAPE '\'
+)
+WHERE t.user_id = :user_id
+  AND (e.seq IS NOT NULL OR lower(t.title COLLATE letters) LIKE lower(CAST(:pattern AS TEXT) COLLATE letters) ESCAPE '\')
+ORDER BY t.updated_at DESC, t.id DESC
+LIMIT :limit;

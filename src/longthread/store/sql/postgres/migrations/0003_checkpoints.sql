@@ -1,0 +1,1 @@
+-- Checkpoints had an earlier layout on SQLite, before there was PostgreSQL. Nothing to do here; see 0005.
