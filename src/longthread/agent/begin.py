@@ -100,6 +100,7 @@ async def take_over(store: Driver, thread: Thread) -> Begun:
         RunInProgress: its process is still at work.
     """
     async with store.writing() as tx:
+        await log.position(tx, thread.id)
         run = await runs.last_run(tx, thread.id)
         if run is None or run.status != "running":
             raise NothingToResume(thread=thread.id)
@@ -199,6 +200,7 @@ async def save_facts(store: Driver, thread_id: str, *, user_id: str) -> None:
     Not while a call has no result: what comes in later would be folded without its call.
     """
     async with store.writing() as tx:
+        await log.position(tx, thread_id)
         thread = await log.find_thread(tx, thread_id, user_id=user_id)
         window = await log.branch(tx, thread_id, thread.tip, limit=HOT_WINDOW)
         if _open_calls(window):

@@ -30,12 +30,13 @@ def now() -> str:
 async def create_thread(
     tx: Transaction, thread_id: str, *, user_id: str, title: str | None = None, source: str | None = None
 ) -> Thread:
-    """Make a thread, or find it when the user already has it.
+    """Make a thread, or find it when the user already has it; it is locked until the transaction ends.
 
     Raises:
         ThreadNotFound: the id is taken by somebody else's thread; nothing tells whose.
     """
     await tx.run("insert_thread", id=thread_id, user_id=user_id, title=title, source=source, now=now())
+    await position(tx, thread_id)
     return await find_thread(tx, thread_id, user_id=user_id)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import psycopg
@@ -56,16 +56,16 @@ class PostgresTransaction:
 
     def __init__(self, connection: Connection, *, reads: bool) -> None:
         self._connection = connection
-        self._queries = _queries(reads)
+        self._reads = reads
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
         with _told():
-            cursor = await self._connection.execute(self._queries[query], storable(values))
+            cursor = await self._connection.execute(_statement(query, self._reads), storable(values))
             return list(await cursor.fetchall())
 
     async def run(self, query: str, **values: Any) -> int:
         with _told():
-            return (await self._connection.execute(self._queries[query], storable(values))).rowcount
+            return (await self._connection.execute(_statement(query, self._reads), storable(values))).rowcount
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [storable(row) for row in rows]
@@ -75,7 +75,7 @@ class PostgresTransaction:
             return
         with _told():
             async with self._connection.cursor() as cursor:
-                await cursor.executemany(self._queries[query], given)
+                await cursor.executemany(_statement(query, self._reads), given)
 
 
 class PostgresDriver:
@@ -84,7 +84,8 @@ class PostgresDriver:
 
     dialect = "postgres"
 
-    def __init__(self, where: str, pool: AsyncConnectionPool[Connection]) -> None:
+    def __init__(self, where: str, pool: AsyncConnectionPool[Connection], found: int) -> None:
+        self.found_version = found
         self._where = where
         self._pool = pool
         self._writers = asyncio.Semaphore(CONNECTIONS - FOR_READERS)
@@ -105,7 +106,7 @@ class PostgresDriver:
         try:
             connection = await _connect(conninfo)
             try:
-                await migrate_postgres(connection, where)
+                found = await migrate_postgres(connection, where)
             finally:
                 await connection.close()
         except (psycopg.Error, OSError) as error:
@@ -122,7 +123,7 @@ class PostgresDriver:
             open=False,
         )
         await pool.open()
-        return cls(where, pool)
+        return cls(where, pool, found)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[PostgresTransaction]:
@@ -139,6 +140,15 @@ class PostgresDriver:
             try:
                 yield PostgresTransaction(connection, reads=False)
                 await to_the_end(_commit(connection))
+            finally:
+                await to_the_end(self._give_back(connection))
+
+    @asynccontextmanager
+    async def maintaining(self) -> AsyncIterator[PostgresTransaction]:
+        async with self._turn():
+            connection = await self._begin("SELECT 1")
+            try:
+                yield PostgresTransaction(connection, reads=False)
             finally:
                 await to_the_end(self._give_back(connection))
 
@@ -303,11 +313,11 @@ def translated(sql: str) -> str:
     return _PART.sub(placeholder, sql)
 
 
-@cache
-def _queries(reads: bool) -> Mapping[str, bytes]:
-    """The queries as psycopg takes them. A snapshot needs no locks, and may not take them."""
-    found = {name: translated(sql) for name, sql in queries("postgres").items()}
-    return {name: (_LOCK.sub("", sql) if reads else sql).encode() for name, sql in found.items()}
+@lru_cache(maxsize=2048)
+def _statement(query: str, reads: bool) -> bytes:
+    """A query as psycopg takes it. A snapshot needs no locks, and may not take any."""
+    sql = translated(queries("postgres")[query])
+    return (_LOCK.sub("", sql) if reads else sql).encode()
 
 
 _LOCK = re.compile(r"\s+FOR (?:NO KEY )?UPDATE(?=;?$)")

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from longthread.errors import LeaseLost, RunInProgress
+from longthread.errors import LeaseLost, RunInProgress, ThreadNotFound
 from longthread.model.event import Event, EventType
 from longthread.model.run import Protocol, Run, RunStatus, Step, StepKind, StepStatus
+from longthread.store import log
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.log import now
 
@@ -49,7 +50,9 @@ async def begin(tx: Transaction, thread_id: str, plan: Plan, *, owner: str, aliv
 
     Raises:
         RunInProgress: another run of the thread is being executed.
+        ThreadNotFound: there is no such thread.
     """
+    await log.position(tx, thread_id)
     await _clear(tx, thread_id, alive)
     step = await one(tx, "select_next_step", thread_id=thread_id)
     await tx.run(
@@ -75,7 +78,9 @@ async def take_over(tx: Transaction, run: Run, *, owner: str, alive: Alive) -> L
 
     Raises:
         RunInProgress: its owner is still at work, or another run is.
+        ThreadNotFound: the thread was deleted.
     """
+    await log.position(tx, run.thread_id)
     live = await one(tx, "select_live_run", thread_id=run.thread_id)
     if live is not None and (live["id"] != run.id or _is_held(live, alive)):
         raise RunInProgress(thread=run.thread_id, run=live["id"])
@@ -89,6 +94,7 @@ async def renew(tx: Transaction, lease: Lease) -> None:
     Raises:
         LeaseLost: somebody else has it now.
     """
+    await _lock(tx, lease)
     held = await tx.run(
         "renew_lease", thread_id=lease.thread_id, id=lease.run_id, owner=lease.owner, lease_until=_lease_end()
     )
@@ -102,6 +108,7 @@ async def check(tx: Transaction, lease: Lease) -> None:
     Raises:
         LeaseLost: it is not.
     """
+    await _lock(tx, lease)
     if await one(tx, "select_lease", thread_id=lease.thread_id, id=lease.run_id, owner=lease.owner) is None:
         raise LeaseLost(thread=lease.thread_id, run=lease.run_id)
 
@@ -250,6 +257,14 @@ async def saved_fold(tx: Transaction, thread_id: str) -> tuple[int, dict[str, An
     """What `save_fold` kept last."""
     row = await one(tx, "select_fold", thread_id=thread_id)
     return (int(row["seq"]), json.loads(row["data"])) if row else None
+
+
+async def _lock(tx: Transaction, lease: Lease) -> None:
+    """Wait for whoever writes the thread now: only then can be seen what became of the lease."""
+    try:
+        await log.position(tx, lease.thread_id)
+    except ThreadNotFound:
+        raise LeaseLost(thread=lease.thread_id, run=lease.run_id) from None
 
 
 async def _clear(tx: Transaction, thread_id: str, alive: Alive) -> None:
