@@ -48,6 +48,11 @@ class Driver(Protocol):
         """Where the data lives, without secrets, for people."""
         ...
 
+    @property
+    def found_version(self) -> int:
+        """The schema version that the database had when it was opened, which brought it up to date; 0: it was new."""
+        ...
+
     def reading(self) -> AbstractAsyncContextManager[Transaction]:
         """A consistent snapshot. Nothing may be written in it."""
         ...
@@ -59,6 +64,10 @@ class Driver(Protocol):
         Raises:
             StoreError: the database is locked for too long, full or broken; nothing was written.
         """
+        ...
+
+    def maintaining(self) -> AbstractAsyncContextManager[Transaction]:
+        """No transaction: each statement takes effect by itself. For those that cannot be in one, such as VACUUM."""
         ...
 
     async def close(self) -> None:

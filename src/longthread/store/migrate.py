@@ -32,8 +32,10 @@ def pending(dialect: str, version: int, where: str) -> list[tuple[int, str, str]
     return [migration for migration in migrations(dialect) if migration[0] > version]
 
 
-async def migrate_postgres(connection: AsyncConnection[Any], where: str) -> None:
+async def migrate_postgres(connection: AsyncConnection[Any], where: str) -> int:
     """Migrate a PostgreSQL database in one transaction; of several who come at once, one does it and the others wait.
+
+    The version that was found; 0 when Longthread had never been there.
 
     Raises:
         StoreUnavailable: the schema holds tables that are not ours.
@@ -42,7 +44,7 @@ async def migrate_postgres(connection: AsyncConnection[Any], where: str) -> None
     """
     version = await _version(connection, where)
     if version is not None and not pending("postgres", version, where):
-        return
+        return version
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
         version = await _version(connection, where)
@@ -58,6 +60,7 @@ async def migrate_postgres(connection: AsyncConnection[Any], where: str) -> None
                 "INSERT INTO longthread_migrations VALUES (%s, %s, %s)",
                 [number, name, datetime.now(UTC).isoformat(timespec="microseconds")],
             )
+    return version or 0
 
 
 async def _version(connection: AsyncConnection[Any], where: str) -> int | None:

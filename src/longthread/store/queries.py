@@ -14,10 +14,28 @@ from importlib.resources.abc import Traversable
 _HEAD = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 
 
+class Sql(str):
+    """A query itself, in the place of a name: composed by the store for work that goes over whatever tables there are.
+
+    It names nothing but what the database's own catalog told, in quotes; values are its parameters, `:name`.
+    """
+
+    __slots__ = ()
+
+
+class Queries(dict[str, str]):
+    """Queries by name; a composed one stands for itself."""
+
+    def __missing__(self, query: str) -> str:
+        if not isinstance(query, Sql):
+            raise KeyError(query)
+        return str(query)
+
+
 @cache
 def queries(dialect: str) -> Mapping[str, str]:
     """All queries of a dialect by name."""
-    found: dict[str, str] = {}
+    found = Queries()
     for folder in ("common", dialect):
         found |= _read_folder(files("longthread.store") / "sql" / folder)
     return found

@@ -51,8 +51,11 @@ class SqliteDriver:
 
     dialect = "sqlite"
 
-    def __init__(self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection]) -> None:
+    def __init__(
+        self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection], found: int
+    ) -> None:
         self._path = path
+        self.found_version = found
         self._writer = writer
         self._writing = asyncio.Lock()
         self._readers: asyncio.Queue[aiosqlite.Connection] = asyncio.Queue()
@@ -76,7 +79,7 @@ class SqliteDriver:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             writer = await _connect(path, opened, _refuse_foreign)
-            await _migrate(writer, str(path))
+            found = await _migrate(writer, str(path))
             readers = [await _connect(path, opened) for _ in range(READERS)]
         except (sqlite3.Error, OSError) as error:
             await _close(opened)
@@ -84,7 +87,7 @@ class SqliteDriver:
         except BaseException:
             await _close(opened)
             raise
-        return cls(path, writer, readers)
+        return cls(path, writer, readers, found)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[SqliteTransaction]:
@@ -116,6 +119,11 @@ class SqliteDriver:
                 await self._abandon()
                 raise
 
+    @asynccontextmanager
+    async def maintaining(self) -> AsyncIterator[SqliteTransaction]:
+        async with self._writing:
+            yield SqliteTransaction(self._writer)
+
     async def _abandon(self) -> None:
         # Shielded: a cancelled task must not leave the transaction open for the next one.
         await asyncio.shield(asyncio.ensure_future(self._writer.rollback()))
@@ -143,7 +151,14 @@ async def _connect(
     if first is not None:
         await first(connection, path)
     connection.row_factory = sqlite3.Row
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
+    # How a file gives back its space is settled by what is set before anything is in it.
+    for pragma in (
+        "auto_vacuum=INCREMENTAL",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "secure_delete=ON",
+    ):
         await connection.execute(f"PRAGMA {pragma}")
     return connection
 
@@ -166,7 +181,8 @@ async def _scalar(connection: aiosqlite.Connection, sql: str) -> int:
     return int(row[0])
 
 
-async def _migrate(connection: aiosqlite.Connection, where: str) -> None:
+async def _migrate(connection: aiosqlite.Connection, where: str) -> int:
+    """Bring the schema up to date; the version that was found."""
     await connection.execute("BEGIN IMMEDIATE")
     try:
         version = await _scalar(connection, "PRAGMA user_version")
@@ -176,6 +192,7 @@ async def _migrate(connection: aiosqlite.Connection, where: str) -> None:
         await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         await connection.execute(f"PRAGMA user_version = {latest('sqlite')}")
         await connection.commit()
+        return version
     except BaseException:
         await connection.rollback()
         raise
