@@ -1,0 +1,87 @@
+"""Rows of any table: read in pages of a bounded size, written, counted, compared."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from longthread.store.driver import Row, Transaction
+from longthread.store.queries import Sql
+from longthread.store.tables import Table
+
+PAGE_BYTES = 4_000_000
+"""About how much of a table is held in memory at a time."""
+_PAGE_ROWS = 1000
+
+
+async def read_rows(tx: Transaction, table: Table, thread_id: str | None = None) -> AsyncIterator[Row]:
+    """A table's rows in the order of their key: one thread's, or all of a table that threads share."""
+    limit, after = 32, None
+    while True:
+        values = _after(table, after)
+        if table.thread:
+            values["of_thread"] = thread_id
+        rows = await tx.fetch(_select(table, after is not None), **values, page=limit)
+        for row in rows:
+            yield row
+        if len(rows) < limit or not table.order:
+            return
+        after = rows[-1]
+        limit = max(1, min(_PAGE_ROWS, PAGE_BYTES * len(rows) // max(1, sum(map(size_of, rows)))))
+
+
+async def write_rows(tx: Transaction, table: Table, rows: Iterable[Row]) -> None:
+    """Insert rows. A column that a row does not have gets its default."""
+    given: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        given.setdefault(tuple(row), []).append(row)
+    for names, alike in given.items():
+        await tx.run_all(_insert(table, names), alike)
+
+
+async def count_rows(tx: Transaction, tables: Sequence[Table], thread_id: str) -> dict[str, int]:
+    """How many rows of a thread each table has; tables without any are left out."""
+    rows = await tx.fetch(_count(tuple(tables)), of_thread=thread_id)
+    return {row["name"]: int(row["rows"]) for row in rows if row["rows"]}
+
+
+def size_of(row: Row) -> int:
+    """About how many bytes a row has."""
+    return sum(len(value) if isinstance(value, str | bytes) else 8 for value in row.values())
+
+
+def key_of(table: Table, row: Row) -> tuple[Any, ...]:
+    """What tells a row from the others of its thread, or of a table that threads share."""
+    return tuple(row[name] for name in table.order)
+
+
+def _after(table: Table, row: Row | None) -> dict[str, Any]:
+    return {} if row is None else {f"after_{number}": row[name] for number, name in enumerate(table.order)}
+
+
+@cache
+def _select(table: Table, goes_on: bool) -> Sql:
+    columns = ", ".join(f'{column.read} AS "{column.name}"' for column in table.columns)
+    order = ", ".join(f'"{name}"' for name in table.order)
+    conditions = [f'"{table.thread}" = :of_thread'] if table.thread else []
+    if goes_on:
+        conditions.append(f"({order}) > ({', '.join(f':after_{number}' for number in range(len(table.order)))})")
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    by = f" ORDER BY {order}" if order else ""
+    return Sql(f'SELECT {columns} FROM "{table.name}"{where}{by} LIMIT :page')
+
+
+@cache
+def _insert(table: Table, names: tuple[str, ...]) -> Sql:
+    columns = ", ".join(f'"{name}"' for name in names)
+    return Sql(f'INSERT INTO "{table.name}" ({columns}) VALUES ({", ".join(table.by_name[n].write for n in names)})')
+
+
+@cache
+def _count(tables: tuple[Table, ...]) -> Sql:
+    each = (
+        f"""SELECT '{table.name}' AS name, count(*) AS rows FROM "{table.name}" WHERE "{table.thread}" = :of_thread"""
+        for table in tables
+    )
+    return Sql(" UNION ALL ".join(each))
