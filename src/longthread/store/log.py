@@ -14,7 +14,7 @@ from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.thread import Thread
 from longthread.store.driver import Row, Transaction, one
 
-_LAST = "\uffff"
+_LAST = "\U0010ffff"
 """Sorts behind every time and id: where a listing starts."""
 MESSAGE_ID = "message_id"
 """Key of an entry's metadata for the id that its sender gave it, where that is not the entry's own."""

@@ -19,6 +19,7 @@ from longthread.store.queries import queries
 BUSY_SECONDS = 30.0
 """How long a writer waits for another process's transaction before it gives up."""
 READERS = 3
+_FAILED = "a statement of the transaction failed; nothing of it was written."
 APPLICATION_ID = 0x4C4F4E47
 """Marks a file as Longthread's own: "LONG"."""
 
@@ -29,21 +30,33 @@ class SqliteTransaction:
     def __init__(self, connection: aiosqlite.Connection) -> None:
         self._connection = connection
         self._queries = queries("sqlite")
+        self.failed = False
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
-        with _told():
+        with self._told():
             rows = await self._connection.execute_fetchall(self._queries[query], storable(values))
         return [dict(row) for row in rows]
 
     async def run(self, query: str, **values: Any) -> int:
-        with _told():
+        with self._told():
             async with self._connection.execute(self._queries[query], storable(values)) as cursor:
                 return cursor.rowcount
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        with _told():
+        with self._told():
             async with self._connection.executemany(self._queries[query], [storable(row) for row in rows]):
                 return
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of the database as errors of the store. After one, SQLite may have ended the transaction already."""
+        if self.failed:
+            raise StoreError(reason=_FAILED)
+        try:
+            yield
+        except sqlite3.Error as error:
+            self.failed = True
+            raise StoreError(reason=_reason(error)) from error
 
 
 class SqliteDriver:
@@ -81,6 +94,8 @@ class SqliteDriver:
             writer = await _connect(path, opened, _refuse_foreign)
             found = await _migrate(writer, str(path))
             readers = [await _connect(path, opened) for _ in range(READERS)]
+            for reader in readers:
+                await reader.execute("PRAGMA query_only=ON")
         except (sqlite3.Error, OSError) as error:
             await _close(opened)
             raise StoreUnavailable(where=path, reason=_reason(error)) from error
@@ -110,7 +125,10 @@ class SqliteDriver:
             try:
                 # IMMEDIATE: a transaction that reads before it writes must not find the database changed in between.
                 await self._writer.execute("BEGIN IMMEDIATE")
-                yield SqliteTransaction(self._writer)
+                tx = SqliteTransaction(self._writer)
+                yield tx
+                if tx.failed:
+                    raise StoreError(reason=_FAILED)
                 await self._writer.commit()
             except sqlite3.Error as error:
                 await self._abandon()
@@ -210,15 +228,6 @@ def _statements(script: str) -> Iterable[str]:
 async def _close(connections: Iterable[aiosqlite.Connection]) -> None:
     for connection in connections:
         await connection.close()
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Errors of the database as errors of the store."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StoreError(reason=_reason(error)) from error
 
 
 def _reason(error: Exception) -> str:

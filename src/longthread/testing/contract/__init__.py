@@ -1,0 +1,45 @@
+"""What every backend of the store must do, as tests: `StoreContract`.
+
+A backend proves itself with one class and one fixture:
+
+    from longthread.testing.contract import StoreContract
+
+    class TestMyStore(StoreContract):
+        @pytest.fixture
+        def open_store(self, tmp_path):
+            return lambda: MyDriver.open(tmp_path / "data")
+
+`open_store` gives a function that opens the test's own store, empty when the test begins; each call gives another
+driver on the same data, as another process would have one. Needs pytest, and pytest-asyncio or anyio to run coroutines.
+"""
+
+from __future__ import annotations
+
+from longthread.testing.contract.base import OpenStore
+from longthread.testing.contract.branches import BranchContract
+from longthread.testing.contract.concurrency import ConcurrencyContract
+from longthread.testing.contract.deletion import DeletionContract
+from longthread.testing.contract.entries import EntryContract
+from longthread.testing.contract.runs import RunContract
+from longthread.testing.contract.search import SearchContract
+from longthread.testing.contract.text import TextContract
+from longthread.testing.contract.threads import ThreadContract
+from longthread.testing.contract.transactions import TransactionContract
+from longthread.testing.contract.users import UserContract
+
+__all__ = ["OpenStore", "StoreContract"]
+
+
+class StoreContract(
+    ThreadContract,
+    EntryContract,
+    BranchContract,
+    TextContract,
+    SearchContract,
+    UserContract,
+    RunContract,
+    TransactionContract,
+    ConcurrencyContract,
+    DeletionContract,
+):
+    """The whole contract. Its parts may be inherited one by one while a backend is being written."""

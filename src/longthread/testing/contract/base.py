@@ -1,0 +1,70 @@
+"""What the parts of the contract share: the fixtures, and words for what they write and read."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+
+from longthread.model.entry import Draft, Entry
+from longthread.store import log
+from longthread.store.driver import Driver
+
+_asyncio = importlib.import_module("pytest_asyncio") if importlib.util.find_spec("pytest_asyncio") else pytest
+"""Whose fixtures may be coroutines: anyio's plugin runs those of pytest's own."""
+
+OpenStore = Callable[[], AbstractAsyncContextManager[Driver]]
+"""Opens the test's store; each call gives another driver on the same data."""
+
+USER = "u"
+
+
+class Contract:
+    """A part of the contract: tests that ask for `store`, or for `open_store` where they open it themselves."""
+
+    @pytest.fixture
+    def open_store(self) -> OpenStore:
+        """To be overridden: a function that opens the test's store, empty when the test begins."""
+        raise NotImplementedError("Override the fixture `open_store` in your subclass of StoreContract.")
+
+    @_asyncio.fixture  # type: ignore[untyped-decorator]
+    async def store(self, open_store: OpenStore) -> AsyncIterator[Driver]:
+        """An empty store."""
+        async with open_store() as opened:
+            yield opened
+
+
+def draft(entry_id: str, text: str = "text", **more: Any) -> Draft:
+    """A user's message."""
+    return Draft(id=entry_id, role="user", text=text, **more)
+
+
+async def thread_with(store: Driver, *names: str, thread_id: str = "t", user_id: str = USER) -> list[Entry]:
+    """Make a thread when it is new, and extend it by a message for each of `names`."""
+    async with store.writing() as tx:
+        await log.create_thread(tx, thread_id, user_id=user_id)
+        return await log.extend(tx, thread_id, [draft(name) for name in names])
+
+
+async def extend(
+    store: Driver, *drafts: Draft, thread_id: str = "t", parent: int | None = None, expect: int | None = None
+) -> list[Entry]:
+    """Extend a thread in a transaction of its own."""
+    async with store.writing() as tx:
+        return await log.extend(tx, thread_id, drafts, parent=parent, expect=expect)
+
+
+async def position(store: Driver, thread_id: str = "t") -> tuple[int, int]:
+    """A thread's tip and number of entries."""
+    async with store.reading() as tx:
+        return await log.position(tx, thread_id)
+
+
+async def branch_ids(store: Driver, tip: int | None = None, *, thread_id: str = "t", limit: int = 10_000) -> list[str]:
+    """The ids of the branch that ends in `tip`, by default the thread's."""
+    async with store.reading() as tx:
+        end = (await log.position(tx, thread_id))[0] if tip is None else tip
+        return [entry.id for entry in await log.branch(tx, thread_id, end, limit=limit)]

@@ -1,0 +1,98 @@
+"""Branches: an edit is a sibling, and what it replaces stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from longthread.errors import EntryNotFound
+from longthread.store import log
+from longthread.store.driver import Driver
+from longthread.testing.contract.base import Contract, branch_ids, draft, extend, position, thread_with
+
+
+class BranchContract(Contract):
+    """`extend` behind a parent, `add`, `set_tip`, `branch` and `descends`."""
+
+    async def test_an_edit_makes_a_sibling_and_overwrites_nothing(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", "c")
+        [edited] = await extend(store, draft("b", "edited"), parent=1)
+        assert (edited.seq, edited.parent_seq, log.sent_id(edited)) == (4, 1, "b")
+        assert edited.id != "b"
+        assert await branch_ids(store, 3) == ["a", "b", "c"]
+        assert await branch_ids(store) == ["a", edited.id]
+        async with store.reading() as tx:
+            assert (await log.find_entry(tx, "t", "b")).text == "text"
+
+    async def test_an_edit_twice_is_one_sibling(self, store: Driver) -> None:
+        await thread_with(store, "a", "b")
+        first = await extend(store, draft("b", "edited"), draft("c"), parent=1)
+        assert await extend(store, draft("b", "edited"), draft("c"), parent=1) == first
+        assert await extend(store, draft("b", "edited"), draft("c")) == first
+        assert await position(store) == (4, 4)
+
+    async def test_the_same_edit_at_two_places_is_two_entries(self, store: Driver) -> None:
+        await thread_with(store, "a", "b")
+        async with store.writing() as tx:
+            added = [await log.add(tx, "t", [draft("b", "edited")], parent=parent) for parent in (1, 2, 1)]
+        assert [(entry.seq, entry.parent_seq) for [entry] in added] == [(3, 1), (4, 2), (3, 1)]
+
+    async def test_a_branch_may_begin_at_the_root(self, store: Driver) -> None:
+        await thread_with(store, "a", "b")
+        await extend(store, draft("c"), parent=0)
+        assert await branch_ids(store) == ["c"]
+        assert await branch_ids(store, 2) == ["a", "b"]
+
+    async def test_going_back_and_on_writes_only_what_is_new(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", "c")
+        await extend(store, draft("x"), parent=1)
+        await extend(store, draft("b"), draft("c"), draft("d"), parent=1)
+        assert await branch_ids(store) == ["a", "b", "c", "d"]
+        assert await position(store) == (5, 5)
+
+    async def test_adding_leaves_the_tip_and_setting_it_adds_nothing(self, store: Driver) -> None:
+        await thread_with(store, "a", "b")
+        async with store.writing() as tx:
+            added = await log.add(tx, "t", [draft("c"), draft("d")], parent=1)
+            assert [(entry.seq, entry.parent_seq) for entry in added] == [(3, 1), (4, 3)]
+            assert await log.add(tx, "t", [draft("c"), draft("d")], parent=1) == added
+            assert await log.position(tx, "t") == (2, 4)
+            await log.set_tip(tx, "t", 4)
+            assert await log.position(tx, "t") == (4, 4)
+            await log.set_tip(tx, "t", 0)
+            assert await log.position(tx, "t") == (0, 4)
+            assert [entry.seq for entry in await log.extend(tx, "t", [draft("anew")])] == [5]
+        assert await branch_ids(store) == ["anew"]
+
+    async def test_a_branch_is_read_from_its_end_across_the_gaps_of_others(self, store: Driver) -> None:
+        await thread_with(store, "a", "b")
+        await extend(store, *(draft(f"x{n}") for n in range(300)), parent=1)
+        await extend(store, draft("c"), draft("d"), parent=2)
+        assert await branch_ids(store) == ["a", "b", "c", "d"]
+        assert await branch_ids(store, limit=3) == ["b", "c", "d"]
+        assert await branch_ids(store, limit=1) == ["d"]
+        assert len(await branch_ids(store, 302)) == 301
+        assert await branch_ids(store, 0) == []
+
+    async def test_branches_written_by_turns_are_kept_apart(self, store: Driver) -> None:
+        await thread_with(store, "root")
+        tips = [1, 1, 1]
+        for n in range(30):
+            [entry] = await extend(store, draft(f"{n % 3}-{n}"), parent=tips[n % 3])
+            tips[n % 3] = entry.seq
+        for k, tip in enumerate(tips):
+            assert await branch_ids(store, tip) == ["root", *(f"{k}-{n}" for n in range(k, 30, 3))]
+
+    async def test_a_branch_that_is_not_there_is_an_error(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        for tip in (2, 99, -1):
+            with pytest.raises(EntryNotFound, match=str(tip)):
+                await branch_ids(store, tip)
+
+    async def test_an_entry_descends_from_those_on_its_branch(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", "c")
+        async with store.writing() as tx:
+            await log.add(tx, "t", [draft("d"), draft("e")], parent=1)
+            behind = {of: [n for n in range(6) if await log.descends(tx, "t", of, n)] for of in (3, 5)}
+            assert behind == {3: [0, 1, 2, 3], 5: [0, 1, 4, 5]}
+            assert not await log.descends(tx, "t", 99, 1)
+            assert await log.descends(tx, "t", 5, 2, limit=1)

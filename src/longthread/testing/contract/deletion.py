@@ -1,0 +1,86 @@
+"""Deletion: nothing is left that a later thread of the same id could find."""
+
+from __future__ import annotations
+
+import pytest
+
+from longthread.errors import LeaseLost, ThreadNotFound
+from longthread.model.entry import Draft
+from longthread.model.event import Event
+from longthread.store import log, runs
+from longthread.store.driver import Driver
+from longthread.testing.contract.base import USER, Contract, position, thread_with
+from longthread.testing.contract.runs import begun
+
+CANARY = "canary-4711"
+
+
+async def fill(store: Driver, thread_id: str = "t", *, word: str = CANARY) -> runs.Lease:
+    """Put `word` wherever a thread keeps something."""
+    async with store.writing() as tx:
+        await log.create_thread(tx, thread_id, user_id=USER, title=word, source=word)
+        await log.extend(tx, thread_id, [Draft(word, "user", word, payload=word.encode(), metadata={word: word})])
+    lease = await begun(store, word, thread_id=thread_id, owner=word)
+    async with store.writing() as tx:
+        step = await runs.start_step(tx, lease, "tool", action=word, args={word: word}, call_id=word)
+        await runs.finish_step(tx, lease, step, "done", elapsed_ms=1, action=word, observation={word: word})
+        run = await runs.find_run(tx, thread_id, word)
+        assert run is not None
+        await runs.append_events(tx, [Event(thread_id, word, 1, "started", {word: word}, run.started_at)])
+        await runs.save_fold(tx, thread_id, 1, {word: word})
+    return lease
+
+
+class DeletionContract(Contract):
+    """`delete_thread`."""
+
+    async def test_a_deleted_thread_is_gone_with_all_that_was_kept_of_it(self, store: Driver) -> None:
+        lease = await fill(store)
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id=USER)
+        async with store.writing() as tx:
+            with pytest.raises(ThreadNotFound):
+                await log.find_thread(tx, "t", user_id=USER)
+            assert await log.list_threads(tx, user_id=USER) == []
+            assert await log.search_threads(tx, CANARY, user_id=USER) == []
+            assert await log.entries_between(tx, "t", 0, 99) == []
+            assert await runs.find_run(tx, "t", CANARY) is None
+            assert await runs.steps_from(tx, "t", 0) == []
+            assert await runs.events_after(tx, "t", CANARY, 0) == []
+            assert await runs.saved_fold(tx, "t") is None
+            with pytest.raises(LeaseLost):
+                await runs.renew(tx, lease)
+
+    async def test_a_thread_of_the_same_id_begins_anew(self, store: Driver) -> None:
+        await fill(store)
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id=USER)
+        [entry] = await thread_with(store, CANARY)
+        assert (entry.seq, entry.parent_seq, entry.payload) == (1, 0, None)
+        lease = await begun(store, CANARY)
+        async with store.writing() as tx:
+            assert await runs.start_step(tx, lease, "model") == 0
+            assert await runs.last_event(tx, "t", CANARY) == 0
+
+    async def test_other_threads_keep_what_is_theirs(self, store: Driver) -> None:
+        await fill(store)
+        lease = await fill(store, "other", word="kept")
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id=USER)
+        assert await position(store, "other") == (1, 1)
+        async with store.writing() as tx:
+            await runs.renew(tx, lease)
+            assert len(await runs.steps_from(tx, "other", 0)) == 1
+            assert len(await runs.events_after(tx, "other", "kept", 0)) == 1
+            assert await runs.saved_fold(tx, "other") == (1, {"kept": "kept"})
+
+    async def test_a_deletion_that_is_rolled_back_deletes_nothing(self, store: Driver) -> None:
+        lease = await fill(store)
+        with pytest.raises(RuntimeError):
+            async with store.writing() as tx:
+                await log.delete_thread(tx, "t", user_id=USER)
+                raise RuntimeError
+        assert await position(store) == (1, 1)
+        async with store.writing() as tx:
+            await runs.check(tx, lease)
+            assert len(await runs.steps_from(tx, "t", 0)) == 1

@@ -1,0 +1,242 @@
+"""Runs: one writer a thread, taken over from the dead, and lost by those who were taken for dead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from longthread.errors import LeaseLost, RunInProgress, StoreError
+from longthread.model.event import Event
+from longthread.model.run import Run, RunStatus
+from longthread.store import log, runs
+from longthread.store.driver import Driver
+from longthread.store.listing import latest_runs
+from longthread.store.runs import Lease, Plan
+from longthread.testing.contract.base import USER, Contract, OpenStore
+
+Alive = Callable[[str], bool]
+
+
+def alive(owner: str) -> bool:
+    """Every owner is at work."""
+    return True
+
+
+def dead(owner: str) -> bool:
+    """Every owner has died."""
+    return False
+
+
+async def begun(
+    store: Driver, run_id: str = "r1", *, thread_id: str = "t", owner: str = "first", alive: Alive = alive
+) -> Lease:
+    """Begin a run on a thread, made when it is new."""
+    async with store.writing() as tx:
+        await log.create_thread(tx, thread_id, user_id=USER)
+        plan = Plan(run_id, "question", "source", "model", "auto", 5)
+        return await runs.begin(tx, thread_id, plan, owner=owner, alive=alive)
+
+
+async def run_of(store: Driver, run_id: str = "r1") -> Run:
+    """A run that is there."""
+    async with store.reading() as tx:
+        run = await runs.find_run(tx, "t", run_id)
+    assert run is not None
+    return run
+
+
+async def taken_over(store: Driver, *, alive: Alive = dead) -> Lease:
+    """Take over run `r1`."""
+    run = await run_of(store)
+    async with store.writing() as tx:
+        return await runs.take_over(tx, run, owner="second", alive=alive)
+
+
+class RunContract(Contract):
+    """Leases and fencing, steps, events and folds."""
+
+    async def test_a_second_run_is_refused_while_the_first_is_held(self, store: Driver) -> None:
+        lease = await begun(store)
+        with pytest.raises(RunInProgress, match="r1"):
+            await begun(store, "r2", owner="second")
+        with pytest.raises(RunInProgress, match="r1"):
+            await taken_over(store, alive=alive)
+        await begun(store, "r2", thread_id="other")
+        async with store.writing() as tx:
+            assert await runs.find_run(tx, "t", "r2") is None
+            await runs.check(tx, lease)
+
+    async def test_of_many_that_begin_at_once_one_does(self, open_store: OpenStore) -> None:
+        async with open_store() as first, open_store() as second:
+            async with first.writing() as tx:
+                await log.create_thread(tx, "t", user_id=USER)
+            stores = [first, second] * 4
+            outcomes = await asyncio.gather(
+                *(begun(store, f"r{n}", owner=f"o{n}") for n, store in enumerate(stores)), return_exceptions=True
+            )
+            assert sorted(type(o).__name__ for o in outcomes) == ["Lease"] + ["RunInProgress"] * 7
+
+    async def test_of_many_that_take_over_at_once_one_keeps_it(self, open_store: OpenStore) -> None:
+        async with open_store() as first, open_store() as second:
+            await begun(first)
+
+            def only_first_is_dead(owner: str) -> bool:
+                return owner != "first"
+
+            outcomes = await asyncio.gather(
+                *(taken_over(store, alive=only_first_is_dead) for store in [first, second] * 4), return_exceptions=True
+            )
+            assert sorted(type(o).__name__ for o in outcomes) == ["Lease"] + ["RunInProgress"] * 7
+
+    @pytest.mark.parametrize("why", ["expired", "dead"])
+    async def test_a_run_is_taken_over_when_its_owner_is_gone(
+        self, store: Driver, monkeypatch: pytest.MonkeyPatch, why: str
+    ) -> None:
+        with monkeypatch.context() as patch:
+            if why == "expired":
+                patch.setattr(runs, "LEASE", timedelta(seconds=-1))
+            first = await begun(store)
+        second = await taken_over(store, alive=dead if why == "dead" else alive)
+        assert second == Lease("t", "r1", "second")
+        async with store.writing() as tx:
+            assert await runs.is_held(tx, await run_of(store), alive=alive)
+            await runs.check(tx, second)
+            with pytest.raises(LeaseLost, match="r1"):
+                await runs.check(tx, first)
+
+    async def test_a_former_owner_writes_nothing(self, store: Driver) -> None:
+        first = await begun(store)
+        async with store.writing() as tx:
+            step = await runs.start_step(tx, first, "model")
+        second = await taken_over(store)
+        async with store.writing() as tx:
+            for attempt in (
+                runs.renew(tx, first),
+                runs.check(tx, first),
+                runs.end(tx, first, "finished", {"answer": "stale"}),
+                runs.start_step(tx, first, "tool", action="stale"),
+                runs.finish_step(tx, first, step, "done", elapsed_ms=1, thought="stale"),
+            ):
+                with pytest.raises(LeaseLost, match="r1"):
+                    await attempt
+        run = await run_of(store)
+        assert (run.status, run.outcome) == ("running", {})
+        async with store.writing() as tx:
+            [only] = await runs.steps_from(tx, "t", 0)
+            assert (only.status, only.thought) == ("running", "")
+            await runs.end(tx, second, "finished", {"answer": "x"})
+        assert (await run_of(store)).outcome == {"answer": "x"}
+
+    async def test_a_renewed_lease_lasts(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(runs, "LEASE", timedelta(seconds=-1))
+            lease = await begun(store)
+        run = await run_of(store)
+        async with store.writing() as tx:
+            assert not await runs.is_held(tx, run, alive=alive)
+            await runs.renew(tx, lease)
+            assert await runs.is_held(tx, run, alive=alive)
+
+    @pytest.mark.parametrize("status", ["finished", "paused", "failed"])
+    async def test_an_ended_run_has_no_lease(self, store: Driver, status: RunStatus) -> None:
+        lease = await begun(store)
+        async with store.writing() as tx:
+            await runs.end(tx, lease, status, {"reason": "x", "深": [None, 1.5]})
+            for attempt in (runs.renew(tx, lease), runs.check(tx, lease), runs.start_step(tx, lease, "model")):
+                with pytest.raises(LeaseLost):
+                    await attempt
+        run = await run_of(store)
+        assert (run.status, run.outcome) == (status, {"reason": "x", "深": [None, 1.5]})
+        assert run.ended_at is not None
+
+    async def test_a_new_run_ends_the_one_whose_owner_died_and_says_so(self, store: Driver) -> None:
+        first = await begun(store)
+        async with store.writing() as tx:
+            await runs.append_events(tx, [_event(1)])
+        await begun(store, "r2", owner="second", alive=dead)
+        async with store.writing() as tx:
+            with pytest.raises(LeaseLost):
+                await runs.check(tx, first)
+            events = await runs.events_after(tx, "t", "r1", 0)
+        assert [(e.seq, e.type, e.data) for e in events][1:] == [(2, "paused", {"reason": "interrupted"})]
+        assert (await run_of(store)).status == "paused"
+
+    async def test_the_database_itself_allows_one_live_run_a_thread(self, store: Driver) -> None:
+        lease = await begun(store)
+        names = ("question", "source", "model", "protocol", "continues", "owner")
+        row = {"thread_id": "t", "id": "r2", "max_steps": 1, "first_step": 0, "now": log.now(), "lease_until": "9"}
+        row |= dict.fromkeys(names, "x")
+        with pytest.raises(StoreError):
+            async with store.writing() as tx:
+                await tx.run("insert_run", **row)
+        async with store.writing() as tx:
+            await runs.end(tx, lease, "finished", {})
+            await tx.run("insert_run", **row)
+        assert (await run_of(store, "r2")).status == "running"
+
+    async def test_steps_are_counted_over_the_threads_runs_and_come_back(self, store: Driver) -> None:
+        lease = await begun(store)
+        async with store.writing() as tx:
+            manifest = [{"entry": "a", "how": "whole", "tokens": 3}]
+            assert await runs.start_step(tx, lease, "model", manifest=manifest) == 0
+            args = {"sql": "SELECT '火箭'", "n": [1, None]}
+            assert await runs.start_step(tx, lease, "tool", action="run_sql", args=args, call_id="c") == 1
+            await runs.finish_step(tx, lease, 0, "failed", elapsed_ms=5, thought="思", usage={"input_tokens": 7})
+            await runs.finish_step(tx, lease, 1, "done", elapsed_ms=6, action="run_sql", observation={"ok": True})
+            await runs.end(tx, lease, "finished", {})
+        second = await begun(store, "r2")
+        async with store.writing() as tx:
+            assert await runs.start_step(tx, second, "model") == 2
+            model, tool, last = await runs.steps_from(tx, "t", 0)
+            assert [step.index for step in await runs.steps_between(tx, "t", 1, 2)] == [1]
+        assert (model.kind, model.status, model.thought, model.usage) == ("model", "failed", "思", {"input_tokens": 7})
+        assert list(model.manifest) == manifest
+        assert (tool.action, tool.args, tool.call_id, tool.observation) == ("run_sql", args, "c", {"ok": True})
+        assert (tool.elapsed_ms, last.elapsed_ms, last.run_id, last.status) == (6, None, "r2", "running")
+        assert (await run_of(store, "r2")).first_step == 2
+
+    async def test_events_are_read_in_order_from_any_number_on(self, store: Driver) -> None:
+        await begun(store)
+        events = [_event(n, {"delta": f"第{n}"}) for n in range(1, 21)]
+        async with store.writing() as tx:
+            assert await runs.last_event(tx, "t", "r1") == 0
+            await runs.append_events(tx, events)
+        async with store.reading() as tx:
+            assert await runs.events_after(tx, "t", "r1", 0) == events
+            assert await runs.events_after(tx, "t", "r1", 5, limit=3) == events[5:8]
+            assert await runs.events_after(tx, "t", "r1", 20) == []
+            assert await runs.last_event(tx, "t", "r1") == 20
+            assert await runs.events_of_type(tx, "t", "r1", "text") == events
+            assert await runs.events_of_type(tx, "t", "r1", "finished") == []
+        with pytest.raises(StoreError):
+            async with store.writing() as tx:
+                await runs.append_events(tx, [_event(21), _event(20)])
+        async with store.reading() as tx:
+            assert await runs.last_event(tx, "t", "r1") == 20
+
+    async def test_a_fold_replaces_the_one_before(self, store: Driver) -> None:
+        await begun(store)
+        async with store.writing() as tx:
+            assert await runs.saved_fold(tx, "t") is None
+            for seq in (3, 7):
+                await runs.save_fold(tx, "t", seq, {"表": [seq]})
+            assert await runs.saved_fold(tx, "t") == (7, {"表": [7]})
+
+    async def test_a_list_of_threads_tells_how_each_ones_last_run_stands(self, store: Driver) -> None:
+        for name in ("ended", "held", "left"):
+            lease = await begun(store, "r1", thread_id=name, owner=name)
+            if name == "ended":
+                async with store.writing() as tx:
+                    await runs.end(tx, lease, "paused", {})
+        async with store.writing() as tx:
+            await log.create_thread(tx, "none", user_id=USER)
+            threads = await log.list_threads(tx, user_id=USER)
+            said = await latest_runs(tx, threads, user_id=USER, alive=lambda owner: owner == "held")
+        assert said == {"ended": "paused", "held": "running", "left": "interrupted"}
+
+
+def _event(seq: int, data: dict[str, object] | None = None) -> Event:
+    return Event("t", "r1", seq, "text", data or {}, datetime(2026, 1, 1, 0, 0, seq, tzinfo=UTC))

@@ -1,0 +1,105 @@
+"""Threads: made, found, listed, renamed."""
+
+from __future__ import annotations
+
+import pytest
+
+from longthread.errors import ThreadNotFound
+from longthread.model.thread import Thread
+from longthread.store import log
+from longthread.store.driver import Driver
+from longthread.testing.contract.base import USER, Contract, draft, extend, thread_with
+
+
+class ThreadContract(Contract):
+    """`create_thread` to `list_threads`."""
+
+    async def test_a_new_thread_is_empty_and_keeps_what_it_was_made_with(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            made = await log.create_thread(tx, "t", user_id=USER, title="Raketen 火箭", source="sqlite:///a b.db")
+        async with store.reading() as tx:
+            found = await log.find_thread(tx, "t", user_id=USER)
+        assert found == made
+        assert (found.title, found.source) == ("Raketen 火箭", "sqlite:///a b.db")
+        assert (found.tip, found.entry_count, found.tool_categories, found.tags) == (0, 0, (), ())
+        assert found.created_at == found.updated_at
+        assert found.created_at.tzinfo is not None
+
+    async def test_making_a_thread_again_finds_it_as_it_is(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            await log.rename_thread(tx, "t", "kept", user_id=USER)
+            again = await log.create_thread(tx, "t", user_id=USER, title="other", source="other")
+        assert (again.title, again.source, again.tip) == ("kept", None, 1)
+
+    async def test_a_thread_that_is_not_there_is_told_by_its_id(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            for attempt in (
+                log.find_thread(tx, "none", user_id=USER),
+                log.rename_thread(tx, "none", "title", user_id=USER),
+                log.delete_thread(tx, "none", user_id=USER),
+                log.position(tx, "none"),
+                log.extend(tx, "none", [draft("a")]),
+                log.add(tx, "none", [draft("a")], parent=0),
+                log.set_tip(tx, "none", 0),
+            ):
+                with pytest.raises(ThreadNotFound, match="none"):
+                    await attempt
+
+    async def test_a_new_title_or_source_is_no_activity(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            before = await log.find_thread(tx, "t", user_id=USER)
+            await log.rename_thread(tx, "t", "other", user_id=USER)
+            await log.set_source(tx, "t", "elsewhere")
+            after = await log.find_thread(tx, "t", user_id=USER)
+        assert (after.title, after.source, after.updated_at) == ("other", "elsewhere", before.updated_at)
+
+    async def test_an_entry_is_activity(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            before = await log.find_thread(tx, "t", user_id=USER)
+            await log.extend(tx, "t", [draft("b")])
+            after = await log.find_thread(tx, "t", user_id=USER)
+        assert after.updated_at > before.updated_at == before.updated_at
+        assert after.created_at == before.created_at
+
+    async def test_threads_are_listed_page_by_page_latest_active_first(self, store: Driver) -> None:
+        for n in range(5):
+            await thread_with(store, "a", thread_id=f"t{n}")
+        await extend(store, draft("b"), thread_id="t1")
+        assert await _pages(store, 2) == ["t1", "t4", "t3", "t2", "t0"]
+        assert await _pages(store, 1) == await _pages(store, 5) == await _pages(store, 99)
+
+    async def test_threads_active_at_the_same_instant_are_listed_once_each(
+        self, store: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(log, "now", lambda: "2026-01-01T00:00:00.000000+00:00")
+        names = ["b", "A", "a", "Z", "é", "中", "😀", "_", "10", "9"]
+        for name in names:
+            await thread_with(store, "x", thread_id=name)
+        assert await _pages(store, 3) == sorted(names, reverse=True)
+
+    async def test_threads_are_found_by_the_beginning_of_their_ids_in_the_order_of_code_points(
+        self, store: Driver
+    ) -> None:
+        for name in ("x_", "x%", "xB", "xa", "xé", "x中", "x😀", "x", "y", "X"):
+            await thread_with(store, thread_id=name)
+        async with store.reading() as tx:
+            found = await log.threads_that_begin(tx, "x", user_id=USER, limit=99)
+            assert [thread.id for thread in found] == ["x", "x%", "xB", "x_", "xa", "xé", "x中", "x😀"]
+            assert [t.id for t in await log.threads_that_begin(tx, "x", user_id=USER)] == ["x", "x%"]
+            assert [t.id for t in await log.threads_that_begin(tx, "x%", user_id=USER)] == ["x%"]
+            assert await log.threads_that_begin(tx, "z", user_id=USER) == []
+
+
+async def _pages(store: Driver, size: int) -> list[str]:
+    """The ids of all threads, read in pages of `size`."""
+    seen: list[Thread] = []
+    async with store.reading() as tx:
+        page = await log.list_threads(tx, user_id=USER, limit=size)
+        while page:
+            seen += page
+            last = (page[-1].updated_at.isoformat(timespec="microseconds"), page[-1].id)
+            page = await log.list_threads(tx, user_id=USER, limit=size, before=last)
+    return [thread.id for thread in seen]

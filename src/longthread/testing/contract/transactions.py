@@ -1,0 +1,187 @@
+"""Transactions: whole or not at all, on every way out; a reading is a snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from longthread.errors import LongthreadError, StoreError
+from longthread.store import log
+from longthread.store.driver import Driver
+from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, draft, extend, position, thread_with
+
+
+class TransactionContract(Contract):
+    """`Driver.writing` and `Driver.reading`."""
+
+    @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, StoreError])
+    async def test_a_transaction_that_raises_leaves_nothing(self, store: Driver, error: type[BaseException]) -> None:
+        await thread_with(store, "a")
+        with pytest.raises(error):
+            async with store.writing() as tx:
+                await log.extend(tx, "t", [draft("b")])
+                await log.create_thread(tx, "new", user_id=USER)
+                raise error
+        assert await position(store) == (1, 1)
+        async with store.reading() as tx:
+            assert [thread.id for thread in await log.list_threads(tx, user_id=USER)] == ["t"]
+
+    async def test_a_transaction_that_is_cancelled_leaves_nothing_and_lets_the_next_one_in(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        inside = asyncio.Event()
+
+        async def hang() -> None:
+            async with store.writing() as tx:
+                await log.extend(tx, "t", [draft("lost")])
+                inside.set()
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(hang())
+        await inside.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [entry.seq for entry in await extend(store, draft("b"))] == [2]
+        assert await branch_ids(store) == ["a", "b"]
+
+    async def test_a_write_that_is_cancelled_anywhere_is_there_whole_or_not_at_all(self, store: Driver) -> None:
+        await thread_with(store)
+        for turns in range(60):
+            task = asyncio.create_task(extend(store, draft(f"a{turns}"), draft(f"b{turns}")))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            [outcome] = await asyncio.gather(task, return_exceptions=True)
+            assert isinstance(outcome, list | asyncio.CancelledError)
+            ids = await branch_ids(store)
+            # Cancelled while the commit was under way, it may have been carried out: then it is there whole.
+            assert len(ids) % 2 == 0
+            assert ids[-2:] == [f"a{turns}", f"b{turns}"] or isinstance(outcome, asyncio.CancelledError)
+        await extend(store, draft("still"))
+        assert (await branch_ids(store))[-1] == "still"
+
+    async def test_a_reading_that_is_cancelled_gives_its_place_back(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        for turns in range(40):
+            task = asyncio.create_task(branch_ids(store))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert await branch_ids(store) == ["a"]
+
+    async def test_a_reading_is_a_snapshot(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.reading() as tx:
+            assert await log.position(tx, "t") == (1, 1)
+            await extend(store, draft("b"))
+            await thread_with(store, "a", thread_id="new")
+            assert await log.position(tx, "t") == (1, 1)
+            assert [entry.id for entry in await log.entries_between(tx, "t", 1, 99)] == ["a"]
+            assert [thread.id for thread in await log.list_threads(tx, user_id=USER)] == ["t"]
+        assert await position(store) == (2, 2)
+
+    async def test_readers_see_only_what_was_committed_and_do_not_wait(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            await log.extend(tx, "t", [draft("b")])
+            assert await log.position(tx, "t") == (2, 2)
+            assert await position(store) == (1, 1)
+        assert await position(store) == (2, 2)
+
+    async def test_nothing_can_be_written_in_a_reading(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        with pytest.raises(StoreError):
+            async with store.reading() as tx:
+                await log.set_tip(tx, "t", 0)
+        assert await position(store) == (1, 1)
+        assert [entry.seq for entry in await extend(store, draft("b"))] == [2]
+
+    async def test_a_statement_that_is_refused_is_a_store_error_and_undoes_the_transaction(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        with pytest.raises(StoreError):
+            async with store.writing() as tx:
+                await log.extend(tx, "t", [draft("b")])
+                await tx.run("insert_entry", **_row(seq=1))
+        with pytest.raises(StoreError):
+            async with store.writing() as tx:
+                await tx.run_all("insert_entry", [_row(seq=2), _row(seq=3), _row(seq=3)])
+        with pytest.raises(StoreError):
+            async with store.writing() as tx:
+                await tx.run("insert_entry", **_row(thread_id="none"))
+        assert await branch_ids(store) == ["a"]
+        await extend(store, draft("c"))
+        assert await branch_ids(store) == ["a", "c"]
+
+    async def test_a_transaction_whose_statement_failed_can_only_be_rolled_back(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        with pytest.raises(StoreError):
+            async with store.writing() as tx:
+                await log.extend(tx, "t", [draft("b")])
+                with pytest.raises(StoreError):
+                    await tx.run("insert_entry", **_row(seq=1))
+        with pytest.raises(StoreError):
+            async with store.writing() as tx:
+                with pytest.raises(StoreError):
+                    await tx.run("insert_entry", **_row(seq=1))
+                await log.extend(tx, "t", [draft("c")])
+        assert await branch_ids(store) == ["a"]
+
+    async def test_a_caught_error_of_ours_inside_leaves_the_rest_of_the_transaction(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            await log.extend(tx, "t", [draft("b")])
+            with pytest.raises(LongthreadError):
+                await log.extend(tx, "t", [draft("c")], expect=99)
+            await log.extend(tx, "t", [draft("d")])
+        assert await branch_ids(store) == ["a", "b", "d"]
+
+    async def test_the_number_of_rows_that_a_statement_touched_is_told(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            assert await tx.run("update_source", id="t", source="x") == 1
+            assert await tx.run("update_source", id="none", source="x") == 0
+            await tx.run_all("insert_entry", [])
+            await tx.run_all("insert_entry", (_row(seq=seq) for seq in (5, 6)))
+            rows = await tx.fetch("select_entries_range", thread_id="t", first=2, last=9)
+        assert [(row["seq"], row["id"], row["payload"], row["tokens"]) for row in rows] == [
+            (5, "e5", b"\x00", None),
+            (6, "e6", b"\x00", None),
+        ]
+        assert {type(row["payload"]) for row in rows} == {bytes}
+
+    async def test_what_was_written_is_there_when_it_is_opened_again(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await thread_with(store, "a", "b")
+        async with open_store() as store:
+            assert await branch_ids(store) == ["a", "b"]
+
+    async def test_two_drivers_on_the_same_data_see_what_the_other_committed(self, open_store: OpenStore) -> None:
+        async with open_store() as first, open_store() as second:
+            await thread_with(first, "a")
+            await extend(second, draft("b"))
+            await extend(first, draft("c"))
+            assert await branch_ids(second) == await branch_ids(first) == ["a", "b", "c"]
+
+    async def test_it_may_be_closed_twice_and_says_where_it_is(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            assert store.where
+            assert store.dialect
+            await store.close()
+            await store.close()
+
+
+def _row(*, thread_id: str = "t", seq: int = 9) -> dict[str, object]:
+    absent = ("tool_calls", "tool_call_id", "name", "tokens", "latency_ms", "run_id", "metadata")
+    return {
+        "thread_id": thread_id,
+        "seq": seq,
+        "parent_seq": seq - 1,
+        "id": f"e{seq}",
+        "role": "user",
+        "text": "text",
+        "payload": b"\x00",
+        "created_at": log.now(),
+        **dict.fromkeys(absent),
+    }

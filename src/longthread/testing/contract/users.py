@@ -1,0 +1,51 @@
+"""Users: what is another's is as if it were not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from longthread.errors import ThreadNotFound
+from longthread.store import log
+from longthread.store.driver import Driver
+from longthread.testing.contract.base import Contract, position, thread_with
+
+
+class UserContract(Contract):
+    """No route leads from one user to another's thread."""
+
+    async def test_a_user_never_sees_anothers_thread(self, store: Driver) -> None:
+        await thread_with(store, "secret", user_id="owner")
+        async with store.writing() as tx:
+            for attempt in (
+                log.find_thread(tx, "t", user_id="other"),
+                log.create_thread(tx, "t", user_id="other"),
+                log.rename_thread(tx, "t", "mine", user_id="other"),
+                log.delete_thread(tx, "t", user_id="other"),
+            ):
+                with pytest.raises(ThreadNotFound):
+                    await attempt
+            assert await log.list_threads(tx, user_id="other") == []
+            assert await log.search_threads(tx, "text", user_id="other") == []
+            assert await log.threads_that_begin(tx, "t", user_id="other") == []
+        async with store.reading() as tx:
+            assert (await log.find_thread(tx, "t", user_id="owner")).title is None
+        assert await position(store) == (1, 1)
+
+    @pytest.mark.parametrize("other", ["OWNER", "owner ", " owner", "Owner", "ówner", "%", ""])
+    async def test_names_that_look_alike_are_different_users(self, store: Driver, other: str) -> None:
+        await thread_with(store, "a", user_id="owner")
+        await thread_with(store, "a", thread_id="theirs", user_id=other)
+        for user, mine in (("owner", "t"), (other, "theirs")):
+            async with store.reading() as tx:
+                assert [thread.id for thread in await log.list_threads(tx, user_id=user)] == [mine]
+                assert [thread.id for thread, _ in await log.search_threads(tx, "text", user_id=user)] == [mine]
+
+    async def test_ids_that_look_alike_are_different_threads(self, store: Driver) -> None:
+        names = ["t", "T", "t ", "ｔ", "é", "e\u0301"]
+        for name in names:
+            await thread_with(store, f"in {name}", thread_id=name)
+        async with store.reading() as tx:
+            assert sorted(t.id for t in await log.list_threads(tx, user_id="u")) == sorted(names)
+            for name in names:
+                [entry] = await log.branch(tx, name, 1)
+                assert entry.id == f"in {name}"

@@ -1,0 +1,109 @@
+"""A driver that stops at every boundary of a write: to kill the process there, to fail there, to look around there."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from longthread.store.driver import Driver, Row, Transaction
+
+Reach = Callable[[str], None]
+"""Called at each boundary with its name: `before BEGIN`, `after insert_entry`, `before COMMIT` and so on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One row that a transaction wrote: the name of the query and its values."""
+
+    query: str
+    values: Mapping[str, Any]
+
+
+def _ignore(writes: list[Write]) -> None:
+    """Nobody wants to know."""
+
+
+@dataclass(slots=True)
+class Failpoints:
+    """Wraps a driver.
+
+    `reach` is called before and after each statement of a write transaction, before and after its begin and its commit.
+    `intend` is told what a transaction has written just before its commit, and `acknowledge` the same when the commit
+    has come back: what was acknowledged must never be lost, and of what was only intended either all is there or
+    nothing.
+    """
+
+    driver: Driver
+    reach: Reach
+    intend: Callable[[list[Write]], None] = _ignore
+    acknowledge: Callable[[list[Write]], None] = _ignore
+
+    @property
+    def dialect(self) -> str:
+        return self.driver.dialect
+
+    @property
+    def where(self) -> str:
+        return self.driver.where
+
+    def reading(self) -> AbstractAsyncContextManager[Transaction]:
+        return self.driver.reading()
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Transaction]:
+        self.reach("before BEGIN")
+        async with self.driver.writing() as tx:
+            self.reach("after BEGIN")
+            watched = _Watched(tx, self.reach)
+            yield watched
+            self.intend(watched.writes)
+            self.reach("before COMMIT")
+        self.reach("after COMMIT")
+        self.acknowledge(watched.writes)
+
+    async def close(self) -> None:
+        await self.driver.close()
+
+
+@dataclass(slots=True)
+class _Watched:
+    transaction: Transaction
+    reach: Reach
+    writes: list[Write] = field(default_factory=list)
+
+    async def fetch(self, query: str, **values: Any) -> list[Row]:
+        self.reach(f"before {query}")
+        rows = await self.transaction.fetch(query, **values)
+        self.reach(f"after {query}")
+        return rows
+
+    async def run(self, query: str, **values: Any) -> int:
+        self.reach(f"before {query}")
+        touched = await self.transaction.run(query, **values)
+        self.writes.append(Write(query, values))
+        self.reach(f"after {query}")
+        return touched
+
+    async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        given = [dict(row) for row in rows]
+        self.reach(f"before {query}")
+        await self.transaction.run_all(query, given)
+        self.writes += [Write(query, row) for row in given]
+        self.reach(f"after {query}")
+
+
+@dataclass(slots=True)
+class KillAt:
+    """Kills this process, as `kill -9` does, at the boundary of this number (the first is 1). 0: only counts them."""
+
+    number: int
+    reached: int = 0
+
+    def __call__(self, boundary: str) -> None:
+        self.reached += 1
+        if self.reached == self.number:
+            os.kill(os.getpid(), signal.SIGKILL)
