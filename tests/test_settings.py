@@ -26,7 +26,7 @@ def test_defaults() -> None:
     settings = Settings.load()
     assert settings.user == "default"
     assert settings.model is None
-    assert settings.database == settings.data_dir / "conversations.db"
+    assert settings.database == str(settings.data_dir / "conversations.db")
     assert settings.data_dir.name == "longthread"
     assert (settings.max_tokens, settings.timeout, settings.max_steps) == (2000, 60.0, 12)
     assert (settings.host, settings.port) == ("127.0.0.1", 8765)
@@ -108,17 +108,20 @@ def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
         ("LLM_BASE_URL", "http://", "http://"),
         ("LLM_BASE_URL", "http://host:port/v1", "http://"),
         ("LLM_STREAM_USAGE", "perhaps", "true or false"),
-        ("LONGTHREAD_DATABASE", "postgresql://db/x", "SQLite file"),
+        ("LONGTHREAD_DATABASE", "mysql://…", "postgresql:// URL"),
+        ("DATABASE_URL", "mysql://…", "LONGTHREAD_DATABASE_URL"),
+        ("LONGTHREAD_DATABASE_URL", ":memory:", "SQLite file"),
         ("MEMORY_CONTEXT_WINDOW", "big", "tokens"),
     ],
 )
 def test_a_wrong_value_names_variable_value_and_what_is_allowed(
     name: str, value: str, allowed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(name, value)
+    monkeypatch.setenv(name, value.replace("…", "user:pass@word@host/x"))
     with pytest.raises(InvalidInput) as caught:
         Settings.load()
     message = str(caught.value)
+    assert "word" not in message
     assert name in message
     assert value in message
     assert allowed in message
@@ -146,11 +149,39 @@ def test_home_is_expanded_and_data_dir_moves_the_database(monkeypatch: pytest.Mo
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = Settings.load(data_dir="~/threads")
     assert settings.data_dir == tmp_path / "threads"
-    assert settings.database == tmp_path / "threads" / "conversations.db"
+    assert settings.database == str(tmp_path / "threads" / "conversations.db")
+
+
+@pytest.mark.parametrize(
+    ("given", "opened"),
+    [
+        ("postgresql://u:p@h:5432/d", "postgresql://u:p@h:5432/d"),
+        ("postgres://h/d", "postgres://h/d"),
+        ("postgresql+psycopg:///d", "postgresql+psycopg:///d"),
+        ("sqlite:///here.db", "here.db"),
+        ("sqlite:////tmp/there.db", "/tmp/there.db"),
+        ("~/c.db", "/home/someone/c.db"),
+        ("embedded", "embedded:/data/postgres"),
+        ("embedded:/elsewhere", "embedded:/elsewhere"),
+    ],
+)
+def test_a_stores_address_is_a_path_a_url_or_embedded(given: str, opened: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert Settings.load(database=given, data_dir="/data").database == opened
+
+
+def test_longthreads_own_variable_wins_over_the_applications(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://h/application")
+    assert Settings.load().database == "postgresql://h/application"
+    monkeypatch.setenv("LONGTHREAD_DATABASE", "own.db")
+    assert Settings.load().database == "own.db"
+    monkeypatch.setenv("LONGTHREAD_DATABASE_URL", "postgresql://h/longthread")
+    assert Settings.load().database == "postgresql://h/longthread"
 
 
 def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://u:sk-very-secret@h/d")
     settings = Settings.load()
     assert "sk-very-secret" not in repr(settings) + str(settings.model_dump_json())
     assert settings.api_key is not None

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import platformdirs
 from dotenv import dotenv_values
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from longthread.errors import InvalidInput
@@ -19,10 +19,41 @@ DOTENV = Path(".env")
 """The file read after the environment, in the working directory."""
 
 
+EMBEDDED = "embedded"
+"""In the place of a store's address: a PostgreSQL that starts with Longthread."""
+POSTGRES_URLS = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
+_SQLITE_URLS = frozenset({"sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"})
+
+
 def _no_url(value: Any) -> Any:
     if "://" in str(value):
         raise ValueError("a URL is not a path")
     return value
+
+
+def store_address(text: str, data_dir: Path) -> str:
+    """What a store is opened by: a path, a postgresql:// URL, or `embedded:` and the folder of the server's data.
+
+    Raises:
+        ValueError: `text` names no store.
+    """
+    if text == EMBEDDED:
+        return f"{EMBEDDED}:{data_dir / 'postgres'}"
+    scheme, separator, rest = text.partition("://")
+    if separator and scheme in _SQLITE_URLS:
+        text = rest.removeprefix("/")
+    elif separator and scheme not in POSTGRES_URLS:
+        raise ValueError("a URL of another database")
+    elif separator or text.startswith(f"{EMBEDDED}:"):
+        return text
+    if not text or text == ":memory:":
+        raise ValueError("a store that nobody could read again")
+    return str(Path(text).expanduser())
+
+
+def _store_address(value: Any, known: ValidationInfo) -> str:
+    # Without a data_dir, that is wrong, and is what the error tells of.
+    return store_address(str(value), Path(known.data.get("data_dir", "")))
 
 
 def _url(text: str) -> str:
@@ -34,6 +65,7 @@ def _url(text: str) -> str:
 
 FilePath = Annotated[Path, BeforeValidator(_no_url), AfterValidator(Path.expanduser)]
 HttpUrl = Annotated[str, AfterValidator(_url)]
+StoreAddress = Annotated[str, BeforeValidator(_store_address)]
 
 
 def _setting(default: Any, *names: str, allowed: str, **limits: Any) -> Any:
@@ -64,8 +96,14 @@ class Settings(BaseSettings):
     data_dir: FilePath = _setting(
         lambda: platformdirs.user_data_path("longthread"), "LONGTHREAD_DATA_DIR", allowed="a folder"
     )
-    database: FilePath = _setting(
-        lambda known: known["data_dir"] / "conversations.db", "LONGTHREAD_DATABASE", allowed="the path of a SQLite file"
+    database: StoreAddress = _setting(
+        lambda known: str(known["data_dir"] / "conversations.db"),
+        "LONGTHREAD_DATABASE_URL",
+        "LONGTHREAD_DATABASE",
+        "DATABASE_URL",
+        allowed="the path of a SQLite file, a postgresql:// URL, or `embedded`",
+        repr=False,
+        exclude=True,
     )
     user: str = _setting(
         "default", "LONGTHREAD_USER", allowed="a name of 1 to 200 characters", min_length=1, max_length=200
@@ -164,9 +202,19 @@ def _reason(error: ValidationError, given: Mapping[str, Any], env_file: Path | N
         field = fields[str(problem["loc"][0])]
         about = Settings.model_fields[field]
         where = f"--{field.replace('_', '-')}" if field in given else _set_in(field, found)
-        value = "a secret" if "SecretStr" in str(about.annotation) else _short(problem["input"])
+        value = _shown(field, problem["input"])
         sentences.append(f"{where} is {value}; allowed is {about.description}.")
+        if where == "DATABASE_URL":
+            sentences.append("Where it is another application's, set LONGTHREAD_DATABASE_URL beside it.")
     return " ".join(sentences)
+
+
+def _shown(field: str, value: Any) -> str:
+    if "SecretStr" in str(Settings.model_fields[field].annotation):
+        return "a secret"
+    scheme, separator, _ = str(value).partition("://")
+    # A store's URL may hold a password, and nobody knows where in one that cannot be understood.
+    return _short(f"{scheme}://…") if separator and field == "database" else _short(value)
 
 
 def _environment(env_file: Path | None) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,7 +22,13 @@ Thread = Annotated[
 Model = Annotated[str | None, typer.Option("--model", "-m", help="provider:model, or demo.")]
 MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, max=1000, help="Model calls before a run pauses.")]
 Database = Annotated[
-    Path | None, typer.Option("--database", "-d", help="The file that holds the conversations.", dir_okay=False)
+    str | None,
+    typer.Option(
+        "--database",
+        "-d",
+        help="What holds the conversations: a file, a postgresql:// URL, or embedded.",
+        metavar="STORE",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 Protocol = Annotated[

@@ -7,10 +7,19 @@ from typing import Annotated
 import typer
 
 from longthread.cli import options
-from longthread.settings import Settings
+from longthread.errors import InvalidInput
+from longthread.settings import EMBEDDED, Settings
+from longthread.store.open import described, is_postgres
 
 Host = Annotated[str | None, typer.Option(help="The address to listen on; 127.0.0.1 by default.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="The port; 8765 by default, 0 for any free one.")]
+Postgres = Annotated[
+    str | None,
+    typer.Option(
+        help="Keep the conversations in PostgreSQL: its URL, or embedded for one of the server's own.",
+        metavar="embedded|URL",
+    ),
+]
 Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 
 
@@ -21,9 +30,11 @@ def serve(
     port: Port = None,
     open_browser: Open = False,
     database: options.Database = None,
+    postgres: Postgres = None,
 ) -> None:
     """Serve the page and the API."""
-    settings = Settings.load(source=source, model=model, host=host, port=port, database=database)
+    store = _store(database, postgres)
+    settings = Settings.load(source=source, model=model, host=host, port=port, database=store)
     _serve(settings, open_browser=open_browser)
 
 
@@ -32,10 +43,22 @@ def demo(
     port: Port = None,
     open_browser: Open = False,
     database: options.Database = None,
+    postgres: Postgres = None,
 ) -> None:
     """Serve the page with a generated spaceflight database to ask, and a model that needs no key."""
-    settings = Settings.load(env_file=None, source="demo", model="demo", host=host, port=port, database=database)
+    store = _store(database, postgres)
+    settings = Settings.load(env_file=None, source="demo", model="demo", host=host, port=port, database=store)
     _serve(settings, open_browser=open_browser)
+
+
+def _store(database: str | None, postgres: str | None) -> str | None:
+    if postgres is None:
+        return database
+    if database is not None:
+        raise InvalidInput(reason="--database and --postgres both say where the conversations are. Give one of them.")
+    if postgres != EMBEDDED and not is_postgres(postgres):
+        raise InvalidInput(reason="--postgres takes a postgresql:// URL, or embedded.")
+    return postgres
 
 
 def _serve(settings: Settings, *, open_browser: bool) -> None:
@@ -47,7 +70,7 @@ def _serve(settings: Settings, *, open_browser: bool) -> None:
 
 def _announce(url: str, settings: Settings) -> None:
     typer.echo(f"Longthread is at      {url}")
-    typer.echo(f"Conversations are in  {settings.database}")
+    typer.echo(f"Conversations are in  {described(settings.database)}")
     typer.echo(f"Source                {settings.source or 'none: start with --source'}")
     typer.echo(f"Model                 {settings.model or 'demo (rule-based; set LONGTHREAD_MODEL for a real one)'}")
     if settings.source == "demo":

@@ -161,7 +161,7 @@ def state(thread: Name, database: options.Database = None) -> None:
     typer.echo(json.dumps(_with(database, read), ensure_ascii=False, indent=2))
 
 
-def _with(database: Path | None, action: Callable[[Analyst], Awaitable[T]]) -> T:
+def _with(database: str | None, action: Callable[[Analyst], Awaitable[T]]) -> T:
     settings = Settings.load(database=database)
 
     async def work() -> T:

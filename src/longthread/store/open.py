@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from longthread.errors import StoreUnavailable
-from longthread.settings import Settings
+from longthread.errors import InvalidInput
+from longthread.settings import EMBEDDED, POSTGRES_URLS, Settings, store_address
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver
 from longthread.store.embedded import embedded_server
-from longthread.store.postgres import PostgresDriver
+from longthread.store.postgres import PostgresDriver, shown
 from longthread.store.sqlite import SqliteDriver
-
-_EMBEDDED = "embedded"
-_POSTGRES = re.compile(r"postgres(?:ql)?(?:\+psycopg)?://")
 
 
 @asynccontextmanager
@@ -24,33 +20,55 @@ async def open_store(database: str | Path) -> AsyncIterator[Driver]:
     """The store at an address, created and migrated when needed, closed at the end of the block.
 
     Args:
-        database: the path of a SQLite file, a `postgresql://` URL, or `embedded:FOLDER`, a PostgreSQL that starts with
-            Longthread and keeps its data in the folder; `embedded` alone has it in the settings' data folder.
+        database: the path of a SQLite file, a `postgresql://` URL, or `embedded`, a PostgreSQL that starts with
+            Longthread; its data is in the settings' data folder, or with `embedded:FOLDER` in another.
 
     Raises:
+        InvalidInput: it is no such address.
         StoreUnavailable: it cannot be opened; the message says why.
         StoreTooNew: a newer Longthread wrote it.
     """
-    address = str(database)
-    if address == _EMBEDDED:
-        address = f"{_EMBEDDED}:{Settings.load().data_dir / 'postgres'}"
-    if address.startswith(f"{_EMBEDDED}:"):
+    address = _checked(str(database))
+    if address.startswith(_EMBEDDED):
         async with (
-            embedded_server(Path(address.removeprefix(f"{_EMBEDDED}:"))) as url,
-            _closing(await PostgresDriver.open(url)) as driver,
+            embedded_server(Path(address.removeprefix(_EMBEDDED))) as url,
+            _closing(await PostgresDriver.open(url, where=described(address))) as driver,
         ):
             yield driver
-    elif _POSTGRES.match(address):
-        async with _closing(await PostgresDriver.open(address)) as driver:
-            yield driver
-    elif "://" in address:
-        scheme = address.partition("://")[0]
-        raise StoreUnavailable(
-            where=f"{scheme}://…", reason="it is neither the path of a SQLite file nor a postgresql:// URL."
-        )
     else:
-        async with _closing(await SqliteDriver.open(Path(database))) as driver:
+        opening = PostgresDriver.open(address) if is_postgres(address) else SqliteDriver.open(Path(address))
+        async with _closing(await opening) as driver:
             yield driver
+
+
+def is_postgres(address: str) -> bool:
+    """Whether an address is the URL of a PostgreSQL database."""
+    return address.partition("://")[0] in POSTGRES_URLS and "://" in address
+
+
+def described(address: str) -> str:
+    """An address as people may see it, without a password.
+
+    Raises:
+        StoreUnavailable: it is a URL that cannot be read.
+    """
+    if address.startswith(_EMBEDDED):
+        return f"PostgreSQL in {address.removeprefix(_EMBEDDED)}"
+    return shown(address) if is_postgres(address) else address
+
+
+_EMBEDDED = f"{EMBEDDED}:"
+
+
+def _checked(address: str) -> str:
+    try:
+        return store_address(address, Settings.load().data_dir if address == EMBEDDED else Path())
+    except ValueError as error:
+        scheme, separator, _ = address.partition("://")
+        what = f"{scheme}://…" if separator else repr(address)  # it may hold a password
+        raise InvalidInput(
+            reason=f"{what} is {error}. A store is the path of a SQLite file, a postgresql:// URL, or `embedded`."
+        ) from None
 
 
 @asynccontextmanager

@@ -95,14 +95,18 @@ class PostgresDriver:
         return self._where
 
     @classmethod
-    async def open(cls, url: str) -> PostgresDriver:
+    async def open(cls, url: str, *, where: str | None = None) -> PostgresDriver:
         """Connect to the database of a `postgresql://` URL and bring its schema up to date.
+
+        Args:
+            where: what people are told that it is; by default the URL without its password.
 
         Raises:
             StoreUnavailable: it cannot be reached or used; the message says why.
             StoreTooNew: a newer Longthread wrote it.
         """
-        conninfo, where = _address(url)
+        where = where or shown(url)
+        conninfo = make_conninfo("", **{**_DEFAULTS, **_parsed(url)})
         try:
             connection = await _connect(conninfo)
             try:
@@ -280,11 +284,22 @@ def _reason(error: BaseException) -> str:
     return text if text.endswith(".") else f"{text}."
 
 
-def _address(url: str) -> tuple[str, str]:
-    """The connection string of a URL, and what people may see of it."""
+def shown(url: str) -> str:
+    """A URL as people may see it: without password and options.
+
+    Raises:
+        StoreUnavailable: it cannot be read.
+    """
+    given = _parsed(url)
+    user, host, port = given.get("user"), given.get("host") or given.get("hostaddr") or "", given.get("port")
+    place = f"{user}@" * bool(user) + str(host) + f":{port}" * bool(port)
+    return f"postgresql://{place}/{given.get('dbname') or user or ''}"
+
+
+def _parsed(url: str) -> dict[str, Any]:
     plain = re.sub(r"^postgres(?:ql)?(?:\+psycopg)?://", "postgresql://", url)
     try:
-        given = conninfo_to_dict(plain)
+        return dict(conninfo_to_dict(plain))
     except psycopg.Error:
         # The reason may quote the URL, and with it the password.
         raise StoreUnavailable(
@@ -292,9 +307,6 @@ def _address(url: str) -> tuple[str, str]:
             reason="the URL cannot be read. It is written postgresql://user:password@host:port/database, with "
             "special characters in a name or password percent-encoded (@ is %40).",
         ) from None
-    user, host = given.get("user"), given.get("host") or given.get("hostaddr")
-    place = f"{user}@" * bool(user) + str(host or "") + f":{given.get('port')}" * bool(given.get("port"))
-    return make_conninfo("", **{**_DEFAULTS, **given}), f"postgresql://{place}/{given.get('dbname') or user or ''}"
 
 
 _PART = re.compile(
