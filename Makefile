@@ -29,7 +29,7 @@ test: check
 	@$(BIN)/python -m pytest
 
 bench: setup
-	@$(BIN)/python benchmarks/turn.py
+	@$(BIN)/python benchmarks/log.py
 
 eval: setup
 	@$(BIN)/python evals/questions.py

@@ -1,0 +1,132 @@
+"""Our own agent: what a turn of the analyst costs on a short and on a long thread, and what it leaves on disk."""
+
+from __future__ import annotations
+
+import gc
+import sqlite3
+import statistics
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+from contenders import now
+from conversation import raw_json
+from databases import Database, Databases
+from turn import turn
+
+from longthread.agent.analyst import Analyst
+from longthread.agent.messages import message_of
+from longthread.model.ids import new_id
+from longthread.settings import Settings
+from longthread.store import log
+from longthread.store.open import open_store
+from longthread.testing import ScriptedChatModel
+
+USER = "default"
+CALL = {"thought": "Look.", "action": "run_sql", "args": {"sql": "SELECT name, day, share FROM t LIMIT 24"}}
+ANSWER = {"finish": "The largest shares are the first ones, with about 4 percent each [q1]. " * 4}
+SEED_BATCH = 250
+"""Turns that are seeded in one transaction."""
+
+
+def reply(messages: list[Any]) -> Any:
+    """A call first, then the answer: the model answers at once, and all of the time is ours."""
+    return ANSWER if messages[-1].type == "tool" else CALL
+
+
+@asynccontextmanager
+async def analyst_on(database: Database, folder: Path) -> AsyncIterator[Analyst]:
+    """An analyst with a scripted model on a database."""
+    settings = Settings.load(env_file=None, data_dir=folder, model="bench:scripted")
+    async with open_store(database.address) as store:
+        analyst = Analyst(store, settings, models=lambda name, _: ScriptedChatModel(reply))
+        yield analyst
+        await analyst.close()
+
+
+def make_source(folder: Path) -> str:
+    """The database that the analyst asks."""
+    path = folder / "source.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "DROP TABLE IF EXISTS t; "
+            "CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) "
+            "SELECT hex(randomblob(6)) AS name, date('2026-01-01', i || ' days') AS day, "
+            "abs(random()) / 9.3e18 AS share FROM n;"
+        )
+    return str(path)
+
+
+async def ask(analyst: Analyst, thread: str, source: str) -> float:
+    """Milliseconds of a whole turn: a question, a call, its result, an answer."""
+    started = now()
+    handle = await analyst.ask("Which names have the largest shares?", thread_id=thread, source=source)
+    await handle.wait()
+    return now() - started
+
+
+async def seeded_thread(analyst: Analyst, source: str, turns: int) -> str:
+    """A thread of so many turns."""
+    thread = new_id()
+    async with analyst.store.writing() as tx:
+        await log.create_thread(tx, thread, user_id=USER, source=source)
+    for first in range(0, turns, SEED_BATCH):
+        drafts = [draft for number in range(first, min(first + SEED_BATCH, turns)) for draft in turn(number)]
+        async with analyst.store.writing() as tx:
+            await log.extend(tx, thread, drafts)
+    return thread
+
+
+async def turns(databases: Databases, lengths: Sequence[int], rounds: int) -> list[dict[str, Any]]:
+    """The analyst's turn at each length, on each backend; the shorter threads are seeded anew each round."""
+    rows = []
+    source = make_source(databases.folder)
+    for backend in databases.backends:
+        async with analyst_on(databases.make(backend, "agent"), databases.folder) as analyst:
+            taken: dict[int, list[float]] = {length: [] for length in lengths}
+            longest = await seeded_thread(analyst, source, lengths[-1])
+            for _ in range(rounds):
+                threads = {length: await seeded_thread(analyst, source, length) for length in lengths[:-1]}
+                threads[lengths[-1]] = longest
+                for thread in threads.values():  # the first turn after seeding folds the whole thread, once
+                    await ask(analyst, thread, source)
+                for _ in range(2):
+                    for length, thread in threads.items():
+                        gc.collect()
+                        taken[length].append(await ask(analyst, thread, source))
+            rows += [
+                {"measured": "agent", "backend": backend, "turns": length, "turn_ms": round(statistics.median(ms), 2)}
+                for length, ms in taken.items()
+            ]
+    return rows
+
+
+async def disk(databases: Databases, turns: int) -> list[dict[str, Any]]:
+    """What so many turns of the analyst leave on disk, beside their messages as JSON; every checkpoint is kept."""
+    rows = []
+    source = make_source(databases.folder)
+    for backend in databases.backends:
+        database = databases.make(backend, "disk")
+        async with analyst_on(database, databases.folder) as analyst:
+            empty = database.size()
+            thread = await seeded_thread(analyst, source, 0)
+            for _ in range(turns):
+                await ask(analyst, thread, source)
+            database.settle()
+            async with analyst.store.reading() as tx:
+                tip = (await log.find_thread(tx, thread, user_id=USER)).tip
+                entries = await log.branch(tx, thread, tip, limit=10 * turns)
+            raw = raw_json([message_of(entry) for entry in entries])
+            rows.append(
+                {
+                    "measured": "disk",
+                    "backend": backend,
+                    "turns": turns,
+                    "entries": len(entries),
+                    "raw_bytes": raw,
+                    "empty_bytes": empty,
+                    "grown_bytes": database.size() - empty,
+                }
+            )
+    return rows

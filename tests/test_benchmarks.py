@@ -1,0 +1,43 @@
+"""The benchmark runs, and its last line holds what it promises. What it measures is no business of a test."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+KEYS = {
+    "turn_ratio_5000_10",
+    "disk_ratio",
+    "saver_speedup_1000",
+    "bytes_ratio_1000",
+    "floor_ratio",
+    "tail_ratio",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_the_last_line_has_every_ratio_for_each_backend(postgres_server: str, tmp_path: Path) -> None:
+    plot = tmp_path / "plot.svg"
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks/log.py", "--tiny", "--json", "--plot", plot],
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LONGTHREAD_TEST_POSTGRES_URL": postgres_server},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    *rows, last = [json.loads(line) for line in done.stdout.splitlines()]
+    assert last.keys() == KEYS
+    for values in last.values():
+        assert values.keys() == {"sqlite", "postgres"}
+        assert all(value > 0 for value in values.values())
+    savers = {(row["backend"], row["saver"]) for row in rows if row["measured"] == "turn"}
+    assert len(savers) == 8
+    assert ET.parse(plot).getroot().tag.endswith("svg")
