@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sqlite3
 import statistics
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 from contenders import now
 from conversation import raw_json
 from databases import Database, Databases
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
 from turn import turn
 
 from longthread.agent.analyst import Analyst
@@ -24,23 +26,30 @@ from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
 
 USER = "default"
-CALL = {"thought": "Look.", "action": "run_sql", "args": {"sql": "SELECT name, day, share FROM t LIMIT 24"}}
-ANSWER = {"finish": "The largest shares are the first ones, with about 4 percent each [q1]. " * 4}
+QUERY = {"sql": "SELECT name, day, share FROM t LIMIT 24"}
+ANSWER = "The largest shares are the first ones, with about 4 percent each [q1]. " * 4
+USAGE = UsageMetadata(input_tokens=1200, output_tokens=60, total_tokens=1260)
 SEED_BATCH = 250
 """Turns that are seeded in one transaction."""
 
 
-def reply(messages: list[Any]) -> Any:
-    """A call first, then the answer: the model answers at once, and all of the time is ours."""
-    return ANSWER if messages[-1].type == "tool" else CALL
+class InstantModel(ScriptedChatModel):
+    """A call, then an answer, whatever was asked: the model costs the same on any thread, so that the rest is seen."""
+
+    def _reply(self, messages: list[BaseMessage], options: Mapping[str, Any]) -> AIMessage:
+        if messages[-1].type == "tool":
+            return AIMessage(ANSWER, usage_metadata=USAGE)
+        call = {"name": "run_sql", "args": QUERY, "id": f"call_{new_id()}"}
+        return AIMessage("Look.", tool_calls=[call], usage_metadata=USAGE)
 
 
 @asynccontextmanager
 async def analyst_on(database: Database, folder: Path) -> AsyncIterator[Analyst]:
     """An analyst with a scripted model on a database."""
     settings = Settings.load(env_file=None, data_dir=folder, model="bench:scripted")
+    model = InstantModel([])
     async with open_store(database.address) as store:
-        analyst = Analyst(store, settings, models=lambda name, _: ScriptedChatModel(reply))
+        analyst = Analyst(store, settings, models=lambda name, _: model)
         yield analyst
         await analyst.close()
 
