@@ -139,6 +139,26 @@ class QuestionTooLong(InvalidInput):
     code = "question_too_long"
 
 
+class ArchiveInvalid(InvalidInput):
+    """{where} cannot be imported: line {line}: {reason} Nothing was written."""
+
+    code = "archive_invalid"
+
+
+class NotImported(InvalidInput):
+    """Not imported from {where}: {refused}. A thread that is there is never overwritten. Import it under another id with
+    --as NEW_ID, or delete the one that is there and import again."""
+
+    code = "not_imported"
+
+
+class NotCopied(StoreError):
+    """Not copied to {where}: {refused}. What is there already is never overwritten. Delete it there and copy again, or
+    copy to an empty database."""
+
+    code = "not_copied"
+
+
 # LangGraph.
 
 
@@ -171,9 +191,15 @@ class NotACheckpointDatabase(InvalidInput):
     code = "not_a_checkpoint_database"
 
 
+class CheckpointUnreadable(LongthreadError):
+    """Checkpoint {checkpoint} of thread {thread} cannot be read: {reason}"""
+
+    code = "checkpoint_unreadable"
+
+
 class ImportIncomplete(LongthreadError):
-    """Not everything of {where} was imported: {reason} Nothing is lost there. Stop what writes to either database, and
-    import again: it goes on with what is missing."""
+    """Not everything of {where} was imported: {reason} The rest is here, and nothing is lost there. When the cause is
+    gone, import again: it goes on with what is missing."""
 
     code = "import_incomplete"
 

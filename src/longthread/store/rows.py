@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import AsyncIterator, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from longthread.store.driver import Row, Transaction
@@ -24,7 +25,7 @@ async def read_rows(tx: Transaction, table: Table, thread_id: str | None = None)
             values["of_thread"] = thread_id
         rows = await tx.fetch(_select(table, after is not None), **values, page=limit)
         for row in rows:
-            yield row
+            yield _from_database(table, row) if table.vectors else row
         if len(rows) < limit or not table.order:
             return
         after = rows[-1]
@@ -37,7 +38,7 @@ async def write_rows(tx: Transaction, table: Table, rows: Iterable[Row]) -> None
     for row in rows:
         given.setdefault(tuple(row), []).append(row)
     for names, alike in given.items():
-        await tx.run_all(_insert(table, names), alike)
+        await tx.run_all(_insert(table, names), map(partial(_to_database, table), alike) if table.vectors else alike)
 
 
 async def count_rows(tx: Transaction, tables: Sequence[Table], thread_id: str) -> dict[str, int]:
@@ -54,6 +55,26 @@ def size_of(row: Row) -> int:
 def key_of(table: Table, row: Row) -> tuple[Any, ...]:
     """What tells a row from the others of its thread, or of a table that threads share."""
     return tuple(row[name] for name in table.order)
+
+
+def _from_database(table: Table, row: Row) -> Row:
+    """PostgreSQL sends a vector as two counts of 16 bits and its numbers, the highest byte first."""
+    found = dict(row)
+    for name in table.vectors:
+        if found[name] is not None:
+            numbers = struct.unpack_from(f">{(len(found[name]) - 4) // 4}f", found[name], 4)
+            found[name] = struct.pack(f"<{len(numbers)}f", *numbers)
+    return found
+
+
+def _to_database(table: Table, row: Row) -> Row:
+    """It takes a vector as text; nine digits tell any number of 32 bits."""
+    given = dict(row)
+    for name in table.vectors:
+        if given.get(name) is not None:
+            numbers = struct.unpack(f"<{len(given[name]) // 4}f", given[name])
+            given[name] = f"[{','.join(f'{number:.9g}' for number in numbers)}]"
+    return given
 
 
 def _after(table: Table, row: Row | None) -> dict[str, Any]:

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from longthread.store.driver import Row, Transaction
 
 Kind = Literal["text", "integer", "real", "bytes"]
+Form = Literal["plain", "time", "json", "vector"]
 THREADS = "threads"
 _THREAD_COLUMN = "thread_id"
 _FIRST = (THREADS, "entries", "runs", "steps", "events")
 """What a person who reads an export looks for first."""
+_OF_THE_STORE = frozenset({(THREADS, "number")})
+"""Columns that each store fills by itself, and that mean nothing in another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `read` and `write` are SQL: what it is selected and inserted by, the same value on every backend."""
+    """A column. `read` and `write` are SQL: what it is selected and inserted by, the same value on every backend.
+
+    `form` tells text that may be written in several ways and still says the same, and a vector that a database keeps as
+    such: it is the bytes of its numbers, 32 bits each, the lowest byte first.
+    """
 
     name: str
     kind: Kind
+    form: Form
     required: bool
     has_default: bool
     read: str
@@ -31,12 +41,13 @@ class Column:
 @dataclass(frozen=True)
 class Table:
     """A table. `key` names the columns of its primary key; `thread` the one that holds the id of the thread that a row
-    belongs to, None in a table that threads share."""
+    belongs to, None in a table that threads share; `needs` the tables that it refers to."""
 
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     thread: str | None
+    needs: frozenset[str]
 
     @cached_property
     def by_name(self) -> Mapping[str, Column]:
@@ -46,6 +57,11 @@ class Table:
     def order(self) -> tuple[str, ...]:
         """The columns that order the rows of one thread, or of a table that threads share."""
         return tuple(name for name in self.key if name != self.thread)
+
+    @cached_property
+    def vectors(self) -> tuple[str, ...]:
+        """The columns that the database keeps as vectors."""
+        return tuple(column.name for column in self.columns if column.form == "vector")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +80,16 @@ class Tables:
         """Those whose rows belong to no thread."""
         return tuple(table for table in self.all if table.thread is None)
 
-    def find(self, name: str) -> Table | None:
-        """The table of that name."""
-        return next((table for table in self.all if table.name == name), None)
+    @property
+    def shape(self) -> list[tuple[object, ...]]:
+        """What every backend tells alike: names, kinds of columns, keys."""
+        return [(t.name, t.key, t.thread, [(c.name, c.kind, c.has_default) for c in t.columns]) for t in self.all]
+
+    def __contains__(self, name: str) -> bool:
+        return any(table.name == name for table in self.all)
+
+    def __getitem__(self, name: str) -> Table:
+        return next(table for table in self.all if table.name == name)
 
 
 async def read_tables(tx: Transaction) -> Tables:
@@ -76,16 +99,29 @@ async def read_tables(tx: Transaction) -> Tables:
     for row in await tx.fetch("select_columns"):
         columns.setdefault(row["table_name"], []).append(row)
     found = {name: _table(name, rows, references) for name, rows in columns.items()}
-    return Tables(tuple(found[name] for name in _in_order(found, references)))
+    return Tables(_in_order(found))
+
+
+def canonical(column: Column, value: Any) -> Any:
+    """A value in the one way of writing it that two equal ones share."""
+    if value is None or column.form in {"plain", "vector"}:
+        return value
+    try:
+        if column.form == "time":
+            return datetime.fromisoformat(value).astimezone(UTC).isoformat(timespec="microseconds")
+        return json.dumps(json.loads(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    except (ValueError, RecursionError):
+        return value
 
 
 def _table(name: str, rows: Sequence[Row], references: Iterable[Row]) -> Table:
     key = sorted((row for row in rows if row["key"]), key=lambda row: int(row["key"]))
     return Table(
         name=name,
-        columns=tuple(_column(row) for row in rows),
+        columns=tuple(_column(row) for row in rows if (name, row["name"]) not in _OF_THE_STORE),
         key=tuple(row["name"] for row in key),
-        thread=_thread_column(name, [row["name"] for row in rows], references),
+        thread=_thread_column(name, [row["name"] for row in rows]),
+        needs=frozenset(row["target"] for row in references if row["table_name"] == name and row["target"] != name),
     )
 
 
@@ -93,6 +129,7 @@ def _column(row: Row) -> Column:
     return Column(
         name=row["name"],
         kind=row["kind"],
+        form=row["form"],
         required=bool(row["required"]),
         has_default=bool(row["has_default"]),
         read=row["read"],
@@ -100,22 +137,18 @@ def _column(row: Row) -> Column:
     )
 
 
-def _thread_column(name: str, columns: Sequence[str], references: Iterable[Row]) -> str | None:
+def _thread_column(name: str, columns: Sequence[str]) -> str | None:
     if name == THREADS:
         return "id"
-    told = [row["name"] for row in references if row["table_name"] == name and row["target"] == THREADS]
-    return _THREAD_COLUMN if _THREAD_COLUMN in (*told, *columns) else None
+    return _THREAD_COLUMN if _THREAD_COLUMN in columns else None
 
 
-def _in_order(names: Iterable[str], references: Iterable[Row]) -> list[str]:
-    needed = {name: set[str]() for name in sorted(names, key=_rank)}
-    for row in references:
-        if row["target"] != row["table_name"]:
-            needed[row["table_name"]].add(row["target"])
-    ordered: list[str] = []
-    while len(ordered) < len(needed):
-        ordered.append(next(name for name in needed if name not in ordered and needed[name] <= set(ordered)))
-    return ordered
+def _in_order(tables: Mapping[str, Table]) -> tuple[Table, ...]:
+    ordered: dict[str, Table] = {}
+    while waiting := sorted(tables.keys() - ordered.keys(), key=_rank):
+        name = next(name for name in waiting if tables[name].needs <= ordered.keys())
+        ordered[name] = tables[name]
+    return tuple(ordered.values())
 
 
 def _rank(name: str) -> tuple[int, str]:

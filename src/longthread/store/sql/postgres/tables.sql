@@ -4,7 +4,12 @@ SELECT c.relname AS table_name,
        a.attname AS name,
        CASE t.typname WHEN 'int2' THEN 'integer' WHEN 'int4' THEN 'integer' WHEN 'int8' THEN 'integer'
                       WHEN 'bool' THEN 'integer' WHEN 'float4' THEN 'real' WHEN 'float8' THEN 'real'
-                      WHEN 'numeric' THEN 'real' WHEN 'bytea' THEN 'bytes' ELSE 'text' END AS kind,
+                      WHEN 'numeric' THEN 'real' WHEN 'bytea' THEN 'bytes' WHEN 'vector' THEN 'bytes'
+                      ELSE 'text' END AS kind,
+       CASE WHEN t.typname IN ('json', 'jsonb') OR t.typcategory = 'A' THEN 'json'
+            WHEN t.typname IN ('timestamptz', 'timestamp') THEN 'time'
+            WHEN t.typname = 'vector' THEN 'vector'
+            ELSE 'plain' END AS form,
        a.attnotnull AS required,
        a.atthasdef OR a.attidentity <> '' AS has_default,
        coalesce(array_position(i.indkey::INT2[], a.attnum), -1) + 1 AS key,
@@ -14,6 +19,7 @@ SELECT c.relname AS table_name,
                 || ', ''YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'')'
             WHEN t.typcategory = 'A' THEN 'CAST(to_json(' || quote_ident(a.attname) || ') AS TEXT)'
             WHEN t.typname = 'bool' THEN 'CAST(' || quote_ident(a.attname) || ' AS INTEGER)'
+            WHEN t.typname = 'vector' THEN 'vector_send(' || quote_ident(a.attname) || ')'
             WHEN t.typname IN ('text', 'varchar', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'bytea')
                 THEN quote_ident(a.attname)
             ELSE 'CAST(' || quote_ident(a.attname) || ' AS TEXT)' END AS read,

@@ -6,6 +6,9 @@ SELECT t.name AS table_name,
             WHEN upper(c.type) LIKE '%BLOB%' OR c.type = '' THEN 'bytes'
             WHEN upper(c.type) LIKE '%REAL%' OR upper(c.type) LIKE '%FLOA%' OR upper(c.type) LIKE '%DOUB%' THEN 'real'
             ELSE 'text' END AS kind,
+       CASE WHEN t.sql LIKE '%json\_valid(' || c.name || ')%' ESCAPE '\' THEN 'json'
+            WHEN c.dflt_value LIKE '%strftime(%' THEN 'time'
+            ELSE 'plain' END AS form,
        c."notnull" AS required,
        c.dflt_value IS NOT NULL AS has_default,
        c.pk AS key,

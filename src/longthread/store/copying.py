@@ -1,0 +1,139 @@
+"""Copy a whole store to another one, of whatever backend: thread by thread, so that a copy that was killed goes on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from longthread.errors import StoreError
+from longthread.store.driver import Driver, Row, one
+from longthread.store.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
+from longthread.store.tables import THREADS, Tables, read_tables
+from longthread.store.transfer import (
+    Outcome,
+    Progress,
+    Refusal,
+    count_threads,
+    difference,
+    differing_column,
+    read_thread,
+    thread_ids,
+    write_thread,
+)
+
+
+async def copy_store(source: Driver, target: Driver, progress: Progress) -> Outcome:
+    """Copy everything that `source` holds and `target` does not. What is there and differs is left, and told.
+
+    Both may be in use: each thread is copied as it is at one moment, in one transaction.
+
+    Raises:
+        StoreError: a database failed. What was copied before stays, and another copy goes on from there.
+    """
+    copying = await _open(source, target)
+    early = [table.name for table in copying.theirs.shared if THREADS not in table.needs]
+    late = [table.name for table in copying.theirs.shared if THREADS in table.needs]
+    for name in early:
+        await copying.copy_shared(name)
+    async for thread_id in _all_threads(source, progress):
+        await copying.copy_thread(thread_id)
+    for name in late:
+        await copying.copy_shared(name)
+    return copying.outcome
+
+
+async def differing_counts(source: Driver, target: Driver, progress: Progress) -> list[str]:
+    """The source's threads of which the target does not have as many rows in each table: they went on meanwhile."""
+    copying = await _open(source, target)
+    return [thread_id async for thread_id in _all_threads(source, progress) if await copying.counts_differ(thread_id)]
+
+
+async def _open(source: Driver, target: Driver) -> _Copying:
+    """
+    Raises:
+        StoreError: the stores do not have the same tables with the same columns.
+    """
+    async with source.reading() as here, target.reading() as there:
+        ours, theirs = await read_tables(here), await read_tables(there)
+    if ours.shape != theirs.shape:
+        raise StoreError(reason=f"{source.where} and {target.where} do not have the same tables.")
+    return _Copying(source, target, ours, theirs)
+
+
+async def _all_threads(source: Driver, progress: Progress) -> AsyncIterator[str]:
+    async with source.reading() as tx:
+        total = await count_threads(tx)
+    done, page = 0, [""]
+    while page:
+        async with source.reading() as tx:
+            page = await thread_ids(tx, after=page[-1])
+        for thread_id in page:
+            progress(done, max(total, done + 1), thread_id)
+            yield thread_id
+            done += 1
+    progress(done, max(total, done), "")
+
+
+@dataclass(slots=True)
+class _Copying:
+    """A copy under way. `ours` and `theirs` are the tables of the source and of the target: the same, in their SQL."""
+
+    source: Driver
+    target: Driver
+    ours: Tables
+    theirs: Tables
+    outcome: Outcome = field(default_factory=Outcome)
+
+    async def copy_thread(self, thread_id: str) -> None:
+        """Copy a thread that is not there; tell one that is there and differs."""
+        async with self.source.reading() as here:
+            counts = await count_rows(here, self.ours.of_threads, thread_id)
+            if not counts:
+                return  # It was deleted after it was listed.
+            async with self.target.reading() as there:
+                known = await one(there, "select_owner", id=thread_id) is not None
+                if known:
+                    rows = read_thread(here, self.ours, thread_id)
+                    reason = await difference(there, self.theirs, thread_id, counts, rows)
+            if not known:
+                rows = read_thread(here, self.ours, thread_id)
+                async with self.target.writing() as tx:
+                    self.outcome.rows += await write_thread(tx, self.theirs, thread_id, counts, rows)
+                self.outcome.written += 1
+            elif reason is None:
+                self.outcome.same += 1
+            else:
+                self.outcome.refused.append(Refusal(f"thread {thread_id}", reason))
+
+    async def counts_differ(self, thread_id: str) -> bool:
+        """Whether the target has another number of a thread's rows than the source has now."""
+        async with self.source.reading() as here, self.target.reading() as there:
+            counts = await count_rows(here, self.ours.of_threads, thread_id)
+            return bool(counts) and counts != await count_rows(there, self.theirs.of_threads, thread_id)
+
+    async def copy_shared(self, name: str) -> None:
+        """Copy the rows that are not there of a table that threads share; tell those that are there and differ."""
+        batch: list[Row] = []
+        size = 0
+        async with self.source.reading() as here, self.target.reading() as there:
+            theirs = read_rows(there, self.theirs[name])
+            mine = await anext(theirs, None)
+            async for row in read_rows(here, self.ours[name]):
+                key = key_of(self.ours[name], row)
+                while mine is not None and key_of(self.theirs[name], mine) < key:
+                    mine = await anext(theirs, None)
+                if mine is None or key_of(self.theirs[name], mine) != key:
+                    batch.append(row)
+                    size += size_of(row)
+                elif column := differing_column(self.theirs[name], mine, row):
+                    self.outcome.refused.append(Refusal(" ".join([name, *map(str, key)]), f"another {column}"))
+                if size > PAGE_BYTES:
+                    await self._write_shared(name, batch)
+                    batch, size = [], 0
+        await self._write_shared(name, batch)
+
+    async def _write_shared(self, name: str, rows: list[Row]) -> None:
+        if rows:
+            async with self.target.writing() as tx:
+                await write_rows(tx, self.theirs[name], rows)
+            self.outcome.rows += len(rows)

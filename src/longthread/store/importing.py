@@ -1,0 +1,99 @@
+"""Bring threads back that were exported: each whole or not at all, and none over one that is there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from longthread.errors import InvalidInput
+from longthread.store.archive_reader import ArchivedThread, ArchiveReader, Contents, check
+from longthread.store.driver import Driver, one
+from longthread.store.tables import THREADS, Tables, read_tables
+from longthread.store.transfer import Outcome, Progress, Refusal, TableRow, difference, write_thread
+
+
+@dataclass(frozen=True, slots=True)
+class Into:
+    """Where imported threads go: whose they become, and (for a single one) under which id.
+
+    Unless `takes_over`, an export of somebody else's threads is refused.
+    """
+
+    user_id: str
+    takes_over: bool = False
+    thread_id: str | None = None
+
+
+async def import_threads(store: Driver, file: BinaryIO, where: str, into: Into, progress: Progress) -> Outcome:
+    """Import an export. Everything is checked before anything is written; each thread is written in one transaction.
+
+    A thread that is there and the same is left; one that is there and differs is left too, and told.
+
+    Args:
+        file: the export, which is read twice.
+        where: what the file is called in errors.
+
+    Raises:
+        ArchiveInvalid: it is no export, or not a complete one, or one that a newer Longthread wrote.
+        InvalidInput: its threads are not for `into`.
+    """
+    async with store.reading() as tx:
+        tables = await read_tables(tx)
+    contents = check(ArchiveReader(file, where, tables))
+    _check_into(contents, into, where)
+    file.seek(0)
+    outcome = Outcome()
+    reader = ArchiveReader(file, where, tables)
+    for done, thread in enumerate(reader.threads()):
+        progress(done, contents.threads, into.thread_id or thread.id)
+        await _import_thread(store, tables, thread, reader, into, outcome)
+    progress(contents.threads, contents.threads, "")
+    return outcome
+
+
+def _check_into(contents: Contents, into: Into, where: str) -> None:
+    if into.thread_id is not None and contents.threads != 1:
+        raise InvalidInput(
+            reason=f"{where} holds {contents.threads} threads, and --as gives one an id. Export that thread alone."
+        )
+    others = sorted(contents.users - {into.user_id})
+    if others and not into.takes_over:
+        raise InvalidInput(
+            reason=f"{where} holds threads of {', '.join(others)}, and you are {into.user_id}. Say with --user whose "
+            f"they are to be: --user {into.user_id} makes them yours."
+        )
+
+
+async def _import_thread(
+    store: Driver, tables: Tables, thread: ArchivedThread, reader: ArchiveReader, into: Into, outcome: Outcome
+) -> None:
+    thread_id = into.thread_id or thread.id
+    rows = _rows(tables, reader, thread, into)
+    async with store.reading() as tx:
+        there = await one(tx, "select_owner", id=thread_id)
+        if there is not None:
+            # Of another user's thread nothing is told.
+            own = there["user_id"] == into.user_id
+            reason = await difference(tx, tables, thread_id, thread.counts, rows) if own else "its id is taken"
+            if reason is None:
+                outcome.same += 1
+            else:
+                outcome.refused.append(Refusal(f"thread {thread_id}", reason))
+            return
+    async with store.writing() as tx:
+        outcome.rows += await write_thread(tx, tables, thread_id, thread.counts, rows)
+    outcome.written += 1
+
+
+async def _rows(tables: Tables, reader: ArchiveReader, thread: ArchivedThread, into: Into) -> AsyncIterator[TableRow]:
+    thread_id = into.thread_id or thread.id
+    for name, row in reader.rows():
+        table = tables[name]
+        given: dict[str, Any] = {**row, str(table.thread): thread_id}
+        if name == THREADS:
+            given["user_id"] = into.user_id
+        elif table.thread not in table.key and thread_id != thread.id:
+            # The key tells rows of all threads apart, and the thread that the export is of may be there too.
+            given |= {key: f"{thread_id}/{row[key]}" for key in table.key}
+        yield name, given

@@ -1,0 +1,114 @@
+"""A whole thread on its way from one place to another: read row by row, written whole or not at all, compared."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from longthread.errors import StoreError
+from longthread.store.driver import Row, Transaction
+from longthread.store.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
+from longthread.store.tables import THREADS, Table, Tables, canonical
+
+TableRow = tuple[str, Row]
+"""A row, and the name of its table."""
+
+
+class Progress(Protocol):
+    """Told how many of the threads are done, and what is being done now."""
+
+    def __call__(self, done: int, total: int, what: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Something that was left as it is, and why."""
+
+    what: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.reason})"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the threads, and how many rows were written of them and of what threads share."""
+
+    written: int = 0
+    same: int = 0
+    rows: int = 0
+    refused: list[Refusal] = field(default_factory=list)
+
+
+async def thread_ids(tx: Transaction, *, after: str = "", user_id: str | None = None, limit: int = 500) -> list[str]:
+    """Ids of threads, in their order: all, or a user's."""
+    rows = await tx.fetch("select_thread_ids", after=after, user_id=user_id, limit=limit)
+    return [row["id"] for row in rows]
+
+
+async def count_threads(tx: Transaction, *, user_id: str | None = None) -> int:
+    """How many threads there are: all, or a user's."""
+    [row] = await tx.fetch("count_threads", user_id=user_id)
+    return int(row["threads"])
+
+
+async def read_thread(tx: Transaction, tables: Tables, thread_id: str) -> AsyncIterator[TableRow]:
+    """All rows of a thread, its own in `threads` first, table by table, in the order of their keys."""
+    for table in tables.of_threads:
+        async for row in read_rows(tx, table, thread_id):
+            yield table.name, row
+
+
+async def write_thread(
+    tx: Transaction, tables: Tables, thread_id: str, counts: Mapping[str, int], rows: AsyncIterable[TableRow]
+) -> int:
+    """Insert a thread that is not there, whose rows come in the order of `read_thread`; how many there were.
+
+    Raises:
+        StoreError: the database refused a row, or does not hold as many rows as `counts` tells.
+    """
+    total, size, batch, current = 0, 0, list[Row](), THREADS
+    async for name, row in rows:
+        if name != current or size > PAGE_BYTES:
+            await write_rows(tx, tables[current], batch)
+            size, batch, current = 0, [], name
+        batch.append(row)
+        size += size_of(row)
+        total += 1
+    await write_rows(tx, tables[current], batch)
+    there = await count_rows(tx, tables.of_threads, thread_id)
+    if there != dict(counts):
+        raise StoreError(reason=f"of thread {thread_id} {there} was written where {dict(counts)} was read.")
+    return total
+
+
+async def difference(
+    tx: Transaction, tables: Tables, thread_id: str, counts: Mapping[str, int], rows: AsyncIterable[TableRow]
+) -> str | None:
+    """In what a thread that is there differs from one that comes in as `rows`; None when they are the same."""
+    there = await count_rows(tx, tables.of_threads, thread_id)
+    for name in sorted({*there, *counts}):
+        if there.get(name, 0) != counts.get(name, 0):
+            return f"{name}: {there.get(name, 0)} there, {counts.get(name, 0)} here"
+    table = tables[THREADS]
+    ours = read_rows(tx, table, thread_id)
+    async for name, row in rows:
+        if name != table.name:
+            table = tables[name]
+            ours = read_rows(tx, table, thread_id)
+        if column := differing_column(table, await anext(ours), row):
+            place = " ".join([name, *(str(part) for part in key_of(table, row))])
+            return f"{place}: another {column}"
+    return None
+
+
+def differing_column(table: Table, mine: Row, other: Row) -> str | None:
+    """The first column in which two rows differ. A column that the other does not have may be at its default."""
+    for column in table.columns:
+        if column.name not in other and column.has_default:
+            continue
+        if canonical(column, mine[column.name]) != canonical(column, other.get(column.name)):
+            return column.name
+    return None
