@@ -146,8 +146,8 @@ class ArchiveInvalid(InvalidInput):
 
 
 class NotImported(InvalidInput):
-    """Not imported from {where}: {refused}. A thread that is there is never overwritten. Import it under another id with
-    --as NEW_ID, or delete the one that is there and import again."""
+    """Not imported from {where}: {refused}. A thread that is there is never overwritten. Import it under another id
+    with --as NEW_ID, or delete the one that is there and import again."""
 
     code = "not_imported"
 
