@@ -1,83 +1,110 @@
-"""Processes that ask one question and kill themselves at a write: `python -m tests.agent.dying DATA SOURCE WHEN`.
+"""Processes that are killed at the boundaries of a run's writes, and others that go on: `python -m tests.agent.dying`.
 
-For n = 1, 2, … a forked process works in the folder DATA/n and dies at its n-th write, `before` or `after` the commit.
-Prints how many died: the next one had no n-th write and finished.
+Reads a plan as one JSON object from its standard input and prints one JSON object for each thread that it killed a
+process on. Everything is imported once; each process is forked from this one.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
+import json
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
-from tests.agent.script import COUNT, call, finish
+from tests.agent import dying_analyst, dying_graph
+from tests.agent.evidence import after_the_crash
+from tests.agent.forks import Ended, Tell, in_child
 
-from longthread.agent.analyst import Analyst
-from longthread.settings import Settings
-from longthread.store.sqlite import SqliteDriver
-from longthread.testing import ScriptedChatModel
+from longthread.store.open import open_store
+from longthread.testing.failpoints import Failpoints, KillAt, Write
 
-ANSWER = "3 customers [q1], 2 countries [q2]."
-_PLAN: list[Any] = [
-    call("list_tables"),
-    [COUNT, call("run_sql", sql="SELECT COUNT(DISTINCT country) AS n FROM customers")],
-    finish(ANSWER),
-]
+SCENARIOS = {"analyst": dying_analyst, "graph": dying_graph}
 
 
-def reply(messages: list[BaseMessage]) -> Any:
-    """What comes next follows from the results that there are: the same in every process."""
-    last = max(n for n, message in enumerate(messages) if isinstance(message, HumanMessage))
-    results = sum(isinstance(message, ToolMessage) for message in messages[last:])
-    return _PLAN[{0: 0, 1: 1, 3: 2}[results]]
+@dataclass(frozen=True)
+class Plan:
+    """What to kill.
+
+    `store` is an address, `data` a folder, `source` a database to ask. `every` n-th boundary of a run is killed at,
+    from number `first` on, and of the process that goes on, every n-th of `again` (0: it lives); a third one then
+    goes on.
+    """
+
+    scenario: str
+    store: str
+    data: str
+    source: str
+    first: int = 1
+    every: int = 1
+    again: int = 0
+
+    def numbers(self, boundaries: int) -> Iterator[tuple[int, int]]:
+        """Where each first and second process is killed; 0: not at all."""
+        for number in range(self.first, boundaries + 1, self.every):
+            yield from (
+                ((number, again) for again in range(self.again, boundaries - number, self.again))
+                if (self.again)
+                else [(number, 0)]
+            )
 
 
-def model() -> ScriptedChatModel:
-    """The model of both processes."""
-    return ScriptedChatModel(reply)
+def _die(plan: Plan, thread: str, number: int, *, resumes: bool = False) -> Ended:
+    """One process that works on a thread and is killed at a boundary, or comes to its end."""
+    scenario = SCENARIOS[plan.scenario]
+
+    async def work(tell: Tell) -> None:
+        def teller(kind: str) -> Any:
+            return lambda writes: tell({kind: [_plain(write) for write in writes]})
+
+        async with open_store(plan.store) as driver:
+            kill = KillAt(number)
+            store = Failpoints(driver, kill, teller("intended"), teller("written"))
+            act = scenario.resume if resumes else scenario.begin
+            await act(store, thread, plan, tell)
+            tell({"boundaries": kill.reached})
+
+    return in_child(work)
 
 
-def _die_at(number: int, when: str) -> None:
-    original = SqliteDriver.writing
-    count = 0
-
-    @asynccontextmanager
-    async def writing(self: SqliteDriver) -> AsyncIterator[Any]:
-        nonlocal count
-        count += 1
-        mine = count == number
-        async with original(self) as tx:
-            yield tx
-            if mine and when == "before":
-                os.kill(os.getpid(), signal.SIGKILL)
-        if mine:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    SqliteDriver.writing = writing  # type: ignore[method-assign, assignment]
+def _plain(write: Write) -> list[Any]:
+    return [write.query, write.values]
 
 
-async def _ask(data: str, source: str) -> None:
-    settings = Settings.load(env_file=None, data_dir=data, model="test:scripted")
-    async with Analyst.open(settings, models=lambda name, _: model()) as analyst:
-        await (await analyst.ask("How many customers and countries?", thread_id="t", source=source)).wait()
+def _go_on(plan: Plan, thread: str, dead: list[Ended]) -> Ended:
+    """Another process: looks at what the dead ones left, goes on, and looks at how it ended."""
+    scenario = SCENARIOS[plan.scenario]
+
+    async def work(tell: Tell) -> None:
+        async with open_store(plan.store) as store:
+            for go_on in (scenario.resume, scenario.check):
+                await after_the_crash(store, thread, dead, tell)
+                await scenario.acknowledged(store, thread, dead, tell)
+                await go_on(store, thread, plan, tell)
+
+    return in_child(work)
 
 
-def _dies(data: str, source: str, number: int, when: str) -> bool:
-    pid = os.fork()
-    if pid == 0:
-        _die_at(number, when)
-        asyncio.run(_ask(f"{data}/{number}", source))
-        os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+def _killed(plan: Plan, number: int, again: int) -> dict[str, Any]:
+    thread = f"{plan.scenario}-{number}-{again}"
+    dead = [_die(plan, thread, number)]
+    if again:
+        dead.append(_die(plan, thread, again, resumes=True))
+    last = _go_on(plan, thread, dead)
+    problems = [*last.told("problem"), *SCENARIOS[plan.scenario].repeated([*dead, last])]
+    return {"thread": thread, "signals": [each.signal for each in dead], "problems": problems}
+
+
+def main() -> None:
+    """Kill as the plan says."""
+    plan = Plan(**json.loads(sys.stdin.read()))
+    whole = _die(plan, f"{plan.scenario}-whole-{plan.first}", 0)
+    [boundaries] = whole.told("boundaries")
+    for number, again in plan.numbers(boundaries):
+        print(json.dumps(_killed(plan, number, again)), flush=True)
+    last = _go_on(plan, f"{plan.scenario}-whole-{plan.first}", [whole])
+    print(json.dumps({"thread": "whole", "signals": [], "problems": last.told("problem")}))
 
 
 if __name__ == "__main__":
-    dead = 0
-    while _dies(sys.argv[1], sys.argv[2], dead + 1, sys.argv[3]):
-        dead += 1
-    print(dead)
+    main()

@@ -31,7 +31,8 @@ def _ignore(writes: list[Write]) -> None:
 class Failpoints:
     """Wraps a driver.
 
-    `reach` is called before and after each statement of a write transaction, before and after its begin and its commit.
+    `reach` is called before and after each statement of a write transaction or of maintenance, and before and after a
+    write transaction's begin and commit.
     `intend` is told what a transaction has written just before its commit, and `acknowledge` the same when the commit
     has come back: what was acknowledged must never be lost, and of what was only intended either all is there or
     nothing.
@@ -50,6 +51,10 @@ class Failpoints:
     def where(self) -> str:
         return self.driver.where
 
+    @property
+    def found_version(self) -> int:
+        return self.driver.found_version
+
     def reading(self) -> AbstractAsyncContextManager[Transaction]:
         return self.driver.reading()
 
@@ -64,6 +69,11 @@ class Failpoints:
             self.reach("before COMMIT")
         self.reach("after COMMIT")
         self.acknowledge(watched.writes)
+
+    @asynccontextmanager
+    async def maintaining(self) -> AsyncIterator[Transaction]:
+        async with self.driver.maintaining() as tx:
+            yield _Watched(tx, self.reach)
 
     async def close(self) -> None:
         await self.driver.close()
