@@ -1,0 +1,105 @@
+"""Another program's database, read as it stood at one moment. Nothing in it changes."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import aiosqlite
+import psycopg
+from psycopg import AsyncConnection, IsolationLevel
+from psycopg.rows import dict_row
+
+from longthread.errors import StoreError
+from longthread.store.driver import Transaction
+from longthread.store.postgres import PostgresTransaction, shown
+from longthread.store.sqlite import SqliteTransaction
+from longthread.store.tables import Tables, read_tables
+
+_POSTGRES = re.compile(r"postgres(?:ql)?(?:\+psycopg)?://")
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A database that is open for reading. `connection` is that of aiosqlite or psycopg, for who must have it."""
+
+    dialect: Literal["sqlite", "postgres"]
+    connection: Any
+    tx: Transaction
+    tables: Tables
+
+
+@asynccontextmanager
+async def open_foreign(address: str) -> AsyncIterator[Foreign]:
+    """The SQLite file, or the database at a `postgresql://` URL. What is read in the block is one snapshot.
+
+    Raises:
+        StoreError: it cannot be opened or read; the message says why.
+    """
+    async with AsyncExitStack() as stack:
+        with told():
+            opening = _open_postgres(address) if _POSTGRES.match(address) else _open_sqlite(_uri_of_file(address))
+            foreign = await stack.enter_async_context(opening)
+        yield foreign
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Errors of the database as errors of a store."""
+    try:
+        yield
+    except (sqlite3.Error, psycopg.Error, OSError) as error:
+        raise StoreError(reason=_reason(error)) from error
+
+
+def _uri_of_file(address: str) -> str:
+    if "://" in address:
+        raise StoreError(reason="it is neither a file nor a postgresql:// address.")
+    path = Path(address).expanduser()
+    if not path.is_file():
+        raise StoreError(reason="it is not a file." if path.exists() else "there is no such file.")
+    path.open("rb").close()  # SQLite would not say that it may not be read
+    return f"{path.resolve().as_uri()}?mode=ro"
+
+
+@asynccontextmanager
+async def _open_sqlite(uri: str) -> AsyncIterator[Foreign]:
+    async with aiosqlite.connect(uri, uri=True) as connection:
+        connection.row_factory = sqlite3.Row
+        await connection.execute("BEGIN")
+        tx = SqliteTransaction(connection)
+        yield Foreign("sqlite", connection, tx, await read_tables(tx))
+
+
+@asynccontextmanager
+async def _open_postgres(url: str) -> AsyncIterator[Foreign]:
+    # Through a pooler too: nothing is prepared, and everything is one transaction.
+    plain = _POSTGRES.sub("postgresql://", url, count=1)
+    async with await AsyncConnection.connect(
+        plain, autocommit=True, prepare_threshold=None, row_factory=dict_row, connect_timeout=10
+    ) as connection:
+        await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
+        await connection.set_read_only(True)
+        async with connection.transaction():
+            tx = PostgresTransaction(connection, reads=True)
+            yield Foreign("postgres", connection, tx, await read_tables(tx))
+
+
+def shown_address(address: str) -> str:
+    """An address as people may see it: a URL without its password."""
+    try:
+        return shown(address) if _POSTGRES.match(address) else address
+    except StoreError:
+        return "postgresql://…"
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    if "not a database" in text:
+        text = "it is not a SQLite database"
+    return text if text.endswith(".") else f"{text}."

@@ -1,0 +1,22 @@
+-- Read in another program's database: that of one of LangGraph's own savers. In SQLite its writes are in `writes`.
+
+-- name: foreign_threads
+SELECT thread_id, count(*) AS checkpoints FROM checkpoints GROUP BY thread_id ORDER BY min(checkpoint_id);
+
+-- name: foreign_checkpoints
+SELECT c.checkpoint_ns AS ns, c.checkpoint_id AS id,
+       (SELECT count(*) FROM checkpoint_writes w
+        WHERE w.thread_id = c.thread_id AND w.checkpoint_ns = c.checkpoint_ns AND w.checkpoint_id = c.checkpoint_id
+       ) AS writes
+FROM checkpoints c WHERE c.thread_id = :thread_id;
+
+-- name: foreign_paths
+SELECT DISTINCT task_id, task_path FROM checkpoint_writes
+WHERE thread_id = :thread_id AND checkpoint_ns = :ns AND checkpoint_id = :id;
+
+-- name: count_checkpoint_writes
+-- In our own.
+SELECT c.ns, c.id,
+       (SELECT count(*) FROM checkpoint_writes w
+        WHERE w.thread_id = c.thread_id AND w.ns = c.ns AND w.checkpoint_id = c.id) AS writes
+FROM checkpoints c WHERE c.thread_id = :thread_id;

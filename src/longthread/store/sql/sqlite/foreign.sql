@@ -1,0 +1,10 @@
+-- name: foreign_checkpoints
+SELECT c.checkpoint_ns AS ns, c.checkpoint_id AS id,
+       (SELECT count(*) FROM writes w
+        WHERE w.thread_id = c.thread_id AND w.checkpoint_ns = c.checkpoint_ns AND w.checkpoint_id = c.checkpoint_id
+       ) AS writes
+FROM checkpoints c WHERE c.thread_id = :thread_id;
+
+-- name: foreign_paths
+SELECT DISTINCT task_id, task_path FROM writes
+WHERE thread_id = :thread_id AND checkpoint_ns = :ns AND checkpoint_id = :id;

@@ -1,0 +1,87 @@
+"""LangGraph's own tests of the graph, with our saver in the place of its SQLite savers.
+
+A pytest plugin, for a copy of LangGraph's repository; nothing of it is kept here:
+
+    cd langgraph/libs/langgraph
+    NO_DOCKER=true PYTHONPATH=<this folder> python -m pytest -p longthread_in_langgraph --saver sqlite
+
+`--saver` is `sqlite`, `postgres` (databases are made on the server of LONGTHREAD_TEST_POSTGRES_URL) or `stock`, which
+changes nothing and tells what fails without us. `--opened` is how the saver is opened for synchronous tests: `plain`
+on a thread of its own, for asynchronous ones `async` on their loop; `crossed` gives asynchronous tests the plain one.
+Only tests that take one of the two fixtures are run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from longthread.langgraph import LongthreadSaver
+
+PARAMS = {"sync_checkpointer": "sqlite", "async_checkpointer": "sqlite_aio"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--saver", choices=["sqlite", "postgres", "stock"], default="sqlite")
+    parser.addoption("--opened", choices=["usual", "crossed"], default="usual")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    chosen = [item for item in items if isinstance(item, pytest.Function) and _takes_a_saver(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
+    if config.getoption("--saver") != "stock":
+        conftest = sys.modules["tests.conftest"]
+        backend, crossed = config.getoption("--saver"), config.getoption("--opened") == "crossed"
+        conftest.__dict__["_checkpointer_sqlite"] = lambda: _plain(backend)
+        conftest.__dict__["_checkpointer_sqlite_aio"] = lambda: _crossed(backend) if crossed else _async(backend)
+
+
+def _takes_a_saver(item: pytest.Function) -> bool:
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return any(params.get(fixture) == param for fixture, param in PARAMS.items())
+
+
+@contextmanager
+def _address(backend: str) -> Iterator[str]:
+    """The address of an empty store."""
+    if backend == "sqlite":
+        with tempfile.TemporaryDirectory() as folder:
+            yield str(Path(folder) / "conversations.db")
+        return
+    server = urlsplit(os.environ["LONGTHREAD_TEST_POSTGRES_URL"])
+    name = f"upstream_{uuid4().hex[:16]}"
+    with psycopg.connect(urlunsplit(server), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+        try:
+            yield urlunsplit(server._replace(path=f"/{name}"))
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@contextmanager
+def _plain(backend: str) -> Iterator[LongthreadSaver]:
+    with _address(backend) as address, LongthreadSaver.from_conn_string(address) as saver:
+        yield saver
+
+
+@asynccontextmanager
+async def _async(backend: str) -> AsyncIterator[LongthreadSaver]:
+    with _address(backend) as address:
+        async with LongthreadSaver.from_conn_string(address) as saver:
+            yield saver
+
+
+@asynccontextmanager
+async def _crossed(backend: str) -> AsyncIterator[LongthreadSaver]:
+    with _plain(backend) as saver:
+        yield saver
