@@ -188,9 +188,11 @@ async def test_the_database_itself_allows_one_live_run_a_thread(store: Driver, l
         "first_step": 0,
         "owner": "second",
         "lease_until": "9",
+        "told": "[]",
+        "last_event": 0,
         "now": log.now(),
     }
-    with pytest.raises(StoreError, match=r"runs\.thread_id"):
+    with pytest.raises(StoreError, match=r"runs\.thread_id|live_run"):
         async with store.writing() as tx:
             await tx.run("insert_run", id="r2", **row)
     async with store.writing() as tx:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 EventType = Literal[
@@ -37,3 +37,37 @@ class Event:
         """The event as one flat JSON object, as `ask --json` prints it."""
         head = {"type": self.type, "seq": self.seq, "thread_id": self.thread_id, "run_id": self.run_id}
         return head | dict(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An event that says only what the run or the step that it is about already holds.
+
+    `after` is when, in microseconds after the start of what it is about; `chars` is the length of a piece of text.
+    """
+
+    seq: int
+    type: EventType
+    after: int
+    chars: int | None = None
+
+    @classmethod
+    def at(
+        cls, seq: int, event_type: EventType, moment: datetime, *, since: datetime, chars: int | None = None
+    ) -> Mark:
+        """The mark of an event of this moment on something that started at `since`."""
+        return cls(seq, event_type, (moment - since) // _MICROSECOND, chars)
+
+    def moment(self, since: datetime) -> datetime:
+        """When the event was, for something that started at `since`."""
+        return since + self.after * _MICROSECOND
+
+    def to_json(self) -> list[Any]:
+        return [self.seq, self.type, self.after, *([] if self.chars is None else [self.chars])]
+
+    @classmethod
+    def from_json(cls, data: Sequence[Any]) -> Mark:
+        return cls(*data)
+
+
+_MICROSECOND = timedelta(microseconds=1)

@@ -25,7 +25,9 @@ def asks_to_continue(message: str) -> bool:
 class Run:
     """One execution of an agent, from a user's message to `finished`, `paused` or `failed`.
 
-    `question` is the question being worked on: for a run that continues another, the other's question.
+    `question` is the question being worked on: for a run that continues another, the other's question. Its steps are
+    those from index `first_step` on, up to `stop_step` when it has ended. `entry_seq` is the entry that it ended with,
+    whose text is the answer or summary of `outcome`.
     """
 
     thread_id: str
@@ -40,6 +42,8 @@ class Run:
     ended_at: datetime | None = None
     continues: str | None = None
     first_step: int = 0
+    stop_step: int | None = None
+    entry_seq: int | None = None
     outcome: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -47,8 +51,10 @@ class Run:
 class Step:
     """One model call or one tool call of a run (document 000's `conversation_steps`).
 
-    `index` counts the thread's steps. `manifest` says, for a model call, which entries it saw and how.
-    `elapsed_ms` and the token counts in `usage` are None or empty until the step is done.
+    `index` counts the thread's steps. For a model call, `manifest` says which entries it saw and how (see
+    `longthread.model.manifest`), and `prompt` names the system prompt and tools that went with them. `entry_seq` is the
+    entry that the step made, `entry_id` its id: the reply, whose text is the `thought`, or the result, which says the
+    `observation`. `elapsed_ms` and the token counts in `usage` are None or empty until the step is done.
     """
 
     thread_id: str
@@ -63,5 +69,8 @@ class Step:
     observation: Mapping[str, Any] | None = None
     call_id: str | None = None
     usage: Mapping[str, int] = field(default_factory=dict)
-    manifest: Sequence[Mapping[str, Any]] = ()
+    manifest: Sequence[Any] = ()
+    prompt: str | None = None
+    entry_seq: int | None = None
+    entry_id: str | None = None
     elapsed_ms: int | None = None

@@ -145,6 +145,18 @@ async def add(tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, paren
     return entries
 
 
+async def append(tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, tip: int, size: int) -> list[Entry]:
+    """Add entries that are new behind the tip. For who has locked the thread in this transaction: `tip` and `size` are
+    what was found then, and the ids of the drafts were just made."""
+    entries: list[Entry] = []
+    for draft in drafts:
+        parent = entries[-1].seq if entries else tip
+        entries.append(await _insert(tx, thread_id, draft, parent_seq=parent, seq=size + len(entries) + 1))
+    if entries:
+        await tx.run("move_tip", id=thread_id, tip=entries[-1].seq, entry_count=entries[-1].seq, now=now())
+    return entries
+
+
 async def set_tip(tx: Transaction, thread_id: str, seq: int) -> None:
     """Make an entry the thread's tip: the branch that ends in it is the conversation. 0: it starts anew.
 

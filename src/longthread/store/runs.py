@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from longthread.errors import LeaseLost, RunInProgress, ThreadNotFound
-from longthread.model.event import Event, EventType
+from longthread.errors import LeaseLost, RunInProgress
+from longthread.model.entry import Entry
+from longthread.model.event import Event, EventType, Mark
 from longthread.model.run import Protocol, Run, RunStatus, Step, StepKind, StepStatus
 from longthread.store import log
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.log import now
+from longthread.store.records import SAID, dump, run_of, step_of, step_values, text_of, time_of
+from longthread.store.told import events_of_run, events_of_step, marks_json, marks_of
 
 LEASE = timedelta(seconds=15)
 """How long a run stays its owner's without a renewal."""
+_ENDLESS = 2**62
+_QUERIES = "queries"
+_EVENT_OF: dict[RunStatus, EventType] = {"finished": "finished", "paused": "paused", "failed": "failed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +47,24 @@ class Plan:
     continues: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the check of a lease has found: the locked thread's tip and number of entries, and what the run has told."""
+
+    tip: int
+    size: int
+    started_at: datetime
+    marks: tuple[Mark, ...]
+
+
 Alive = Callable[[str], bool]
 """Whether an owner may still be at work. False only where that is certain."""
 
 
-async def begin(tx: Transaction, thread_id: str, plan: Plan, *, owner: str, alive: Alive) -> Lease:
+async def begin(tx: Transaction, thread_id: str, plan: Plan, *, owner: str, alive: Alive, tells: bool = False) -> Lease:
     """Start a run on a thread and take its lease. A run whose owner died is ended first, as paused.
+
+    `tells`: the run's stream begins with the event `started`, number 1.
 
     Raises:
         RunInProgress: another run of the thread is being executed.
@@ -55,6 +73,7 @@ async def begin(tx: Transaction, thread_id: str, plan: Plan, *, owner: str, aliv
     await log.position(tx, thread_id)
     await _clear(tx, thread_id, alive)
     step = await one(tx, "select_next_step", thread_id=thread_id)
+    marks = [Mark(1, "started", 0)] if tells else []
     await tx.run(
         "insert_run",
         thread_id=thread_id,
@@ -69,6 +88,8 @@ async def begin(tx: Transaction, thread_id: str, plan: Plan, *, owner: str, aliv
         owner=owner,
         lease_until=_lease_end(),
         now=now(),
+        told=marks_json(marks),
+        last_event=len(marks),
     )
     return Lease(thread_id, plan.run_id, owner)
 
@@ -94,43 +115,59 @@ async def renew(tx: Transaction, lease: Lease) -> None:
     Raises:
         LeaseLost: somebody else has it now.
     """
-    await _lock(tx, lease)
-    held = await tx.run(
-        "renew_lease", thread_id=lease.thread_id, id=lease.run_id, owner=lease.owner, lease_until=_lease_end()
-    )
-    if not held:
-        raise LeaseLost(thread=lease.thread_id, run=lease.run_id)
+    await check(tx, lease)
+    await tx.run("renew_lease", thread_id=lease.thread_id, id=lease.run_id, lease_until=_lease_end())
 
 
-async def check(tx: Transaction, lease: Lease) -> None:
-    """Make sure, inside the transaction that is about to write, that the lease is still held.
+async def check(tx: Transaction, lease: Lease) -> Held:
+    """Make sure, inside the transaction that is about to write, that the lease is still held. The thread is locked.
 
     Raises:
         LeaseLost: it is not.
     """
-    await _lock(tx, lease)
-    if await one(tx, "select_lease", thread_id=lease.thread_id, id=lease.run_id, owner=lease.owner) is None:
+    row = await one(tx, "select_lease", thread_id=lease.thread_id, id=lease.run_id, owner=lease.owner)
+    if row is None:
         raise LeaseLost(thread=lease.thread_id, run=lease.run_id)
+    return Held(row["tip"], row["entry_count"], time_of(row["started_at"]), tuple(marks_of(row)))
 
 
-async def end(tx: Transaction, lease: Lease, status: RunStatus, outcome: Mapping[str, Any]) -> None:
-    """End a run and give its lease back."""
-    await check(tx, lease)
-    await tx.run(
-        "end_run", thread_id=lease.thread_id, id=lease.run_id, status=status, outcome=_dump(outcome), now=now()
-    )
+async def end(
+    tx: Transaction,
+    lease: Lease,
+    status: RunStatus,
+    outcome: Mapping[str, Any],
+    *,
+    said: Entry | None = None,
+    event: int | None = None,
+    held: Held | None = None,
+) -> None:
+    """End a run and give its lease back.
+
+    Args:
+        said: the entry that the run ended with. Its text is not kept once more with the outcome.
+        event: the number of the run's last event, which says how it ended; None tells none.
+
+    Raises:
+        LeaseLost: the run was taken over.
+    """
+    held = held or await check(tx, lease)
+    text = said.text if said else None
+    kept = {key: None if key in SAID and value == text else value for key, value in outcome.items()}
+    moment = datetime.now(UTC)
+    marks = [*held.marks, *([Mark.at(event, _EVENT_OF[status], moment, since=held.started_at)] if event else [])]
+    await _end(tx, lease.thread_id, lease.run_id, status, kept, marks, moment, entry_seq=said.seq if said else None)
 
 
 async def find_run(tx: Transaction, thread_id: str, run_id: str) -> Run | None:
     """A run by its id."""
     row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
-    return _run(row) if row else None
+    return run_of(row) if row else None
 
 
 async def last_run(tx: Transaction, thread_id: str) -> Run | None:
     """The thread's newest run."""
     row = await one(tx, "select_last_run", thread_id=thread_id)
-    return _run(row) if row else None
+    return run_of(row) if row else None
 
 
 async def is_held(tx: Transaction, run: Run, *, alive: Alive) -> bool:
@@ -148,7 +185,9 @@ async def start_step(
     thought: str = "",
     args: Mapping[str, Any] | None = None,
     call_id: str | None = None,
-    manifest: Sequence[Mapping[str, Any]] = (),
+    manifest: Sequence[Any] = (),
+    marks: Sequence[Mark] = (),
+    started_at: datetime | None = None,
 ) -> int:
     """Note that a step begins; its index in the thread.
 
@@ -157,21 +196,21 @@ async def start_step(
     """
     await check(tx, lease)
     row = await one(tx, "select_next_step", thread_id=lease.thread_id)
-    index = int(row["idx"]) if row else 0
-    await tx.run(
-        "insert_step",
+    step = Step(
         thread_id=lease.thread_id,
-        idx=index,
+        index=int(row["idx"]) if row else 0,
         run_id=lease.run_id,
         kind=kind,
+        status="running",
+        started_at=started_at or datetime.now(UTC),
         thought=thought,
         action=action,
-        args=_dump(args or {}),
+        args=args or {},
         call_id=call_id,
-        manifest=_dump(manifest),
-        now=now(),
+        manifest=manifest,
     )
-    return index
+    await _insert_step(tx, step, marks)
+    return step.index
 
 
 async def finish_step(
@@ -185,9 +224,19 @@ async def finish_step(
     action: str = "",
     observation: Mapping[str, Any] | None = None,
     usage: Mapping[str, int] | None = None,
+    entry_seq: int | None = None,
+    marks: Sequence[Mark] = (),
+    held: Held | None = None,
 ) -> None:
-    """Note how a step ended."""
-    await check(tx, lease)
+    """Note how a step ended. What the entry `entry_seq` says as a reply or a result is not to be given too.
+
+    `marks` are those that the step was started with, and what is told now. `held` is what the check of the lease found
+    in this transaction, if it has been made.
+
+    Raises:
+        LeaseLost: the run was taken over.
+    """
+    _ = held or await check(tx, lease)
     await tx.run(
         "finish_step",
         thread_id=lease.thread_id,
@@ -195,21 +244,55 @@ async def finish_step(
         status=status,
         thought=thought,
         action=action,
-        observation=None if observation is None else _dump(observation),
-        usage=_dump(usage or {}),
+        observation=None if observation is None else dump(observation),
+        usage=dump(usage or {}),
+        entry_seq=entry_seq,
+        told=marks_json(marks),
+        last_event=_last(marks),
         elapsed_ms=elapsed_ms,
     )
 
 
+async def add_step(
+    tx: Transaction, lease: Lease, step: Step, *, marks: Sequence[Mark] = (), held: Held | None = None
+) -> int:
+    """Note a step that is over; its index in the thread, whatever `step.index` says.
+
+    Raises:
+        LeaseLost: the run was taken over.
+    """
+    _ = held or await check(tx, lease)
+    row = await one(tx, "select_next_step", thread_id=lease.thread_id)
+    index = int(row["idx"]) if row else 0
+    await _insert_step(tx, replace(step, index=index), marks)
+    return index
+
+
+async def refer_step(tx: Transaction, thread_id: str, index: int, entry_seq: int) -> None:
+    """Let a step whose observation has become an entry refer to that."""
+    await tx.run("refer_step", thread_id=thread_id, idx=index, entry_seq=entry_seq)
+
+
 async def steps_from(tx: Transaction, thread_id: str, first: int) -> list[Step]:
     """The thread's steps from index `first` on."""
-    return [_step(row) for row in await tx.fetch("select_steps", thread_id=thread_id, first=first)]
+    return await steps_between(tx, thread_id, first, _ENDLESS)
 
 
 async def steps_between(tx: Transaction, thread_id: str, first: int, stop: int) -> list[Step]:
     """The thread's steps with `first` <= index < `stop`."""
-    rows = await tx.fetch("select_steps_between", thread_id=thread_id, first=first, stop=stop)
-    return [_step(row) for row in rows]
+    rows = await tx.fetch("select_steps", thread_id=thread_id, first=first, stop=stop, told_from=0)
+    return [step_of(row) for row in rows]
+
+
+async def save_prompt(tx: Transaction, thread_id: str, prompt_id: str, body: bytes) -> None:
+    """Keep a prompt that steps name. What is kept under the same id stays."""
+    await tx.run("insert_prompt", thread_id=thread_id, id=prompt_id, body=body)
+
+
+async def saved_prompt(tx: Transaction, thread_id: str, prompt_id: str) -> bytes | None:
+    """What `save_prompt` kept."""
+    row = await one(tx, "select_prompt", thread_id=thread_id, id=prompt_id)
+    return bytes(row["body"]) if row else None
 
 
 async def append_events(tx: Transaction, events: Iterable[Event]) -> None:
@@ -222,7 +305,7 @@ async def append_events(tx: Transaction, events: Iterable[Event]) -> None:
                 "run_id": event.run_id,
                 "seq": event.seq,
                 "type": event.type,
-                "data": _dump(event.data),
+                "data": dump(event.data),
                 "at": event.at.isoformat(),
             }
             for event in events
@@ -230,14 +313,32 @@ async def append_events(tx: Transaction, events: Iterable[Event]) -> None:
     )
 
 
+async def remove_text(tx: Transaction, lease: Lease, first: int, last: int) -> None:
+    """Remove the text events with these numbers: a step tells them now."""
+    await tx.run("delete_events", thread_id=lease.thread_id, run_id=lease.run_id, first=first, last=last, type="text")
+
+
 async def events_after(tx: Transaction, thread_id: str, run_id: str, after: int, *, limit: int = 1000) -> list[Event]:
     """The run's events behind number `after`, in order."""
+    row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
+    if row is None:
+        return []
+    run = run_of(row)
+    stop = _ENDLESS if run.stop_step is None else run.stop_step
+    steps = await tx.fetch("select_steps", thread_id=thread_id, first=run.first_step, stop=stop, told_from=after + 1)
     rows = await tx.fetch("select_events", thread_id=thread_id, run_id=run_id, after=after, limit=limit)
-    return [_event(row) for row in rows]
+    found = [*events_of_run(run, marks_of(row)), *map(_event, rows)]
+    for step in steps:
+        if step["run_id"] == run_id:
+            found += events_of_step(step_of(step), marks_of(step))
+    return sorted((event for event in found if event.seq > after), key=lambda event: event.seq)[:limit]
 
 
 async def events_of_type(tx: Transaction, thread_id: str, run_id: str, event_type: EventType) -> list[Event]:
     """The run's events of one type, in order."""
+    if event_type != "warning":
+        events = await events_after(tx, thread_id, run_id, 0, limit=_ENDLESS)
+        return [event for event in events if event.type == event_type]
     rows = await tx.fetch("select_events_of_type", thread_id=thread_id, run_id=run_id, type=event_type)
     return [_event(row) for row in rows]
 
@@ -250,21 +351,22 @@ async def last_event(tx: Transaction, thread_id: str, run_id: str) -> int:
 
 async def save_fold(tx: Transaction, thread_id: str, seq: int, data: Mapping[str, Any]) -> None:
     """Keep what the entries up to `seq` amount to, so that the next run need not read them again."""
-    await tx.run("save_fold", thread_id=thread_id, seq=seq, data=_dump(data))
+    rest = {key: value for key, value in data.items() if key != _QUERIES}
+    await tx.run("save_fold", thread_id=thread_id, seq=seq, queries=data.get(_QUERIES, 0), data=dump(rest))
+
+
+async def move_fold(tx: Transaction, thread_id: str, seq: int, queries: int) -> None:
+    """Note that the entries up to `seq` have taught nothing new but the number of the last query."""
+    await tx.run("move_fold", thread_id=thread_id, seq=seq, queries=queries)
 
 
 async def saved_fold(tx: Transaction, thread_id: str) -> tuple[int, dict[str, Any]] | None:
     """What `save_fold` kept last."""
     row = await one(tx, "select_fold", thread_id=thread_id)
-    return (int(row["seq"]), json.loads(row["data"])) if row else None
-
-
-async def _lock(tx: Transaction, lease: Lease) -> None:
-    """Wait for whoever writes the thread now: only then can be seen what became of the lease."""
-    try:
-        await log.position(tx, lease.thread_id)
-    except ThreadNotFound:
-        raise LeaseLost(thread=lease.thread_id, run=lease.run_id) from None
+    if row is None:
+        return None
+    queries = {_QUERIES: row["queries"]} if row["queries"] else {}
+    return int(row["seq"]), json.loads(row["data"]) | queries
 
 
 async def _clear(tx: Transaction, thread_id: str, alive: Alive) -> None:
@@ -273,10 +375,42 @@ async def _clear(tx: Transaction, thread_id: str, alive: Alive) -> None:
         return
     if _is_held(live, alive):
         raise RunInProgress(thread=thread_id, run=live["id"])
-    outcome = {"reason": "interrupted"}
-    await tx.run("end_run", thread_id=thread_id, id=live["id"], status="paused", outcome=_dump(outcome), now=now())
+    moment = datetime.now(UTC)
     last = await last_event(tx, thread_id, live["id"])
-    await append_events(tx, [Event(thread_id, live["id"], last + 1, "paused", outcome, datetime.now(UTC))])
+    marks = [*marks_of(live), Mark.at(last + 1, "paused", moment, since=time_of(live["started_at"]))]
+    await _end(tx, thread_id, live["id"], "paused", {"reason": "interrupted"}, marks, moment)
+
+
+async def _end(
+    tx: Transaction,
+    thread_id: str,
+    run_id: str,
+    status: RunStatus,
+    outcome: Mapping[str, Any],
+    marks: Sequence[Mark],
+    moment: datetime,
+    *,
+    entry_seq: int | None = None,
+) -> None:
+    await tx.run(
+        "end_run",
+        thread_id=thread_id,
+        id=run_id,
+        status=status,
+        outcome=dump(outcome),
+        entry_seq=entry_seq,
+        told=marks_json(marks),
+        last_event=_last(marks),
+        now=text_of(moment),
+    )
+
+
+async def _insert_step(tx: Transaction, step: Step, marks: Sequence[Mark]) -> None:
+    await tx.run("insert_step", **step_values(step), told=marks_json(marks), last_event=_last(marks))
+
+
+def _last(marks: Sequence[Mark]) -> int:
+    return max((mark.seq for mark in marks), default=0)
 
 
 def _is_held(row: Row, alive: Alive) -> bool:
@@ -284,55 +418,8 @@ def _is_held(row: Row, alive: Alive) -> bool:
 
 
 def _lease_end() -> str:
-    return (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
-
-
-def _run(row: Row) -> Run:
-    return Run(
-        thread_id=row["thread_id"],
-        id=row["id"],
-        status=row["status"],
-        question=row["question"],
-        source=row["source"],
-        model=row["model"],
-        protocol=row["protocol"],
-        max_steps=row["max_steps"],
-        started_at=_time(row["started_at"]),
-        ended_at=_time(row["ended_at"]) if row["ended_at"] else None,
-        continues=row["continues"],
-        first_step=row["first_step"],
-        outcome=json.loads(row["outcome"]),
-    )
-
-
-def _step(row: Row) -> Step:
-    kind: StepKind = row["kind"]
-    status: StepStatus = row["status"]
-    return Step(
-        thread_id=row["thread_id"],
-        index=row["idx"],
-        run_id=row["run_id"],
-        kind=kind,
-        status=status,
-        started_at=_time(row["started_at"]),
-        thought=row["thought"],
-        action=row["action"],
-        args=json.loads(row["args"]),
-        observation=json.loads(row["observation"]) if row["observation"] else None,
-        call_id=row["call_id"],
-        usage=json.loads(row["usage"]),
-        manifest=json.loads(row["manifest"]),
-        elapsed_ms=row["elapsed_ms"],
-    )
+    return text_of(datetime.now(UTC) + LEASE)
 
 
 def _event(row: Row) -> Event:
-    return Event(row["thread_id"], row["run_id"], row["seq"], row["type"], json.loads(row["data"]), _time(row["at"]))
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
+    return Event(row["thread_id"], row["run_id"], row["seq"], row["type"], json.loads(row["data"]), time_of(row["at"]))

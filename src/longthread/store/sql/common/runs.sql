@@ -3,51 +3,65 @@ SELECT * FROM runs WHERE thread_id = :thread_id AND status = 'running';
 
 -- name: insert_run
 INSERT INTO runs (thread_id, id, status, question, source, model, protocol, max_steps, continues, first_step, owner,
-                  lease_until, started_at)
+                  lease_until, started_at, told, last_event)
 VALUES (:thread_id, :id, 'running', :question, :source, :model, :protocol, :max_steps, :continues, :first_step, :owner,
-        :lease_until, :now);
+        :lease_until, :now, :told, :last_event);
 
 -- name: select_run
-SELECT * FROM runs WHERE thread_id = :thread_id AND id = :id;
+SELECT r.*, e.text AS said FROM runs r LEFT JOIN entries e ON e.thread_id = r.thread_id AND e.seq = r.entry_seq
+WHERE r.thread_id = :thread_id AND r.id = :id;
 
 -- name: select_last_run
-SELECT * FROM runs WHERE thread_id = :thread_id ORDER BY id DESC LIMIT 1;
+SELECT r.*, e.text AS said FROM runs r LEFT JOIN entries e ON e.thread_id = r.thread_id AND e.seq = r.entry_seq
+WHERE r.thread_id = :thread_id
+ORDER BY r.id DESC LIMIT 1;
 
 -- name: take_lease
-UPDATE runs SET owner = :owner, lease_until = :lease_until, status = 'running', ended_at = NULL
+UPDATE runs SET owner = :owner, lease_until = :lease_until, status = 'running', ended_at = NULL, stop_step = NULL
 WHERE thread_id = :thread_id AND id = :id;
 
 -- name: renew_lease
-UPDATE runs SET lease_until = :lease_until
-WHERE thread_id = :thread_id AND id = :id AND owner = :owner AND status = 'running';
+UPDATE runs SET lease_until = :lease_until WHERE thread_id = :thread_id AND id = :id;
 
 -- name: select_lease
-SELECT 1 AS held FROM runs WHERE thread_id = :thread_id AND id = :id AND owner = :owner AND status = 'running';
+SELECT t.tip, t.entry_count, r.told, r.started_at
+FROM threads t JOIN runs r ON r.thread_id = t.id
+WHERE t.id = :thread_id AND r.id = :id AND r.owner = :owner AND r.status = 'running';
 
 -- name: end_run
-UPDATE runs SET status = :status, outcome = :outcome, ended_at = :now, owner = NULL, lease_until = NULL
+UPDATE runs SET status = :status, outcome = :outcome, entry_seq = :entry_seq, told = :told, last_event = :last_event,
+                stop_step = (SELECT coalesce(max(idx), -1) + 1 FROM steps WHERE thread_id = :thread_id),
+                ended_at = :now, owner = NULL, lease_until = NULL
 WHERE thread_id = :thread_id AND id = :id;
 
 -- name: select_next_step
 SELECT coalesce(max(idx), -1) + 1 AS idx FROM steps WHERE thread_id = :thread_id;
 
 -- name: insert_step
-INSERT INTO steps (thread_id, idx, run_id, kind, status, thought, action, args, call_id, manifest, started_at)
-VALUES (:thread_id, :idx, :run_id, :kind, 'running', :thought, :action, :args, :call_id, :manifest, :now);
+INSERT INTO steps (thread_id, idx, run_id, kind, status, thought, action, args, observation, call_id, usage, manifest,
+                   prompt, entry_seq, told, last_event, started_at, elapsed_ms)
+VALUES (:thread_id, :idx, :run_id, :kind, :status, :thought, :action, :args, :observation, :call_id, :usage, :manifest,
+        :prompt, :entry_seq, :told, :last_event, :started_at, :elapsed_ms);
 
 -- name: finish_step
 UPDATE steps SET status = :status, thought = :thought, action = :action, observation = :observation, usage = :usage,
-                 elapsed_ms = :elapsed_ms
+                 entry_seq = :entry_seq, told = :told, last_event = :last_event, elapsed_ms = :elapsed_ms
 WHERE thread_id = :thread_id AND idx = :idx;
 
--- name: select_steps
-SELECT * FROM steps WHERE thread_id = :thread_id AND idx >= :first ORDER BY idx;
+-- name: refer_step
+UPDATE steps SET observation = NULL, entry_seq = :entry_seq WHERE thread_id = :thread_id AND idx = :idx;
 
--- name: select_steps_between
-SELECT * FROM steps WHERE thread_id = :thread_id AND idx >= :first AND idx < :stop ORDER BY idx;
+-- name: select_steps
+SELECT s.*, e.text AS said, e.id AS entry_id
+FROM steps s LEFT JOIN entries e ON e.thread_id = s.thread_id AND e.seq = s.entry_seq
+WHERE s.thread_id = :thread_id AND s.idx >= :first AND s.idx < :stop AND s.last_event >= :told_from
+ORDER BY s.idx;
 
 -- name: insert_event
 INSERT INTO events (thread_id, run_id, seq, type, data, at) VALUES (:thread_id, :run_id, :seq, :type, :data, :at);
+
+-- name: delete_events
+DELETE FROM events WHERE thread_id = :thread_id AND run_id = :run_id AND seq BETWEEN :first AND :last AND type = :type;
 
 -- name: select_events
 SELECT * FROM events WHERE thread_id = :thread_id AND run_id = :run_id AND seq > :after ORDER BY seq LIMIT :limit;
@@ -56,11 +70,27 @@ SELECT * FROM events WHERE thread_id = :thread_id AND run_id = :run_id AND seq >
 SELECT * FROM events WHERE thread_id = :thread_id AND run_id = :run_id AND type = :type ORDER BY seq;
 
 -- name: select_last_event
-SELECT coalesce(max(seq), 0) AS seq FROM events WHERE thread_id = :thread_id AND run_id = :run_id;
+SELECT coalesce(max(last), 0) AS seq FROM (
+    SELECT last_event AS last FROM runs WHERE thread_id = :thread_id AND id = :run_id
+    UNION ALL
+    SELECT max(s.last_event) FROM runs r JOIN steps s ON s.thread_id = r.thread_id AND s.idx >= r.first_step
+    WHERE r.thread_id = :thread_id AND r.id = :run_id AND r.stop_step IS NULL AND s.run_id = r.id
+    UNION ALL
+    SELECT max(seq) FROM events WHERE thread_id = :thread_id AND run_id = :run_id
+) AS told;
+
+-- name: insert_prompt
+INSERT INTO prompts (thread_id, id, body) VALUES (:thread_id, :id, :body) ON CONFLICT (thread_id, id) DO NOTHING;
+
+-- name: select_prompt
+SELECT body FROM prompts WHERE thread_id = :thread_id AND id = :id;
 
 -- name: save_fold
-INSERT INTO folds (thread_id, seq, data) VALUES (:thread_id, :seq, :data)
-ON CONFLICT (thread_id) DO UPDATE SET seq = excluded.seq, data = excluded.data;
+INSERT INTO folds (thread_id, seq, queries, data) VALUES (:thread_id, :seq, :queries, :data)
+ON CONFLICT (thread_id) DO UPDATE SET seq = excluded.seq, queries = excluded.queries, data = excluded.data;
+
+-- name: move_fold
+UPDATE folds SET seq = :seq, queries = :queries WHERE thread_id = :thread_id;
 
 -- name: select_fold
 SELECT * FROM folds WHERE thread_id = :thread_id;

@@ -1,0 +1,35 @@
+-- What a run did is stored once. A reply and a result are entries, and the step refers to its own; an event that says what
+-- a step or a run already holds is a mark on that.
+
+-- The entry that is the step's reply or result: its text is the thought, or the observation.
+ALTER TABLE steps ADD COLUMN entry_seq INTEGER;
+
+-- The system prompt and the tools that went with the view of a model call.
+ALTER TABLE steps ADD COLUMN prompt TEXT;
+
+-- The events of the step: `[[number, type, microseconds after the start], …]`, for a piece of text with its characters.
+ALTER TABLE steps ADD COLUMN told TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE steps ADD COLUMN last_event INTEGER NOT NULL DEFAULT 0;
+
+-- The entry that the run ended with: its text is the outcome's answer or summary.
+ALTER TABLE runs ADD COLUMN entry_seq INTEGER;
+ALTER TABLE runs ADD COLUMN told TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE runs ADD COLUMN last_event INTEGER NOT NULL DEFAULT 0;
+
+-- The index behind the run's last step; NULL while it may make more.
+ALTER TABLE runs ADD COLUMN stop_step INTEGER;
+
+-- Each prompt once, compressed, under a hash of what it says.
+CREATE TABLE prompts (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    id        TEXT NOT NULL,
+    body      BLOB NOT NULL,
+    PRIMARY KEY (thread_id, id)
+) WITHOUT ROWID;
+
+-- The last query label is told apart from the facts: it changes with every query, and they seldom do.
+ALTER TABLE folds ADD COLUMN queries INTEGER NOT NULL DEFAULT 0;
+
+UPDATE runs SET stop_step = (SELECT coalesce(max(s.idx) + 1, runs.first_step) FROM steps s
+                             WHERE s.thread_id = runs.thread_id AND s.run_id = runs.id)
+WHERE status <> 'running';

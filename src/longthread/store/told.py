@@ -1,0 +1,59 @@
+"""Events, put together from the runs and steps that they are about.
+
+What an event says is stored once: with its run, its step, or the entry that the step made. A mark on the run or the
+step keeps the event's number and time. Only what stands nowhere else is a row of `events`: warnings, and text that did
+not become a message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from longthread.model.event import Event, Mark
+from longthread.model.run import Run, Step
+from longthread.store.driver import Row
+
+_STARTED = ("question", "source", "model", "protocol", "max_steps", "continues")
+
+
+def marks_of(row: Row) -> list[Mark]:
+    """The marks on a run or step."""
+    return [Mark.from_json(mark) for mark in json.loads(row["told"])]
+
+
+def marks_json(marks: Sequence[Mark]) -> str:
+    """Marks as they are stored."""
+    return json.dumps([mark.to_json() for mark in marks], separators=(",", ":"))
+
+
+def events_of_run(run: Run, marks: Sequence[Mark]) -> Iterator[Event]:
+    """The events that are about the run itself: its start and its end."""
+    for mark in marks:
+        data = {name: getattr(run, name) for name in _STARTED} if mark.type == "started" else run.outcome
+        yield Event(run.thread_id, run.id, mark.seq, mark.type, data, mark.moment(run.started_at))
+
+
+def events_of_step(step: Step, marks: Sequence[Mark]) -> Iterator[Event]:
+    """The events that are about a step: of a model call its text and thought, of a tool call its start and end."""
+    place = 0
+    for mark in marks:
+        chars = mark.chars or 0
+        data = _said(step, step.thought[place : place + chars]) if mark.type == "text" else _data(step, mark)
+        place += chars
+        yield Event(step.thread_id, step.run_id, mark.seq, mark.type, data, mark.moment(step.started_at))
+
+
+def _said(step: Step, delta: str) -> Mapping[str, Any]:
+    return {"message_id": step.entry_id, "delta": delta}
+
+
+def _data(step: Step, mark: Mark) -> Mapping[str, Any]:
+    if mark.type == "thought":
+        return {"text": step.thought, "message_id": step.entry_id}
+    data = {"step": step.index, "action": step.action, "args": step.args, "call_id": step.call_id}
+    if mark.type == "step_finished":
+        observation = step.observation or {}
+        data |= {"ok": bool(observation.get("ok")), "observation": observation, "elapsed_ms": step.elapsed_ms}
+    return data
