@@ -72,6 +72,7 @@ async def _open_sqlite(uri: str) -> AsyncIterator[Foreign]:
     async with aiosqlite.connect(uri, uri=True) as connection:
         connection.row_factory = sqlite3.Row
         await connection.execute("BEGIN")
+        await connection.execute("SELECT count(*) FROM sqlite_master")  # the snapshot begins, if it is a database
         tx = SqliteTransaction(connection)
         yield Foreign("sqlite", connection, tx, await read_tables(tx))
 
@@ -93,9 +94,12 @@ async def _open_postgres(url: str) -> AsyncIterator[Foreign]:
 def shown_address(address: str) -> str:
     """An address as people may see it: a URL without its password."""
     try:
-        return shown(address) if _POSTGRES.match(address) else address
+        if _POSTGRES.match(address):
+            return shown(address)
     except StoreError:
-        return "postgresql://…"
+        pass
+    scheme, separator, _ = address.partition("://")
+    return f"{scheme}://…" if separator else address
 
 
 def _reason(error: Exception) -> str:
