@@ -98,7 +98,8 @@ async def extend(
     """Add entries behind `parent` (default: the tip), one behind the other, and make the last one the tip.
 
     Idempotent: drafts that already are the end of the tip's branch, or stand behind `parent`, are those entries and
-    nothing is written. See `add` for a draft whose id stands elsewhere or with other content.
+    nothing is written; drafts whose entries retention has deleted from the branch's beginning are passed over. See
+    `add` for a draft whose id stands elsewhere or with other content.
 
     Args:
         parent: seq of the entry to go behind; 0 starts a new branch at the root.
@@ -207,9 +208,17 @@ async def _expect_entry(tx: Transaction, thread_id: str, seq: int) -> None:
 async def _end_of_branch(tx: Transaction, thread_id: str, tip: int, drafts: Sequence[Draft]) -> list[Entry]:
     """The last entries of the tip's branch, if they are what `drafts` say."""
     last = await branch(tx, thread_id, tip, limit=len(drafts))
+    if 0 < len(last) < len(drafts) and await _is_cut_off(tx, last[0]):
+        drafts = drafts[-len(last) :]
     pairs = zip(last, drafts, strict=False)
     same = all(sent_id(entry) == draft.id and entry.says_the_same_as(draft) for entry, draft in pairs)
     return last if same and len(last) == len(drafts) else []
+
+
+async def _is_cut_off(tx: Transaction, entry: Entry) -> bool:
+    """Whether retention has deleted what stood before the entry, which is now its branch's first."""
+    row = await one(tx, "select_parent", thread_id=entry.thread_id, seq=entry.seq)
+    return entry.parent_seq == 0 and row is not None and row["parent_seq"] > 0
 
 
 async def _write(
@@ -294,7 +303,7 @@ async def branch(tx: Transaction, thread_id: str, tip: int, *, limit: int = 200)
         for row in rows:
             if row["seq"] == wanted:
                 found.append(_entry(row))
-                wanted = row["parent_seq"]
+                wanted = found[-1].parent_seq
     return found[::-1]
 
 
@@ -345,7 +354,8 @@ def _entry(row: Row) -> Entry:
         metadata=json.loads(row["metadata"]) if row["metadata"] else {},
         thread_id=row["thread_id"],
         seq=row["seq"],
-        parent_seq=row["parent_seq"],
+        # The log keeps what it was told; who reads it finds a root where the entry before was deleted.
+        parent_seq=row["parent_seq"] if row["parent_seq"] >= row.get("first_seq", 1) else 0,
         created_at=datetime.fromisoformat(row["created_at"]),
     )
 

@@ -48,7 +48,9 @@ VALUES (:thread_id, :seq, :parent_seq, :id, :role, :text, :tool_calls, :tool_cal
         :latency_ms, :run_id, :metadata, :created_at);
 
 -- name: select_entry
-SELECT * FROM entries WHERE thread_id = :thread_id AND id = :id;
+-- `first_seq` tells which parents retention has deleted.
+SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
+FROM entries e WHERE e.thread_id = :thread_id AND e.id = :id;
 
 -- name: select_parent
 SELECT parent_seq FROM entries WHERE thread_id = :thread_id AND seq = :seq;
@@ -63,7 +65,9 @@ WITH RECURSIVE up (seq, steps) AS (
 SELECT min(seq) AS seq FROM up;
 
 -- name: select_entries_down
-SELECT * FROM entries WHERE thread_id = :thread_id AND seq <= :seq ORDER BY seq DESC LIMIT :limit;
+SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
+FROM entries e WHERE e.thread_id = :thread_id AND e.seq <= :seq ORDER BY e.seq DESC LIMIT :limit;
 
 -- name: select_entries_range
-SELECT * FROM entries WHERE thread_id = :thread_id AND seq BETWEEN :first AND :last ORDER BY seq;
+SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
+FROM entries e WHERE e.thread_id = :thread_id AND e.seq BETWEEN :first AND :last ORDER BY e.seq;
