@@ -35,6 +35,16 @@ def store_address(backend: str, tmp_path: Path, request: pytest.FixtureRequest) 
             yield url
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def other_address(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a second empty store, of either backend whatever the first one's is."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "other.db")
+    else:
+        with _database(*request.getfixturevalue("store_template")) as url:
+            yield url
+
+
 @pytest.fixture
 async def store(store_address: str) -> AsyncIterator[Driver]:
     """An empty store."""
@@ -58,6 +68,10 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(f"no PostgreSQL here: {error}")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        # Tests kill processes, never the machine: the operating system keeps what was written.
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
     yield server.get_uri()
     server.cleanup()
 
@@ -86,8 +100,7 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
 @contextmanager
 def _database(server: str, template: str | None = None) -> Iterator[str]:
     name = f"longthread_test_{os.getpid()}_{os.urandom(4).hex()}"
-    # Copied as files where there is a template: the log of it would take longer to write.
-    like = f" TEMPLATE {template} STRATEGY FILE_COPY" if template else ""
+    like = f" TEMPLATE {template}" if template else ""
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}{like}".encode())
     try:

