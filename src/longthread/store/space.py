@@ -1,0 +1,104 @@
+"""Give back to the operating system what deleted rows have left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from longthread.errors import StoreError
+from longthread.store.driver import Driver, Transaction, one
+from longthread.store.queries import Sql
+from longthread.store.tables import Table, read_tables
+
+MOSTLY_EMPTY = 2.0
+"""How many times the size of what is in it a table must be to be written anew."""
+WORTH_IT = 1_000_000
+"""Bytes below which a table is left as it is."""
+STEP_PAGES = 1000
+"""How many pages a SQLite file is shrunk by in one transaction."""
+_ROW_BYTES = 28
+"""What PostgreSQL keeps with each row."""
+
+Say = Callable[[str], None]
+"""Told what is being done, for people."""
+
+
+async def reclaim(store: Driver, say: Say) -> list[str]:
+    """Shrink the store to what is in it, while others use it; what could not be done, for people.
+
+    Raises:
+        StoreError: the database failed. Nothing is lost by that.
+    """
+    if store.dialect == "sqlite":
+        return await _shrink_file(store, say)
+    return await _vacuum_tables(store, say)
+
+
+async def _shrink_file(store: Driver, say: Say) -> list[str]:
+    async with store.maintaining() as tx:
+        mode = await one(tx, "select_vacuum_mode")
+    if not mode or not mode["mode"]:
+        say("writing the file anew")
+        async with store.maintaining() as tx:
+            await tx.run("set_vacuum_mode")
+            await tx.run("vacuum_all")
+    before = None
+    while (free := await _free_pages(store)) and free != before:
+        before = free
+        say(f"giving back {free:,} pages")
+        # Step by step: between two of them, others get at the file.
+        async with store.writing() as tx:
+            for _ in range(min(free, STEP_PAGES)):
+                await tx.run("vacuum_page")
+    async with store.maintaining() as tx:
+        [done] = await tx.fetch("shrink_file")
+    if done["busy"]:
+        return ["The file shrinks when those who read it now have finished."]
+    return []
+
+
+async def _free_pages(store: Driver) -> int:
+    async with store.reading() as tx:
+        [pages] = await tx.fetch("select_free_pages")
+        return int(pages["free"])
+
+
+async def _vacuum_tables(store: Driver, say: Say) -> list[str]:
+    async with store.reading() as tx:
+        tables = (await read_tables(tx)).all
+        keys = {row["name"]: row["key"] for row in await tx.fetch("select_primary_keys")}
+    problems: list[str] = []
+    for table in tables:
+        say(f"vacuuming {table.name}")
+        await _vacuum(store, table)
+        async with store.reading() as tx:
+            too_large = await _is_mostly_empty(tx, table)
+        if not too_large:
+            continue
+        say(f"writing {table.name} anew")
+        try:
+            async with store.writing() as tx:
+                await tx.run("wait_briefly")
+                # As VACUUM FULL does, but in a transaction: the wait for the lock can be bounded through a pooler too.
+                await tx.run(Sql(f'CLUSTER "{table.name}" USING "{keys[table.name]}"'))
+        except StoreError as error:
+            problems.append(f"Table {table.name} is mostly empty and could not be written anew. Prune again. {error}")
+        else:
+            await _vacuum(store, table)
+    return problems
+
+
+async def _vacuum(store: Driver, table: Table) -> None:
+    async with store.maintaining() as tx:
+        await tx.run(Sql(f'VACUUM (ANALYZE) "{table.name}"'))
+
+
+async def _is_mostly_empty(tx: Transaction, table: Table) -> bool:
+    # The rows' own sizes, long values as they are kept beside the table: they need not be read for it.
+    each = " + ".join(f'coalesce(pg_column_size("{column.name}"), 0)' for column in table.columns)
+    [held] = await tx.fetch(
+        Sql(
+            f"SELECT coalesce(sum({each} + {_ROW_BYTES}), 0) AS bytes, pg_table_size('\"{table.name}\"') AS size "
+            f'FROM "{table.name}"'
+        )
+    )
+    return int(held["size"]) > WORTH_IT and float(held["size"]) > MOSTLY_EMPTY * float(held["bytes"])

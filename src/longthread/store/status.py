@@ -1,0 +1,60 @@
+"""What there is to know about a store: where it is, what it holds, how large it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from longthread.store.driver import Driver, Transaction
+from longthread.store.log import now
+from longthread.store.migrate import latest
+from longthread.store.queries import Sql
+from longthread.store.tables import Table, read_tables
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """A store at one moment. `bytes` is its size on disk, of which `free` are used for nothing.
+
+    `tables` has the size of each table with its indexes, in bytes; it is empty where SQLite was built without the means
+    to tell. `rows` has each table's number of rows. `live` are the runs that are being executed.
+    """
+
+    where: str
+    dialect: str
+    server: str
+    schema: int
+    bytes: int
+    free: int
+    tables: Mapping[str, int]
+    rows: Mapping[str, int]
+    live: int
+
+
+async def status_of(store: Driver) -> StoreStatus:
+    """Look at a store. It counts every row, and measures every table."""
+    async with store.reading() as tx:
+        tables = (await read_tables(tx)).all
+        [server], [size] = await tx.fetch("select_server"), await tx.fetch("select_size")
+        [runs] = await tx.fetch("count_runs", now=now())
+        return StoreStatus(
+            where=store.where,
+            dialect=store.dialect,
+            server=server["server"],
+            schema=latest(store.dialect),
+            bytes=int(size["bytes"]),
+            free=int(size["free"]),
+            tables=await _sizes(tx),
+            rows={table.name: await _count(tx, table) for table in tables},
+            live=int(runs["live"]),
+        )
+
+
+async def _sizes(tx: Transaction) -> dict[str, int]:
+    [can] = await tx.fetch("select_can_measure")
+    return {row["name"]: int(row["bytes"]) for row in await tx.fetch("select_table_sizes")} if can["can"] else {}
+
+
+async def _count(tx: Transaction, table: Table) -> int:
+    [row] = await tx.fetch(Sql(f'SELECT count(*) AS rows FROM "{table.name}"'))
+    return int(row["rows"])
