@@ -44,16 +44,36 @@ class StoreError(LongthreadError):
 
 class StoreUnavailable(StoreError):
     """The conversation store at {where} cannot be opened: {reason} Give another with --database or
-    LONGTHREAD_DATABASE."""
+    LONGTHREAD_DATABASE_URL."""
 
     code = "store_unavailable"
 
 
 class StoreTooNew(StoreError):
     """The conversation store at {where} has schema version {found}, and this Longthread knows {known}. Upgrade
-    Longthread, or use another file."""
+    Longthread, or use another store."""
 
     code = "store_too_new"
+
+
+class StoreFull(StoreError):
+    """The conversation store is full: {reason} Nothing of this was written. Free some space on its disk and repeat."""
+
+    code = "store_full"
+
+
+class StoreReadOnly(StoreError):
+    """The conversation store may not be written to: {reason} Nothing was changed. Give this user the right to write
+    to it (to a file, to its folder too), or use another store with --database."""
+
+    code = "store_read_only"
+
+
+class StoreDamaged(StoreError):
+    """The conversation store is damaged: {reason} Nothing was changed. Stop what uses it and keep a copy of it; then
+    restore a backup, or take what can still be read with `longthread threads export`."""
+
+    code = "store_damaged"
 
 
 class TextNotStorable(StoreError):

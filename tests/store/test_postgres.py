@@ -301,7 +301,7 @@ async def test_a_user_who_may_do_nothing_to_the_tables_is_told(
         ("postgresql://me:s3cret@db.example:6432/d?sslmode=require", "postgresql://me@db.example:6432/d"),
         ("postgres://me:s3cret@db/d?password=s3cret2", "postgresql://me@db/d"),
         ("postgresql+psycopg://db/d", "postgresql://db/d"),
-        ("embedded:/var/data", "PostgreSQL in /var/data"),
+        ("embedded:/var/data", "/var/data (embedded PostgreSQL)"),
         ("/home/me/c.db", "/home/me/c.db"),
     ],
 )
@@ -348,7 +348,7 @@ async def test_the_embedded_server_is_shared_and_stops_with_its_last_user(tmp_pa
     async with open_store(f"embedded:{folder}") as store, open_store(f"embedded:{folder}") as again:
         await extend(store, "a")
         assert await ids(again) == ["a"]
-        assert store.where == f"PostgreSQL in {folder}"
+        assert store.where == f"{folder} (embedded PostgreSQL)"
         process, killed = [
             await asyncio.create_subprocess_exec(
                 sys.executable, "-c", other, f"embedded:{folder}", stdin=-1, stdout=asyncio.subprocess.PIPE

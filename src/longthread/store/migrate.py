@@ -13,7 +13,7 @@ from longthread.store.queries import migrations
 
 LOCK = 0x4C4F4E47
 """The advisory lock under which PostgreSQL is migrated: "LONG"."""
-_CREATED = re.compile(r"^CREATE (?:TABLE|VIEW|MATERIALIZED VIEW)\s+(\w+)", re.MULTILINE)
+_CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(?:TABLE|VIEW|MATERIALIZED VIEW)\s+(\w+)", re.MULTILINE)
 
 
 def latest(dialect: str) -> int:

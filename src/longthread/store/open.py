@@ -53,7 +53,7 @@ def described(address: str) -> str:
         StoreUnavailable: it is a URL that cannot be read.
     """
     if address.startswith(_EMBEDDED):
-        return f"PostgreSQL in {address.removeprefix(_EMBEDDED)}"
+        return f"{address.removeprefix(_EMBEDDED)} (embedded PostgreSQL)"
     return shown(address) if is_postgres(address) else address
 
 
