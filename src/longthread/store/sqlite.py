@@ -11,7 +11,7 @@ from typing import Any
 
 import aiosqlite
 
-from longthread.errors import StoreError, StoreUnavailable
+from longthread.errors import StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from longthread.store.driver import Row, storable
 from longthread.store.migrate import latest, pending
 from longthread.store.queries import queries
@@ -56,7 +56,7 @@ class SqliteTransaction:
             yield
         except sqlite3.Error as error:
             self.failed = True
-            raise StoreError(reason=_reason(error)) from error
+            raise _failure(error) from error
 
 
 class SqliteDriver:
@@ -115,7 +115,7 @@ class SqliteDriver:
                 # After a cancelled BEGIN too: its thread carries it out all the same.
                 await connection.rollback()
         except sqlite3.Error as error:
-            raise StoreError(reason=_reason(error)) from error
+            raise _failure(error) from error
         finally:
             self._readers.put_nowait(connection)
 
@@ -132,7 +132,7 @@ class SqliteDriver:
                 await self._writer.commit()
             except sqlite3.Error as error:
                 await self._abandon()
-                raise StoreError(reason=_reason(error)) from error
+                raise _failure(error) from error
             except BaseException:
                 await self._abandon()
                 raise
@@ -201,6 +201,9 @@ async def _scalar(connection: aiosqlite.Connection, sql: str) -> int:
 
 async def _migrate(connection: aiosqlite.Connection, where: str) -> int:
     """Bring the schema up to date; the version that was found."""
+    version = await _scalar(connection, "PRAGMA user_version")
+    if version and not pending("sqlite", version, where):
+        return version
     await connection.execute("BEGIN IMMEDIATE")
     try:
         version = await _scalar(connection, "PRAGMA user_version")
@@ -230,10 +233,38 @@ async def _close(connections: Iterable[aiosqlite.Connection]) -> None:
         await connection.close()
 
 
+_FAILURES: dict[int, type[StoreError]] = {
+    sqlite3.SQLITE_FULL: StoreFull,
+    sqlite3.SQLITE_READONLY: StoreReadOnly,
+    sqlite3.SQLITE_CORRUPT: StoreDamaged,
+    sqlite3.SQLITE_NOTADB: StoreDamaged,
+}
+
+
+def _failure(error: sqlite3.Error) -> StoreError:
+    """What a statement's error is called here."""
+    kind = _FAILURES.get(_code(error), StoreError)
+    # Text that is not UTF-8 has no code: nobody but a broken disk writes it.
+    damaged = "Could not decode to UTF-8" in str(error)
+    return (StoreDamaged if damaged else kind)(reason=_reason(error))
+
+
+def _code(error: Exception) -> int:
+    """SQLite's primary result code; 0 for errors of Python's own."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
 def _reason(error: Exception) -> str:
     text = str(error)
-    if "locked" in text or "busy" in text:
-        return f"another process held its lock for more than {BUSY_SECONDS:.0f} seconds."
-    if "not a database" in text:
-        return "the file is not a Longthread database."
+    match _code(error):
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return f"another process held its lock for more than {BUSY_SECONDS:.0f} seconds."
+        case sqlite3.SQLITE_NOTADB:
+            return "the file is not a Longthread database."
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return f"{text}: this user may not write to the file or to its folder."
+        case sqlite3.SQLITE_IOERR:
+            return f"{text}: its disk is full or failing. Nothing of this was written."
+        case sqlite3.SQLITE_CORRUPT:
+            return f"{text}: the file was damaged by something else. Restore a backup."
     return text if text.endswith(".") else f"{text}."
