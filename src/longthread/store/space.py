@@ -94,10 +94,9 @@ async def _vacuum(store: Driver, table: Table) -> None:
 
 async def _is_mostly_empty(tx: Transaction, table: Table) -> bool:
     # The rows' own sizes, long values as they are kept beside the table: they need not be read for it.
-    each = " + ".join(f'coalesce(pg_column_size("{column.name}"), 0)' for column in table.columns)
     [held] = await tx.fetch(
         Sql(
-            f"SELECT coalesce(sum({each} + {_ROW_BYTES}), 0) AS bytes, pg_table_size('\"{table.name}\"') AS size "
+            f"SELECT coalesce(sum({table.size} + {_ROW_BYTES}), 0) AS bytes, pg_table_size('\"{table.name}\"') AS size "
             f'FROM "{table.name}"'
         )
     )

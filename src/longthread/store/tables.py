@@ -23,7 +23,8 @@ _OF_THE_STORE = frozenset({(THREADS, "number")})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `read` and `write` are SQL: what it is selected and inserted by, the same value on every backend.
+    """A column. `read` and `write` are SQL: what it is selected and inserted by, the same value on every backend. So is
+    `size`, the bytes that a value takes.
 
     `form` tells text that may be written in several ways and still says the same, and a vector that a database keeps as
     such: it is the bytes of its numbers, 32 bits each, the lowest byte first.
@@ -36,6 +37,7 @@ class Column:
     has_default: bool
     read: str
     write: str
+    size: str
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class Table:
     def order(self) -> tuple[str, ...]:
         """The columns that order the rows of one thread, or of a table that threads share."""
         return tuple(name for name in self.key if name != self.thread)
+
+    @cached_property
+    def size(self) -> str:
+        """SQL for the bytes that a row takes."""
+        return " + ".join(column.size for column in self.columns)
 
     @cached_property
     def vectors(self) -> tuple[str, ...]:
@@ -134,6 +141,7 @@ def _column(row: Row) -> Column:
         has_default=bool(row["has_default"]),
         read=row["read"],
         write=row["write"],
+        size=row["size"],
     )
 
 

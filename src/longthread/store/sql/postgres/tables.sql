@@ -27,7 +27,8 @@ SELECT c.relname AS table_name,
                 'CASE WHEN CAST(:' || a.attname || ' AS TEXT) IS NOT NULL THEN ARRAY(SELECT '
                 || 'json_array_elements_text(CAST(:' || a.attname || ' AS JSON))) END'
             WHEN t.typname = 'bool' THEN 'CAST(CAST(:' || a.attname || ' AS INTEGER) AS BOOLEAN)'
-            ELSE 'CAST(:' || a.attname || ' AS ' || format_type(a.atttypid, a.atttypmod) || ')' END AS write
+            ELSE 'CAST(:' || a.attname || ' AS ' || format_type(a.atttypid, a.atttypmod) || ')' END AS write,
+       'coalesce(pg_column_size(' || quote_ident(a.attname) || '), 0)' AS size
 FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 JOIN pg_type t ON t.oid = a.atttypid

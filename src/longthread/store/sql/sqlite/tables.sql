@@ -13,7 +13,8 @@ SELECT t.name AS table_name,
        c.dflt_value IS NOT NULL AS has_default,
        c.pk AS key,
        '"' || c.name || '"' AS read,
-       ':' || c.name AS write
+       ':' || c.name AS write,
+       'coalesce(length(CAST("' || c.name || '" AS BLOB)), 0)' AS size
 FROM sqlite_master t JOIN pragma_table_xinfo(t.name) c
 WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\_%' ESCAPE '\' AND t.sql NOT LIKE 'CREATE VIRTUAL %' AND c.hidden = 0
   -- A virtual table keeps what it holds in tables of its own, which follow from the others.

@@ -1,0 +1,132 @@
+"""Carry out retention, or tell what it would do: thread by thread, in small transactions, while servers run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from longthread.store import log
+from longthread.store.driver import Driver, Transaction
+from longthread.store.queries import Sql, queries
+from longthread.store.retention import Plan, Policy, plan
+from longthread.store.runs import Alive
+from longthread.store.tables import Table, Tables, read_tables
+from longthread.store.transfer import Progress, count_threads, thread_ids
+
+_DELETE = re.compile(r"^(?:--[^\n]*\n)*DELETE FROM (\w+)")
+
+
+@dataclass(slots=True)
+class Pruned:
+    """What went, or would go: rows by table, their bytes, and the threads that went whole. `touched` are the threads
+    that lost something, `busy` those that were left alone because a run on them is being executed."""
+
+    threads: int = 0
+    touched: int = 0
+    busy: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+    bytes: int = 0
+
+    def add(self, table: str, rows: int, size: int) -> None:
+        """Take in rows of a table."""
+        if rows:
+            self.rows[table] = self.rows.get(table, 0) + rows
+            self.bytes += size
+
+
+async def prune(store: Driver, policy: Policy, *, alive: Alive, apply: bool, progress: Progress) -> Pruned:
+    """Delete what the policy does not keep; without `apply`, only say what that is.
+
+    Each transaction locks one thread and deletes a limited number of rows, or one thread. Stopped at any moment, what
+    is left is whole, and another prune goes on.
+
+    Raises:
+        StoreError: the database failed; what was deleted before stays deleted.
+    """
+    async with store.reading() as tx:
+        pruning = _Pruning(store, policy, alive, await read_tables(tx))
+        total = await count_threads(tx)
+    done, page = 0, [""]
+    while page:
+        async with store.reading() as tx:
+            page = await thread_ids(tx, after=page[-1])
+        for thread_id in page:
+            progress(done, max(total, done + 1), thread_id)
+            await (pruning.apply(thread_id) if apply else pruning.look(thread_id))
+            done += 1
+    progress(done, max(total, done), "")
+    return pruning.pruned
+
+
+@dataclass(slots=True)
+class _Pruning:
+    store: Driver
+    policy: Policy
+    alive: Alive
+    tables: Tables
+    pruned: Pruned = field(default_factory=Pruned)
+
+    async def look(self, thread_id: str) -> bool:
+        """Note what would go of a thread; whether anything would."""
+        async with self.store.reading() as tx:
+            found = await plan(tx, thread_id, self.policy, alive=self.alive)
+            if found is None:
+                self.pruned.busy += 1
+                return False
+            before = sum(self.pruned.rows.values())
+            await self._measure(tx, thread_id, found)
+        touched = sum(self.pruned.rows.values()) > before
+        self.pruned.touched += touched
+        return touched
+
+    async def apply(self, thread_id: str) -> None:
+        """Delete what may go of a thread. Most threads have nothing: they are not locked for it."""
+        looked = Pruned()
+        if not await _Pruning(self.store, self.policy, self.alive, self.tables, looked).look(thread_id):
+            self.pruned.busy += looked.busy
+            return
+        self.pruned.touched += 1
+        while await self._delete_some(thread_id):
+            pass
+
+    async def _delete_some(self, thread_id: str) -> bool:
+        """Delete what one transaction may; whether there is more."""
+        async with self.store.writing() as tx:
+            # Locked first: a run that begins now waits, and one that has begun is seen.
+            if not await tx.fetch("select_position", id=thread_id):
+                return False
+            found = await plan(tx, thread_id, self.policy, alive=self.alive, at_once=False)
+            if found is None:
+                return False
+            await self._measure(tx, thread_id, found)
+            if found.whole:
+                [thread] = await tx.fetch("select_retention", id=thread_id)
+                await log.delete_thread(tx, thread_id, user_id=thread["user_id"])
+            for deletion in found.rows:
+                await tx.run(deletion.query, thread_id=thread_id, **deletion.values)
+            if found.first_seq:
+                await tx.run("move_first_seq", thread_id=thread_id, first_seq=found.first_seq)
+        return found.more
+
+    async def _measure(self, tx: Transaction, thread_id: str, found: Plan) -> None:
+        if found.whole:
+            self.pruned.threads += 1
+            for table in self.tables.of_threads:
+                await self._count(tx, thread_id, table, _all_of(table), {})
+        for deletion in found.rows:
+            sql = queries(self.store.dialect)[deletion.query]
+            head = _DELETE.match(sql)
+            assert head is not None
+            await self._count(tx, thread_id, self.tables[head[1]], sql[head.end() :], deletion.values)
+
+    async def _count(
+        self, tx: Transaction, thread_id: str, table: Table, condition: str, values: Mapping[str, object]
+    ) -> None:
+        sql = f'SELECT count(*) AS rows, coalesce(sum({table.size}), 0) AS bytes FROM "{table.name}"{condition}'
+        [counted] = await tx.fetch(Sql(sql), thread_id=thread_id, **values)
+        self.pruned.add(table.name, int(counted["rows"]), int(counted["bytes"]))
+
+
+def _all_of(table: Table) -> str:
+    return f' WHERE "{table.thread}" = :thread_id'

@@ -1,0 +1,166 @@
+"""What of a thread may go, by a policy: nothing that its window, a run or a checkpoint that stays still needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from longthread.store import log, runs
+from longthread.store.driver import Row, Transaction, one
+from longthread.store.runs import Alive
+
+ENTRIES_AT_ONCE = 2000
+RUNS_AT_ONCE = 200
+"""What one transaction deletes of a thread at most."""
+_PART = 200
+_OBSERVATION = "observation"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is kept. Times are as the store writes them, in UTC; None keeps everything.
+
+    Args:
+        now: threads that expire before it are deleted; None deletes none.
+        idle_before: threads that were last active before are deleted.
+        entries_before: entries written before are deleted from a thread's beginning, up to its window.
+        runs_before: runs that ended before are deleted with their steps and events.
+        checkpoints: how many of the newest checkpoints stay in each namespace of a thread; None: all.
+        checkpoints_before: only checkpoints made before are deleted.
+        window: entries at the end of the conversation that stay, whatever their age.
+    """
+
+    now: str | None = None
+    idle_before: str | None = None
+    entries_before: str | None = None
+    runs_before: str | None = None
+    checkpoints: int | None = 1
+    checkpoints_before: str | None = None
+    window: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Rows to delete: the name of a `DELETE FROM` query, and its values."""
+
+    query: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to go of a thread: all of it, or some rows. `more`: there will be more when these are gone."""
+
+    whole: bool = False
+    rows: tuple[Deletion, ...] = ()
+    first_seq: int = 0
+    more: bool = False
+
+
+KEEP = Plan()
+
+
+async def plan(tx: Transaction, thread_id: str, policy: Policy, *, alive: Alive, at_once: bool = True) -> Plan | None:
+    """What is to go of a thread; None when a run on it is being executed, and it is to be left alone.
+
+    Without `at_once`, no more than one transaction should delete.
+    """
+    thread = await one(tx, "select_retention", id=thread_id)
+    if thread is None:
+        return KEEP
+    live = await one(tx, "select_live_run", thread_id=thread_id)
+    if live is not None:
+        run = await runs.find_run(tx, thread_id, live["id"])
+        if run is not None and await runs.is_held(tx, run, alive=alive):
+            return None
+    if _is_over(thread, policy):
+        return Plan(whole=True)
+    planning = _Planning(tx, thread_id, thread, policy, at_once)
+    return await planning.plan(None if live is None else live["started_at"])
+
+
+def _is_over(thread: Row, policy: Policy) -> bool:
+    idle = policy.idle_before is not None and thread["updated_at"] < policy.idle_before
+    expires = thread["expires_at"]
+    return idle or (expires is not None and policy.now is not None and _utc(expires) < _utc(policy.now))
+
+
+def _utc(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class _Planning:
+    """The plan for one thread, in a snapshot or under its lock."""
+
+    tx: Transaction
+    thread_id: str
+    thread: Row
+    policy: Policy
+    at_once: bool
+
+    async def plan(self, unfinished_since: str | None) -> Plan:
+        """Runs first, with what they did: they need their entries, and these do not need them."""
+        first = int(self.thread["first_seq"])
+        cut = await self._cut(unfinished_since)
+        of_runs = await self._runs(cut)
+        if of_runs.more:
+            return of_runs
+        end = cut if self.at_once else min(cut, first + ENTRIES_AT_ONCE)
+        entries = (Deletion("prune_entries", {"cut": end}),) if end > first else ()
+        return Plan(rows=(*of_runs.rows, *entries), first_seq=end, more=end < cut)
+
+    async def _cut(self, unfinished_since: str | None) -> int:
+        """The first entry that stays: a question on the conversation's branch, or the first one there is."""
+        first, tip = int(self.thread["first_seq"]), int(self.thread["tip"])
+        before = self.policy.entries_before
+        if before is None:
+            return first
+        since = min(before, unfinished_since or before)
+        newer = await one(self.tx, "select_first_entry_since", thread_id=self.thread_id, from_seq=first, since=since)
+        limit = int(newer["seq"] if newer else self.thread["entry_count"] + 1)
+        if tip:
+            window = await log.branch(self.tx, self.thread_id, tip, limit=self.policy.window)
+            return await self._question_at_or_before(min(limit, window[0].seq), tip) or first
+        return limit
+
+    async def _question_at_or_before(self, limit: int, tip: int) -> int | None:
+        at = tip
+        while at:
+            part = await log.branch(self.tx, self.thread_id, at, limit=_PART)
+            for entry in reversed(part):
+                if entry.seq <= limit and entry.role == "user" and entry.kind != _OBSERVATION:
+                    return entry.seq
+            at = part[0].parent_seq
+        return None
+
+    async def _runs(self, cut: int) -> Plan:
+        at = await one(self.tx, "select_entry_time", thread_id=self.thread_id, seq=cut)
+        kept = await one(
+            self.tx,
+            "select_first_kept_run",
+            thread_id=self.thread_id,
+            ended_before=self.policy.runs_before or "",
+            cut=cut,
+            cut_at=at["created_at"] if at and cut > self.thread["first_seq"] else "",
+        )
+        if kept is None or await self._run_after(kept["id"], 0) is None:
+            return KEEP
+        next_few = None if self.at_once else await self._run_after(kept["id"], RUNS_AT_ONCE)
+        stop = next_few or kept
+        before = {"first_run": stop["id"]}
+        steps = {"first_step": stop["first_step"]}
+        rows = (
+            Deletion("prune_events", before),
+            Deletion("prune_prompts", steps),
+            Deletion("prune_steps", steps),
+            Deletion("prune_runs", before),
+        )
+        return Plan(rows=rows, first_seq=int(self.thread["first_seq"]), more=next_few is not None)
+
+    async def _run_after(self, run_id: str, few: int) -> Row | None:
+        """The run behind the thread's first `few`, if it is before `run_id`."""
+        return await one(self.tx, "select_run_after", thread_id=self.thread_id, first_run=run_id, few=few)

@@ -1,0 +1,49 @@
+-- name: select_retention
+-- What retention must know of a thread.
+SELECT user_id, tip, entry_count, first_seq, updated_at, expires_at FROM threads WHERE id = :id;
+
+-- name: select_first_entry_since
+SELECT seq FROM entries WHERE thread_id = :thread_id AND seq >= :from_seq AND created_at >= :since ORDER BY seq LIMIT 1;
+
+-- name: select_entry_time
+SELECT created_at FROM entries WHERE thread_id = :thread_id AND seq = :seq;
+
+-- name: select_first_kept_run
+-- The first run that stays, and with it all that came after. Those before have ended, are not the thread's last, and
+-- ended long ago or have no entry left.
+SELECT id, first_step FROM runs
+WHERE thread_id = :thread_id
+  AND (ended_at IS NULL OR status = 'running' OR id = (SELECT max(id) FROM runs WHERE thread_id = :thread_id)
+       OR (ended_at >= :ended_before AND NOT coalesce(entry_seq < :cut, ended_at < :cut_at)))
+ORDER BY id
+LIMIT 1;
+
+-- name: select_run_after
+-- The first run behind the next few.
+SELECT id, first_step FROM runs WHERE thread_id = :thread_id AND id < :first_run ORDER BY id LIMIT 1 OFFSET :few;
+
+-- name: move_first_seq
+UPDATE threads SET first_seq = :first_seq WHERE id = :thread_id AND first_seq < :first_seq;
+
+-- name: prune_entries
+DELETE FROM entries WHERE thread_id = :thread_id AND seq < :cut;
+
+-- name: prune_runs
+DELETE FROM runs WHERE thread_id = :thread_id AND id < :first_run;
+
+-- name: prune_events
+DELETE FROM events WHERE thread_id = :thread_id AND run_id < :first_run;
+
+-- name: prune_steps
+-- The last step stays, whosever it is: the next one counts on from it.
+DELETE FROM steps
+WHERE thread_id = :thread_id AND idx < :first_step AND idx < (SELECT max(idx) FROM steps WHERE thread_id = :thread_id);
+
+-- name: prune_prompts
+DELETE FROM prompts
+WHERE thread_id = :thread_id
+  AND id NOT IN (
+      SELECT prompt FROM steps
+      WHERE thread_id = :thread_id AND prompt IS NOT NULL
+        AND (idx >= :first_step OR idx = (SELECT max(idx) FROM steps WHERE thread_id = :thread_id))
+  );
