@@ -19,7 +19,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.string import TextLoader
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from longthread.errors import StoreError, StoreUnavailable
+from longthread.errors import StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Row, storable
 from longthread.store.migrate import migrate_postgres
@@ -186,7 +186,7 @@ class PostgresDriver:
                 await to_the_end(self._give_back(connection))
                 tries -= 1
                 if not broken or tries < 0:
-                    raise StoreError(reason=_reason(error)) from None
+                    raise _failure(error) from None
             except BaseException:
                 await to_the_end(self._give_back(connection))
                 raise
@@ -197,7 +197,7 @@ class PostgresDriver:
         except PoolTimeout:
             raise StoreError(reason=_TOO_BUSY) from None
         except psycopg.Error as error:
-            raise StoreError(reason=_reason(error)) from None
+            raise _failure(error) from None
 
     async def _give_back(self, connection: Connection) -> None:
         """Roll back what was not committed, and let the next one have the connection if it is still good."""
@@ -224,7 +224,7 @@ async def _commit(connection: Connection) -> None:
         await connection.execute("COMMIT")
     except psycopg.Error as error:
         if error.sqlstate is not None and not (connection.closed or connection.broken):
-            raise StoreError(reason=_reason(error)) from None
+            raise _failure(error) from None
         raise StoreError(
             reason=f"the connection was lost while the transaction was being committed ({_reason(error)}) Whether it "
             "was written is not known; repeating it is safe."
@@ -271,7 +271,21 @@ def _told() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise StoreError(reason=_reason(error)) from error
+        raise _failure(error) from error
+
+
+_FAILURES: dict[type[psycopg.Error], type[StoreError]] = {
+    errors.DiskFull: StoreFull,
+    errors.ReadOnlySqlTransaction: StoreReadOnly,
+    errors.InsufficientPrivilege: StoreReadOnly,
+    errors.DataCorrupted: StoreDamaged,
+    errors.IndexCorrupted: StoreDamaged,
+}
+
+
+def _failure(error: psycopg.Error) -> StoreError:
+    """What a statement's error is called here."""
+    return _FAILURES.get(type(error), StoreError)(reason=_reason(error))
 
 
 def _reason(error: BaseException) -> str:
