@@ -8,12 +8,14 @@ from typing import Any
 
 from longthread.model.fold import observation_of
 from longthread.model.run import Run, Step, StepKind, StepStatus
+from longthread.store.decoding import decoder
 from longthread.store.driver import Row
 
 SAID = ("answer", "summary")
 """Keys of an outcome that hold what the entry says with which the run ended: there they are None."""
 
 
+@decoder
 def run_of(row: Row) -> Run:
     """A run."""
     return Run(
@@ -42,6 +44,7 @@ def _outcome(row: Row) -> dict[str, Any]:
     return outcome
 
 
+@decoder
 def step_of(row: Row) -> Step:
     """A step, with what the entry says that it made."""
     kind: StepKind = row["kind"]

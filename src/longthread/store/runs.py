@@ -13,6 +13,7 @@ from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark
 from longthread.model.run import Protocol, Run, RunStatus, Step, StepKind, StepStatus
 from longthread.store import log
+from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.log import now
 from longthread.store.records import SAID, dump, run_of, step_of, step_values, text_of, time_of
@@ -421,5 +422,6 @@ def _lease_end() -> str:
     return text_of(datetime.now(UTC) + LEASE)
 
 
+@decoder
 def _event(row: Row) -> Event:
     return Event(row["thread_id"], row["run_id"], row["seq"], row["type"], json.loads(row["data"]), time_of(row["at"]))
