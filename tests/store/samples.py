@@ -1,0 +1,109 @@
+"""Threads that have something in every table, whatever tables there are."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from longthread.model.entry import Draft, ToolCall
+from longthread.store import log
+from longthread.store.driver import Driver, Transaction
+from longthread.store.rows import read_rows, write_rows
+from longthread.store.tables import Column, Table, canonical, read_tables
+
+TEXTS = [
+    "",
+    "text",
+    "数据\n\u2028\\\"'",
+    '{"a":1}',
+    '{"a": 1}',
+    '{"b":1,"a":1.0}',
+    "[1,2]",
+    "[",
+    "𝄞\x01",
+    "null",
+    "%s :x",
+]
+_CHECKED: dict[str, Any] = {
+    "role": "tool",
+    "status": "failed",
+    "kind": "tool",
+    "client_type": "cursor",
+    "type": "api",
+    "memory_type": "semantic",
+    "protocol": "auto",
+}
+_AGENT = "0192f0c1-5a0e-7cc3-98c4-dc0c0c07398f"
+_TIME = "2026-01-02T03:04:05.678000+00:00"
+
+
+def value_of(table: Table, column: Column, thread_id: str) -> Any:
+    """A value that the column allows, and that tells where it belongs."""
+    if column.name in _CHECKED:
+        return _CHECKED[column.name]
+    if column.name == "agent_id" or (column.name == "id" and table.thread is None):
+        return _AGENT
+    if column.name == "session_id":
+        return thread_id
+    if column.name == "embedding":
+        return struct.pack("<1536f", *(number / 7 for number in range(1536)))
+    if column.name.endswith("_at"):
+        return _TIME
+    if column.form == "json":
+        return json.dumps([table.name, column.name])
+    words = f"{table.name} {column.name} {thread_id}"
+    return {"text": words, "integer": 1, "real": 0.1, "bytes": f"\0{words}".encode()}[column.kind]
+
+
+async def fill(store: Driver, thread_id: str, *, user_id: str = "u") -> None:
+    """Make a thread that has a row in every table there is."""
+    async with store.writing() as tx:
+        await log.create_thread(tx, thread_id, user_id=user_id, title="title", source="source")
+        await log.extend(tx, thread_id, drafts(TEXTS))
+        await log.extend(tx, thread_id, drafts(["edited"], start=99), parent=3)
+        for table in (await read_tables(tx)).all:
+            has_rows = [row async for row in read_rows(tx, table, thread_id)]
+            if not has_rows:
+                row = {column.name: value_of(table, column, thread_id) for column in table.columns}
+                if table.thread:
+                    row[table.thread] = thread_id
+                await write_rows(tx, table, [row])
+
+
+def drafts(texts: Sequence[str], start: int = 0) -> list[Draft]:
+    """Messages that use every field of an entry."""
+    return [
+        Draft(
+            id=f"m{number}",
+            role="assistant",
+            text=text,
+            tool_calls=(ToolCall("c", "run_sql", {"sql": text}),) if number % 2 else (),
+            name=text or None,
+            payload=text.encode() + b"\0\xff" if number % 3 else None,
+            tokens=number,
+            metadata={"kind": text},
+        )
+        for number, text in enumerate(texts, start)
+    ]
+
+
+async def everything(tx: Transaction) -> dict[str, list[dict[str, Any]]]:
+    """All rows of all tables."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for table in (await read_tables(tx)).all:
+        ids = [row["id"] for row in await tx.fetch("select_thread_ids", after="", user_id=None, limit=10_000)]
+        scopes: list[str | None] = [*ids] if table.thread else [None]
+        found[table.name] = [
+            {column.name: canonical(column, row[column.name]) for column in table.columns}
+            for scope in scopes
+            async for row in read_rows(tx, table, scope)
+        ]
+    return found
+
+
+async def all_of(store: Driver) -> dict[str, list[dict[str, Any]]]:
+    """All rows of all tables of a store."""
+    async with store.reading() as tx:
+        return await everything(tx)
