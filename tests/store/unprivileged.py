@@ -1,0 +1,39 @@
+"""Opens a store as a user who owns nothing, and says what happens: `python -m tests.store.unprivileged FILE`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from longthread.errors import LongthreadError
+from longthread.model.entry import Draft
+from longthread.store import log
+from longthread.store.open import open_store
+from longthread.store.queries import migrations, queries
+
+NOBODY = 65_534
+
+
+async def _use(path: str) -> None:
+    async with open_store(path) as store:
+        async with store.reading() as tx:
+            print("read", (await log.position(tx, "t"))[1], flush=True)
+        async with store.writing() as tx:
+            await log.extend(tx, "t", [Draft(id="by nobody", role="user", text="")])
+            print("written", flush=True)
+
+
+async def main(path: str) -> None:
+    migrations("sqlite"), queries("sqlite")  # read before the user changes, who may not read this code
+    if os.geteuid() == 0:
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    try:
+        await _use(path)
+    except LongthreadError as error:
+        print(type(error).__name__, error)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
