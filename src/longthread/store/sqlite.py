@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -179,8 +180,21 @@ async def _connect(
         "foreign_keys=ON",
         "secure_delete=ON",
     ):
-        await connection.execute(f"PRAGMA {pragma}")
+        await _patiently(connection, f"PRAGMA {pragma}")
     return connection
+
+
+async def _patiently(connection: aiosqlite.Connection, sql: str) -> None:
+    """Run a statement that SQLite may refuse at once while another process has the file, such as the switch to WAL."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            await connection.execute(sql)
+            return
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        await asyncio.sleep(0.01)
 
 
 def _lower(value: Any) -> str | None:
