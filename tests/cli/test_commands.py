@@ -22,6 +22,7 @@ from longthread.errors import LongthreadError
 from longthread.model.entry import Draft
 from longthread.store import log, runs
 from longthread.store.driver import Transaction
+from longthread.settings import Settings
 from longthread.store.open import open_store
 from longthread.store.runs import Plan
 
@@ -45,9 +46,10 @@ def shop(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path, store_address: str, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs a command; with `code` it must end with that exit code."""
     monkeypatch.setenv("LONGTHREAD_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("LONGTHREAD_DATABASE_URL", store_address)
     for name in ("LONGTHREAD_MODEL", "LONGTHREAD_SOURCE", "LONGTHREAD_DATABASE", "LLM_BASE_URL", "API_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
@@ -130,8 +132,8 @@ def test_threads_are_listed_shown_searched_renamed_exported_and_deleted(run: Run
     exported = (tmp_path / "out.md").read_text("utf-8")
     assert "## 有哪些客户？" in exported
     assert "```sql" in exported
-    lines = run("threads", "export", newest, "--format", "jsonl").stdout.splitlines()
-    assert [json.loads(line)["seq"] for line in lines] == list(range(1, len(lines) + 1))
+    lines = events(run("threads", "show", newest, "--json"))
+    assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
     run("threads", "delete", newest, code=1, text="n\n")
     run("threads", "delete", newest, "--yes")
     assert [thread["id"] for thread in events(run("threads", "list", "--json"))] == [oldest]
@@ -211,11 +213,11 @@ def test_a_few_wrong_bytes_in_standard_input_are_replaced(run: Run, shop: str) -
     assert told[0]["question"].strip() == "\ufffd\ufffd How many customers are there?\ufffd"
 
 
-def in_store(tmp_path: Path, work: Callable[[Transaction], Awaitable[Any]]) -> None:
+def in_store(work: Callable[[Transaction], Awaitable[Any]]) -> None:
     """Writes into the store that the commands use."""
 
     async def write() -> None:
-        async with open_store(tmp_path / "data" / "conversations.db") as store, store.writing() as tx:
+        async with open_store(Settings.load().database) as store, store.writing() as tx:
             await work(tx)
 
     asyncio.run(write())
@@ -226,7 +228,7 @@ def begun(thread_id: str, owner: str) -> Callable[[Transaction], Awaitable[Any]]
     return lambda tx: runs.begin(tx, thread_id, plan, owner=owner, alive=lambda owner: True)
 
 
-def test_an_unfinished_run_is_seen_in_the_list(run: Run, shop: str, tmp_path: Path) -> None:
+def test_an_unfinished_run_is_seen_in_the_list(run: Run, shop: str) -> None:
     dead = subprocess.Popen(["true"])
     dead.wait()
     owners = {"killed": f"{socket.gethostname()}/{dead.pid}/x", "live": new_owner()}
@@ -234,7 +236,7 @@ def test_an_unfinished_run_is_seen_in_the_list(run: Run, shop: str, tmp_path: Pa
         run("ask", "How many customers are there?", "--source", shop, "--thread", name)
     run("ask", "How many customers are there?", "--source", shop, "--thread", "cut", "--max-steps", "1", code=10)
     for name, owner in owners.items():
-        in_store(tmp_path, begun(name, owner))
+        in_store(begun(name, owner))
     expected = {"done": "finished", "killed": "interrupted", "live": "running", "cut": "paused"}
     for command in (("list",), ("search", "customers")):
         assert {each["id"]: each["status"] for each in events(run("threads", *command, "--json"))} == expected
@@ -242,26 +244,26 @@ def test_an_unfinished_run_is_seen_in_the_list(run: Run, shop: str, tmp_path: Pa
         assert {row[0]: row[5] for row in rows} == expected | {"done": ""}
 
 
-def test_a_thread_is_not_deleted_under_a_run(run: Run, shop: str, tmp_path: Path) -> None:
+def test_a_thread_is_not_deleted_under_a_run(run: Run, shop: str) -> None:
     run("ask", "How many customers are there?", "--source", shop, "--thread", "live")
-    in_store(tmp_path, begun("live", new_owner()))
+    in_store(begun("live", new_owner()))
     assert "live-2" in str(run("threads", "delete", "live", "--yes", code=4).exception)
     assert len(events(run("threads", "list", "--json"))) == 1
 
 
-def test_an_exported_payload_can_be_had_back(run: Run, shop: str, tmp_path: Path) -> None:
+def test_a_payload_that_is_shown_can_be_had_back(run: Run, shop: str) -> None:
     run("ask", "How many customers are there?", "--source", shop, "--thread", "t")
     kept = [b"\0msgpack\0\x81\xa1\xff", b'{"said": "\\\\xff \xe7\x81\xab"}', b"\xff{}", None]
     drafts = [Draft(id=f"d{n}", role="user", text="x", payload=payload) for n, payload in enumerate(kept)]
-    in_store(tmp_path, lambda tx: log.extend(tx, "t", drafts))
-    lines = [json.loads(line) for line in run("threads", "export", "t", "--format", "jsonl").stdout.splitlines()]
+    in_store(lambda tx: log.extend(tx, "t", drafts))
+    lines = [json.loads(line) for line in run("threads", "show", "t", "--json").stdout.splitlines()]
     payloads = {line["id"]: line["payload"] for line in lines}
     assert [isinstance(payloads[f"d{n}"], str) for n in range(3)] == [False, True, False]
     assert [back(payloads[f"d{n}"]) for n in range(4)] == kept
 
 
 def back(payload: str | dict[str, str] | None) -> bytes | None:
-    """The bytes of an exported payload."""
+    """The bytes of a payload that was shown."""
     if payload is None:
         return None
     return payload.encode() if isinstance(payload, str) else base64.b64decode(payload["base64"])

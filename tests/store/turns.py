@@ -31,10 +31,10 @@ def run_id(turn: int) -> str:
     return f"run-{turn:05}"
 
 
-async def begin(tx: Transaction, thread_id: str, turn: int) -> tuple[Lease, list[Entry]]:
+async def begin(tx: Transaction, thread_id: str, turn: int, *, owner: str = "owner") -> tuple[Lease, list[Entry]]:
     """Ask the question of a turn, and begin its run."""
     plan = Plan(run_id(turn), f"question {turn}", None, "model", "auto", 5)
-    lease = await runs.begin(tx, thread_id, plan, owner="owner", alive=alive)
+    lease = await runs.begin(tx, thread_id, plan, owner=owner, alive=alive)
     question = Draft(f"{turn}-q", "user", f"question {turn}", run_id=lease.run_id, metadata={"kind": "question"})
     return lease, await log.extend(tx, thread_id, [question])
 

@@ -15,6 +15,7 @@ from rich.markup import escape
 from longthread import __version__
 from longthread.cli.ask import ask, resume
 from longthread.cli.chat import chat
+from longthread.cli.db import db
 from longthread.cli.doctor import doctor
 from longthread.cli.serving import demo, serve
 from longthread.cli.terminal import print_line
@@ -33,6 +34,7 @@ app = typer.Typer(
 for command in (demo, serve, ask, chat, resume, state, doctor):
     app.command()(command)
 app.add_typer(threads, name="threads")
+app.add_typer(db, name="db")
 
 
 def _version(wanted: bool) -> None:

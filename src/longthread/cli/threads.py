@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -21,9 +19,10 @@ from rich.table import Table
 from longthread.agent.analyst import Analyst
 from longthread.agent.owner import may_be_alive
 from longthread.cli import options
+from longthread.cli.archive import export, import_
 from longthread.cli.ask import find_thread
 from longthread.cli.terminal import print_line
-from longthread.errors import InvalidInput, RunInProgress
+from longthread.errors import RunInProgress
 from longthread.model.entry import Entry
 from longthread.model.thread import Thread
 from longthread.settings import Settings
@@ -34,14 +33,9 @@ from longthread.view.condense import condense_result
 T = TypeVar("T")
 Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
 
-threads = typer.Typer(help="List, show, search, rename, delete and export conversations.", no_args_is_help=True)
-
-
-class Format(StrEnum):
-    """What an export is written as."""
-
-    MARKDOWN = "md"
-    JSONL = "jsonl"
+threads = typer.Typer(help="List, show, search, rename, delete, export and import conversations.", no_args_is_help=True)
+threads.command()(export)
+threads.command("import")(import_)
 
 
 @threads.command("list")
@@ -127,29 +121,6 @@ def delete(
             await log.delete_thread(tx, found.id, user_id=analyst.settings.user)
 
     _with(database, write)
-
-
-@threads.command()
-def export(
-    thread: Name,
-    to: Annotated[Path | None, typer.Option("--to", "-o", help="A file; standard output by default.")] = None,
-    format_: Annotated[Format, typer.Option("--format", "-f", help="Markdown, or one entry a line.")] = Format.MARKDOWN,
-    database: options.Database = None,
-) -> None:
-    """Write a conversation to a file."""
-    found, entries = _with(database, lambda analyst: _entries(analyst, thread))
-    if format_ is Format.JSONL:
-        lines = [json.dumps(_entry_json(entry), ensure_ascii=False) for entry in entries]
-        text = "".join(f"{line}\n" for line in lines)
-    else:
-        text = _markdown(found, entries)
-    if to is None:
-        typer.echo(text, nl=False)
-        return
-    try:
-        to.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(reason=f"{to} cannot be written: {error.strerror}.") from error
 
 
 def state(thread: Name, database: options.Database = None) -> None:
@@ -242,20 +213,6 @@ def _payload_json(payload: bytes | None) -> str | dict[str, str] | None:
         if not payload.startswith(b"\0"):
             return payload.decode("utf-8")
     return {"base64": base64.b64encode(payload).decode("ascii")}
-
-
-def _markdown(thread: Thread, entries: Sequence[Entry]) -> str:
-    parts = [f"# {thread.title or thread.id}\n"]
-    for entry in entries:
-        if entry.role == "user":
-            parts.append(f"\n## {entry.text}\n")
-        elif entry.role == "assistant" and not entry.tool_calls:
-            parts.append(f"\n{entry.text}\n")
-        for call in entry.tool_calls:
-            sql = call.args.get("sql")
-            shown = f"```sql\n{sql}\n```" if sql else f"`{json.dumps(dict(call.args), ensure_ascii=False)}`"
-            parts.append(f"\n*{call.name}*\n\n{shown}\n")
-    return "".join(parts)
 
 
 def _when(moment: datetime) -> str:

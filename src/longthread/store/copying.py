@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
 from longthread.errors import StoreError
-from longthread.store.driver import Driver, Row, one
+from longthread.store import log
+from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
-from longthread.store.tables import THREADS, Tables, read_tables
+from longthread.store.tables import ENTRIES, THREADS, Tables, read_tables
 from longthread.store.transfer import (
     Outcome,
     Progress,
@@ -16,21 +17,25 @@ from longthread.store.transfer import (
     count_threads,
     difference,
     differing_column,
+    is_behind,
     read_thread,
     thread_ids,
     write_thread,
 )
 
 
-async def copy_store(source: Driver, target: Driver, progress: Progress) -> Outcome:
+async def copy_store(source: Driver, target: Driver, progress: Progress, *, update: bool = False) -> Outcome:
     """Copy everything that `source` holds and `target` does not. What is there and differs is left, and told.
+
+    With `update`, a thread that has gone on in the source since it was copied is replaced by what it is now. One with
+    an entry that the source does not have is left.
 
     Both may be in use: each thread is copied as it is at one moment, in one transaction.
 
     Raises:
         StoreError: a database failed. What was copied before stays, and another copy goes on from there.
     """
-    copying = await _open(source, target)
+    copying = await _open(source, target, update=update)
     early = [table.name for table in copying.theirs.shared if THREADS not in table.needs]
     late = [table.name for table in copying.theirs.shared if THREADS in table.needs]
     for name in early:
@@ -48,7 +53,7 @@ async def differing_counts(source: Driver, target: Driver, progress: Progress) -
     return [thread_id async for thread_id in _all_threads(source, progress) if await copying.counts_differ(thread_id)]
 
 
-async def _open(source: Driver, target: Driver) -> _Copying:
+async def _open(source: Driver, target: Driver, *, update: bool = False) -> _Copying:
     """
     Raises:
         StoreError: the stores do not have the same tables with the same columns.
@@ -57,7 +62,7 @@ async def _open(source: Driver, target: Driver) -> _Copying:
         ours, theirs = await read_tables(here), await read_tables(there)
     if ours.shape != theirs.shape:
         raise StoreError(reason=f"{source.where} and {target.where} do not have the same tables.")
-    return _Copying(source, target, ours, theirs)
+    return _Copying(source, target, ours, theirs, update)
 
 
 async def _all_threads(source: Driver, progress: Progress) -> AsyncIterator[str]:
@@ -82,10 +87,11 @@ class _Copying:
     target: Driver
     ours: Tables
     theirs: Tables
+    update: bool
     outcome: Outcome = field(default_factory=Outcome)
 
     async def copy_thread(self, thread_id: str) -> None:
-        """Copy a thread that is not there; tell one that is there and differs."""
+        """Copy a thread that is not there; update or tell one that is there and differs."""
         async with self.source.reading() as here:
             counts = await count_rows(here, self.ours.of_threads, thread_id)
             if not counts:
@@ -102,8 +108,20 @@ class _Copying:
                 self.outcome.written += 1
             elif reason is None:
                 self.outcome.same += 1
-            else:
+            elif not self.update or not await self._update(here, thread_id, counts):
                 self.outcome.refused.append(Refusal(f"thread {thread_id}", reason))
+
+    async def _update(self, here: Transaction, thread_id: str, counts: Mapping[str, int]) -> bool:
+        """Replace a thread in the target, if all its entries are the source's."""
+        async with self.target.writing() as tx:
+            await log.position(tx, thread_id)
+            entries = read_rows(here, self.ours[ENTRIES], thread_id)
+            if not await is_behind(tx, self.theirs, thread_id, entries):
+                return False
+            rows = read_thread(here, self.ours, thread_id)
+            self.outcome.rows += await write_thread(tx, self.theirs, thread_id, counts, rows, over_old=True)
+        self.outcome.updated += 1
+        return True
 
     async def counts_differ(self, thread_id: str) -> bool:
         """Whether the target has another number of a thread's rows than the source has now."""

@@ -41,6 +41,17 @@ async def write_rows(tx: Transaction, table: Table, rows: Iterable[Row]) -> None
         await tx.run_all(_insert(table, names), map(partial(_to_database, table), alike) if table.vectors else alike)
 
 
+async def update_row(tx: Transaction, table: Table, row: Row) -> None:
+    """Give a row with this key these values."""
+    given = _to_database(table, row)
+    await tx.run(_update(table, tuple(name for name in row if name not in table.key)), **given)
+
+
+async def delete_rows(tx: Transaction, table: Table, thread_id: str) -> None:
+    """Delete a thread's rows."""
+    await tx.run(Sql(f'DELETE FROM "{table.name}" WHERE "{table.thread}" = :of_thread'), of_thread=thread_id)
+
+
 async def count_rows(tx: Transaction, tables: Sequence[Table], thread_id: str) -> dict[str, int]:
     """How many rows of a thread each table has; tables without any are left out."""
     rows = await tx.fetch(_count(tuple(tables)), of_thread=thread_id)
@@ -97,6 +108,13 @@ def _select(table: Table, goes_on: bool) -> Sql:
 def _insert(table: Table, names: tuple[str, ...]) -> Sql:
     columns = ", ".join(f'"{name}"' for name in names)
     return Sql(f'INSERT INTO "{table.name}" ({columns}) VALUES ({", ".join(table.by_name[n].write for n in names)})')
+
+
+@cache
+def _update(table: Table, names: tuple[str, ...]) -> Sql:
+    values = ", ".join(f'"{name}" = {table.by_name[name].write}' for name in names)
+    where = " AND ".join(f'"{name}" = {table.by_name[name].write}' for name in table.key)
+    return Sql(f'UPDATE "{table.name}" SET {values} WHERE {where}')
 
 
 @cache

@@ -14,8 +14,9 @@ from longthread.store.driver import Row, Transaction
 Kind = Literal["text", "integer", "real", "bytes"]
 Form = Literal["plain", "time", "json", "vector"]
 THREADS = "threads"
+ENTRIES = "entries"
 _THREAD_COLUMN = "thread_id"
-_FIRST = (THREADS, "entries", "runs", "steps", "events")
+_FIRST = (THREADS, ENTRIES, "runs", "steps", "events")
 """What a person who reads an export looks for first."""
 _OF_THE_STORE = frozenset({(THREADS, "number")})
 """Columns that each store fills by itself, and that mean nothing in another."""

@@ -8,8 +8,17 @@ from typing import Protocol
 
 from longthread.errors import StoreError
 from longthread.store.driver import Row, Transaction
-from longthread.store.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
-from longthread.store.tables import THREADS, Table, Tables, canonical
+from longthread.store.rows import (
+    PAGE_BYTES,
+    count_rows,
+    delete_rows,
+    key_of,
+    read_rows,
+    size_of,
+    update_row,
+    write_rows,
+)
+from longthread.store.tables import ENTRIES, THREADS, Table, Tables, canonical
 
 TableRow = tuple[str, Row]
 """A row, and the name of its table."""
@@ -37,6 +46,7 @@ class Outcome:
     """What became of the threads, and how many rows were written of them and of what threads share."""
 
     written: int = 0
+    updated: int = 0
     same: int = 0
     rows: int = 0
     refused: list[Refusal] = field(default_factory=list)
@@ -62,24 +72,39 @@ async def read_thread(tx: Transaction, tables: Tables, thread_id: str) -> AsyncI
 
 
 async def write_thread(
-    tx: Transaction, tables: Tables, thread_id: str, counts: Mapping[str, int], rows: AsyncIterable[TableRow]
+    tx: Transaction,
+    tables: Tables,
+    thread_id: str,
+    counts: Mapping[str, int],
+    rows: AsyncIterable[TableRow],
+    *,
+    over_old: bool = False,
 ) -> int:
-    """Insert a thread that is not there, whose rows come in the order of `read_thread`; how many there were.
+    """Insert a thread whose rows come in the order of `read_thread`; how many there were.
+
+    Args:
+        over_old: it is there and locked, and all that is there of it is replaced. Else it must not be there.
 
     Raises:
         StoreError: the database refused a row, or does not hold as many rows as `counts` tells.
     """
+    if over_old:
+        for table in reversed(tables.of_threads[1:]):
+            await delete_rows(tx, table, thread_id)
     total, size, batch, current = 0, 0, list[Row](), THREADS
     async for name, row in rows:
+        total += 1
+        if name == THREADS and over_old:
+            await update_row(tx, tables[name], row)
+            continue
         if name != current or size > PAGE_BYTES:
             await write_rows(tx, tables[current], batch)
             size, batch, current = 0, [], name
         batch.append(row)
         size += size_of(row)
-        total += 1
     await write_rows(tx, tables[current], batch)
     there = await count_rows(tx, tables.of_threads, thread_id)
-    if there != dict(counts):
+    if there != counts:
         raise StoreError(reason=f"of thread {thread_id} {there} was written where {dict(counts)} was read.")
     return total
 
@@ -112,3 +137,18 @@ def differing_column(table: Table, mine: Row, other: Row) -> str | None:
         if canonical(column, mine[column.name]) != canonical(column, other.get(column.name)):
             return column.name
     return None
+
+
+async def is_behind(tx: Transaction, tables: Tables, thread_id: str, entries: AsyncIterable[Row]) -> bool:
+    """Whether a thread that is there has no entry that is not, just so, among these entries of it."""
+    table = tables[ENTRIES]
+    ours = read_rows(tx, table, thread_id)
+    mine = await anext(ours, None)
+    async for entry in entries:
+        if mine is None or mine["seq"] < entry["seq"]:
+            break
+        if mine["seq"] == entry["seq"]:
+            if differing_column(table, mine, entry):
+                return False
+            mine = await anext(ours, None)
+    return mine is None

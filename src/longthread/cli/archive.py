@@ -1,0 +1,189 @@
+"""`longthread threads export` and `longthread threads import`: conversations as files, and back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+
+from longthread.agent.analyst import Analyst
+from longthread.agent.checkpointer import LongthreadSaver
+from longthread.agent.takeover import Imported, import_langgraph
+from longthread.agent.takeover import Progress as TakeoverProgress
+from longthread.cli import options
+from longthread.cli.ask import find_thread
+from longthread.cli.markdown import markdown
+from longthread.cli.progress import counted, shown
+from longthread.cli.whole import run, some
+from longthread.errors import InvalidInput, NotImported
+from longthread.settings import Settings
+from longthread.store import log
+from longthread.store.archive import export_lines
+from longthread.store.importing import Into, import_threads
+from longthread.store.open import is_postgres, open_store
+from longthread.store.sqlite import APPLICATION_ID
+from longthread.store.transfer import Outcome, thread_ids
+
+_SQLITE = b"SQLite format 3\0"
+_OURS = APPLICATION_ID.to_bytes(4, "big")
+_STANDARD = "-"
+
+
+class Format(StrEnum):
+    """What an export is written as."""
+
+    JSONL = "jsonl"
+    MARKDOWN = "md"
+
+
+def export(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[THREAD]…", help="Conversations: ids, beginnings of them, or last.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All conversations of the user.")] = False,
+    to: Annotated[Path | None, typer.Option("--to", "-o", help="A file; standard output by default.")] = None,
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", "-f", help="jsonl, for import; or md, to read. By default as FILE's name."),
+    ] = None,
+    database: options.Database = None,
+) -> None:
+    """Write conversations to a file, with everything that is kept of them."""
+    if bool(names) == everything:
+        raise InvalidInput(reason="Name the conversations to export, or give --all.")
+    chosen = format_ or (Format.MARKDOWN if to is not None and to.suffix.lower() == ".md" else Format.JSONL)
+    settings = Settings.load(database=database)
+
+    async def work() -> int:
+        async with Analyst.open(settings) as analyst:
+            with _output(to) as file:
+                return await _export(analyst, file, names or [], chosen)
+
+    count = run(work())
+    if to is not None:
+        typer.echo(f"{counted(count, 'thread')} exported to {to}.", err=True)
+
+
+async def _export(analyst: Analyst, file: BinaryIO, names: Sequence[str], chosen: Format) -> int:
+    user = analyst.settings.user
+    ids = [str(await find_thread(analyst, name)) for name in names]
+    # One snapshot for all: the file holds what there was at one moment.
+    async with analyst.store.reading() as tx:
+        if not names:
+            while page := await thread_ids(tx, after=ids[-1] if ids else "", user_id=user):
+                ids += page
+        ids = list(dict.fromkeys(ids))
+        if chosen is Format.JSONL:
+            for thread_id in ids:
+                await log.find_thread(tx, thread_id, user_id=user)  # it may have been deleted since it was named
+            with shown("exporting") as progress:
+                async for line in export_lines(tx, ids, progress):
+                    file.write(line)
+        else:
+            for thread_id in ids:
+                thread = await log.find_thread(tx, thread_id, user_id=user)
+                entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
+                file.write(markdown(thread, entries).encode())
+    return len(ids)
+
+
+def import_(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="An export, - for standard input, or a LangGraph checkpoint database: a file or a URL."
+        ),
+    ],
+    as_id: Annotated[str | None, typer.Option("--as", metavar="NEW_ID", help="The id that it gets here.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Whose the conversations become.")] = None,
+    database: options.Database = None,
+) -> None:
+    """Bring conversations back from an export, or in from a LangGraph checkpoint database."""
+    settings = Settings.load(database=database)
+    owner = user or settings.user
+    if is_postgres(source) or _is_sqlite(source):
+        if as_id is not None:
+            raise InvalidInput(reason="--as is for an export of one conversation; here all come in with their ids.")
+        taken = run(_take_over(settings.database, source, owner))
+        typer.echo(
+            f"{counted(taken.threads, 'thread')}: {counted(taken.checkpoints - taken.already, 'checkpoint')} imported, "
+            f"{taken.already:,} there already; {counted(taken.writes, 'write')}."
+        )
+        return
+    into = Into(owner, takes_over=user is not None, thread_id=as_id)
+    with _input(source) as file:
+        outcome = run(_import(settings.database, file, source, into))
+    typer.echo(f"{counted(outcome.written, 'thread')} imported, {outcome.same:,} there already.")
+    if outcome.refused:
+        raise NotImported(where=source, refused=some([str(refusal) for refusal in outcome.refused]))
+
+
+async def _import(address: str, file: BinaryIO, where: str, into: Into) -> Outcome:
+    async with open_store(address) as store:
+        with shown("importing") as progress:
+            return await import_threads(store, file, where, into, progress)
+
+
+async def _take_over(address: str, source: str, user: str) -> Imported:
+    async with open_store(address) as store:
+        with shown("importing") as bar:
+
+            def progress(at: TakeoverProgress) -> None:
+                bar(at.done, at.total, at.thread_id)
+
+            return await import_langgraph(source, LongthreadSaver(store, user_id=user), progress=progress)
+
+
+def _is_sqlite(source: str) -> bool:
+    if source == _STANDARD:
+        return False
+    with _input(source) as file:
+        head = file.read(72)
+    if head.startswith(_SQLITE) and head[68:] == _OURS:
+        raise InvalidInput(reason=f"{source} is a Longthread store. Copy it with `longthread db copy {source} TO`.")
+    return head.startswith(_SQLITE)
+
+
+@contextmanager
+def _input(source: str) -> Iterator[BinaryIO]:
+    """The file to import. It is read twice, and so standard input is kept in a file of our own meanwhile."""
+    if source == _STANDARD:
+        with tempfile.TemporaryFile() as kept:
+            shutil.copyfileobj(sys.stdin.buffer, kept)
+            kept.seek(0)
+            yield kept
+        return
+    try:
+        file = Path(source).open("rb")  # noqa: SIM115  # errors of the block are not those of opening
+    except OSError as error:
+        raise InvalidInput(reason=f"{source} cannot be read: {error.strerror}.") from error
+    with file:
+        yield file
+
+
+@contextmanager
+def _output(to: Path | None) -> Iterator[BinaryIO]:
+    """Where an export goes. A file gets its name when it is complete: one that is there stays until then."""
+    if to is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    part = to.with_name(f".{to.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(to)
+    except OSError as error:
+        raise InvalidInput(reason=f"{to} cannot be written: {error.strerror}.") from error
+    finally:
+        part.unlink(missing_ok=True)

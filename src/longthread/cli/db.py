@@ -1,0 +1,121 @@
+"""`longthread db …`: the store as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from longthread.cli import options
+from longthread.cli.progress import bytes_text, counted, shown
+from longthread.cli.prune import prune_
+from longthread.cli.terminal import print_line
+from longthread.cli.whole import existing, run, some
+from longthread.errors import InvalidInput, NotCopied
+from longthread.settings import Settings
+from longthread.store.copying import copy_store, differing_counts
+from longthread.store.migrate import latest
+from longthread.store.open import open_store
+from longthread.store.status import StoreStatus, status_of
+from longthread.store.transfer import Outcome
+
+db = typer.Typer(help="Look at the store, bring it up to date, copy it, prune it.", no_args_is_help=True)
+db.command("prune")(prune_)
+
+
+@db.command()
+def upgrade(database: options.Database = None) -> None:
+    """Bring the store's schema up to date. Whatever opens a store does that too."""
+
+    async def work() -> str:
+        async with open_store(Settings.load(database=database).database) as store:
+            found, now = store.found_version, latest(store.dialect)
+            if found == now:
+                return f"{store.where} has schema version {now}: nothing to do."
+            return f"{store.where}: " + (f"version {found} → {now}" if found else f"made, version {now}")
+
+    typer.echo(run(work()))
+
+
+@db.command()
+def status(as_json: options.AsJson = False, database: options.Database = None) -> None:
+    """What the store holds and how large it is, table by table."""
+
+    async def work() -> StoreStatus:
+        async with existing(Settings.load(database=database).database) as store:
+            return await status_of(store)
+
+    found = run(work())
+    if as_json:
+        print_line(_status_json(found))
+    else:
+        _print_status(found)
+
+
+@db.command()
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The store to copy: a file, a URL, or embedded.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Where to: a file, a URL, or embedded.")],
+    update: Annotated[
+        bool, typer.Option("--update", help="Bring threads up to date that went on in FROM since an earlier copy.")
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Copy everything from one store to another. Stopped or killed, it goes on when it is given again."""
+    addresses = [Settings.load(database=given).database for given in (source, target)]
+
+    async def work() -> tuple[Outcome, list[str], str]:
+        async with existing(addresses[0]) as here, open_store(addresses[1]) as there:
+            if here.where == there.where:
+                raise InvalidInput(reason=f"{here.where} cannot be copied to itself. Give two stores.")
+            with shown("copying") as progress:
+                outcome = await copy_store(here, there, progress, update=update)
+            with shown("comparing") as progress:
+                return outcome, await differing_counts(here, there, progress), there.where
+
+    outcome, differing, where = run(work())
+    refused = [refusal.what.removeprefix("thread ") for refusal in outcome.refused]
+    went_on = [thread for thread in differing if thread not in refused]
+    if as_json:
+        print_line(asdict(outcome) | {"went_on": went_on})
+    else:
+        typer.echo(
+            f"{counted(outcome.written, 'thread')} copied, {outcome.updated:,} brought up to date, {outcome.same:,} "
+            f"there already; {counted(outcome.rows, 'row')} written."
+        )
+        if went_on:
+            typer.echo(f"Went on meanwhile: {some(went_on)}. Copy again with --update.")
+        elif not refused:
+            typer.echo("Both stores have as many rows of every thread.")
+    if outcome.refused:
+        raise NotCopied(where=where, refused=some([str(refusal) for refusal in outcome.refused]))
+
+
+def _status_json(found: StoreStatus) -> dict[str, Any]:
+    told = {name: getattr(found, name) for name in ("where", "dialect", "server", "schema", "bytes", "free", "live")}
+    told |= {name: found.rows[name] for name in ("threads", "entries", "checkpoints", "runs")}
+    tables = {name: {"rows": rows, "bytes": found.tables.get(name)} for name, rows in found.rows.items()}
+    return told | {"tables": tables}
+
+
+def _print_status(found: StoreStatus) -> None:
+    console = Console()
+    rows = found.rows
+    console.print(f"{found.where}\n{found.server}, schema version {found.schema}", highlight=False, markup=False)
+    size = bytes_text(found.bytes) + (f", {bytes_text(found.free)} of it free" if found.free else "")
+    console.print(f"{size} on disk", highlight=False)
+    console.print(
+        f"{counted(rows['threads'], 'thread')}, {counted(rows['entries'], 'entry')}, "
+        f"{counted(rows['checkpoints'], 'checkpoint')}, {counted(rows['runs'], 'run')}, {found.live:,} under way",
+        highlight=False,
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("table")
+    for column in ("rows", "on disk"):
+        table.add_column(column, justify="right")
+    for name, count in rows.items():
+        table.add_row(name, f"{count:,}", bytes_text(found.tables[name]) if name in found.tables else "")
+    console.print(table)

@@ -1,0 +1,54 @@
+"""How far long work is, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+
+class Shown:
+    """A bar that shows what is told to it."""
+
+    def __init__(self, bar: Progress, task: TaskID) -> None:
+        self._bar = bar
+        self._task = task
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        self._bar.update(self._task, completed=done, total=total, what=escape(what))
+
+    def say(self, what: str) -> None:
+        """Show what is being done, whatever part of the whole that is."""
+        self._bar.update(self._task, what=escape(what))
+
+
+@contextmanager
+def shown(label: str) -> Iterator[Shown]:
+    """A bar on standard error while the block runs; on anything but a terminal nothing is shown."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn(f"[dim]{escape(label)}[/dim]"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("[dim]{task.fields[what]}[/dim]"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        yield Shown(bar, bar.add_task(label, total=None, what=""))
+
+
+def bytes_text(count: int) -> str:
+    """A number of bytes for people."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} bytes"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"

@@ -1,0 +1,138 @@
+"""`longthread db prune`: retention."""
+
+from __future__ import annotations
+
+import re
+import sys
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from longthread.agent.owner import may_be_alive
+from longthread.cli import options
+from longthread.cli.progress import bytes_text, counted, shown
+from longthread.cli.terminal import print_line
+from longthread.cli.whole import existing, run
+from longthread.errors import InvalidInput
+from longthread.settings import Settings
+from longthread.store.driver import Driver
+from longthread.store.pruning import Pruned, prune
+from longthread.store.retention import Policy
+from longthread.store.space import reclaim
+
+_AGE = re.compile(r"(\d+)\s*([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def prune_(
+    keep_checkpoints: Annotated[
+        str, typer.Option(help="How many of the newest checkpoints stay in each namespace of a thread, or all.")
+    ] = "1",
+    checkpoints_older_than: Annotated[
+        str | None, typer.Option(metavar="AGE", help="Only checkpoints older than this go.")
+    ] = None,
+    threads_idle: Annotated[
+        str | None, typer.Option(metavar="AGE", help="Threads go that were not active for so long.")
+    ] = None,
+    keep_expired: Annotated[bool, typer.Option("--keep-expired", help="Threads that have expired stay.")] = False,
+    entries_older_than: Annotated[
+        str | None, typer.Option(metavar="AGE", help="Entries older than this go, but not those of a thread's window.")
+    ] = None,
+    runs_older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--runs-older-than",
+            "--events-older-than",
+            metavar="AGE",
+            help="Runs that ended longer ago go, with their steps and events.",
+        ),
+    ] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Do it; without this, only say what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """Delete what is no longer needed, and give its space back. It may run while servers do.
+
+    An AGE is a number with s, m, h, d or w, such as 90d.
+    """
+    settings = Settings.load(database=database)
+    now = datetime.now(UTC)
+    policy = Policy(
+        now=None if keep_expired else _text(now),
+        idle_before=_before(now, threads_idle, "--threads-idle"),
+        entries_before=_before(now, entries_older_than, "--entries-older-than"),
+        runs_before=_before(now, runs_older_than, "--runs-older-than"),
+        checkpoints=_checkpoints(keep_checkpoints),
+        checkpoints_before=_before(now, checkpoints_older_than, "--checkpoints-older-than"),
+    )
+
+    async def work(store_work: bool) -> tuple[Pruned, list[str], tuple[int, int]]:
+        async with existing(settings.database) as store:
+            before = await _size(store)
+            with shown("pruning" if store_work else "looking") as progress:
+                found = await prune(store, policy, alive=may_be_alive, apply=store_work, progress=progress)
+                problems = await reclaim(store, progress.say) if store_work else []
+            return found, problems, (before, await _size(store))
+
+    if apply and not yes and sys.stdin.isatty():
+        found, _, _ = run(work(False))
+        typer.echo(f"To go: {_described(found)}")
+        typer.confirm("Delete it? It cannot be undone.", abort=True, err=True)
+    found, problems, sizes = run(work(apply))
+    if as_json:
+        print_line(asdict(found) | {"applied": apply, "size_before": sizes[0], "size": sizes[1], "problems": problems})
+        return
+    typer.echo(f"{'Deleted' if apply else 'Would delete'}: {_described(found)}")
+    if found.busy:
+        typer.echo(f"Left alone: {counted(found.busy, 'thread')} with a run under way.")
+    if apply:
+        typer.echo(f"The store had {bytes_text(sizes[0])} and has {bytes_text(sizes[1])}.")
+    else:
+        typer.echo("Nothing was changed. Do it with --apply.")
+    for problem in problems:
+        typer.echo(problem, err=True)
+
+
+def _before(now: datetime, age: str | None, option: str) -> str | None:
+    if age is None:
+        return None
+    match = _AGE.fullmatch(age.strip())
+    if match is not None:
+        with suppress(OverflowError):
+            return _text(now - timedelta(seconds=int(match[1]) * _SECONDS[match[2]]))
+    raise InvalidInput(reason=f"{option} is {age!r}; allowed is a number with s, m, h, d or w, such as 90d.")
+
+
+def _checkpoints(given: str) -> int | None:
+    if given == "all":
+        return None
+    if not given.isascii() or not given.isdigit() or int(given) < 1:
+        raise InvalidInput(reason=f"--keep-checkpoints is {given!r}; allowed is a whole number from 1 on, or all.")
+    return int(given)
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds")
+
+
+async def _size(store: Driver) -> int:
+    async with store.reading() as tx:
+        [size] = await tx.fetch("select_size")
+        return int(size["bytes"])
+
+
+def _described(found: Pruned) -> str:
+    if not found.rows:
+        return "nothing."
+    parts = [counted(found.threads, "whole thread")] if found.threads else []
+    parts += [counted(rows, _row_of(table)) for table, rows in sorted(found.rows.items()) if table != "threads"]
+    return f"{', '.join(parts)}: {bytes_text(found.bytes)} of {counted(found.touched, 'thread')}."
+
+
+def _row_of(table: str) -> str:
+    singular = f"{table[:-3]}y" if table.endswith("ies") else table.removesuffix("s")
+    return singular.replace("_", " ")

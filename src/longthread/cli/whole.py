@@ -1,0 +1,50 @@
+"""Work on a store as a whole, from the command line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+
+from longthread.errors import StoreUnavailable
+from longthread.store.driver import Driver
+from longthread.store.open import is_postgres, open_store
+
+T = TypeVar("T")
+_MOST_SHOWN = 5
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Do what a command has to do; Ctrl-C breaks it off.
+
+    What is under way is rolled back, and nothing else is lost by that.
+    """
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt:
+        typer.echo("Stopped. What was done is kept; give the command again to go on.", err=True)
+        raise
+
+
+@asynccontextmanager
+async def existing(address: str) -> AsyncIterator[Driver]:
+    """A store that is there: none is made.
+
+    Raises:
+        StoreUnavailable: there is none, or it cannot be opened.
+    """
+    path = Path(address.removeprefix("embedded:"))
+    if not is_postgres(address) and not await asyncio.to_thread(path.exists):
+        raise StoreUnavailable(where=path, reason="there is none yet.")
+    async with open_store(address) as store:
+        yield store
+
+
+def some(items: Sequence[str]) -> str:
+    """The first few of many, for a message."""
+    more = len(items) - _MOST_SHOWN
+    return ", ".join(items[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
