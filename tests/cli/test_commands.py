@@ -20,9 +20,9 @@ from longthread.agent.owner import new_owner
 from longthread.cli.app import app
 from longthread.errors import LongthreadError
 from longthread.model.entry import Draft
+from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store.driver import Transaction
-from longthread.settings import Settings
 from longthread.store.open import open_store
 from longthread.store.runs import Plan
 
