@@ -194,25 +194,25 @@ async def test_writers_leave_connections_to_readers(store: Driver) -> None:
     assert sum(await asyncio.gather(*(write_and_read_beside(str(n)) for n in range(everybody.parties)))) >= 0
 
 
-async def test_too_many_at_once_are_told_why_they_wait(store_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "WAIT_SECONDS", 0.2)
-    async with open_store(store_address) as store:
-        enough = asyncio.Event()
+async def test_too_many_at_once_are_told_why_they_wait(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    everybody, enough = asyncio.Barrier(postgres.CONNECTIONS + 1), asyncio.Event()
 
-        async def hold(begin: Any) -> None:
+    async def hold() -> None:
+        async with store.reading():
+            await everybody.wait()
+            await enough.wait()
+
+    holding = [asyncio.create_task(hold()) for _ in range(postgres.CONNECTIONS)]
+    await everybody.wait()
+    monkeypatch.setattr(postgres, "WAIT_SECONDS", 0.1)
+    for begin in (store.reading, store.writing):
+        with pytest.raises(StoreError, match="no connection to PostgreSQL was free"):
             async with begin():
-                await enough.wait()
-
-        holding = [asyncio.create_task(hold(store.reading)) for _ in range(postgres.CONNECTIONS)]
-        await asyncio.sleep(1)
-        for begin in (store.reading, store.writing):
-            with pytest.raises(StoreError, match="no connection to PostgreSQL was free"):
-                async with begin():
-                    pass
-        enough.set()
-        outcomes = await asyncio.gather(*holding, return_exceptions=True)
-        assert all(outcome is None or isinstance(outcome, StoreError) for outcome in outcomes)
-        await extend(store, "a")
+                pass
+    monkeypatch.undo()
+    enough.set()
+    await asyncio.gather(*holding)
+    await extend(store, "a")
 
 
 async def test_of_two_processes_that_begin_a_run_one_is_refused(store: Driver, second: Driver) -> None:

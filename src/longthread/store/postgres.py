@@ -123,7 +123,6 @@ class PostgresDriver:
             configure=_configure,
             min_size=1,
             max_size=CONNECTIONS,
-            timeout=WAIT_SECONDS,
             max_idle=300,
             open=False,
         )
@@ -193,7 +192,7 @@ class PostgresDriver:
 
     async def _connection(self) -> Connection:
         try:
-            return await self._pool.getconn()
+            return await self._pool.getconn(WAIT_SECONDS)
         except PoolTimeout:
             raise StoreError(reason=_TOO_BUSY) from None
         except psycopg.Error as error:
