@@ -350,16 +350,3 @@ async def write_under_fire(store: Driver, disturb: Any, *, times: int) -> None:
     for name, entries in acknowledged.items():
         assert await branch_ids(store, thread_id=name) == entries
         await extend(store, draft("one more"), thread_id=name)
-
-
-async def test_a_client_that_is_cancelled_while_it_waits_for_its_turn_leaves_the_others_theirs(store: Driver) -> None:
-    await thread_with(store, "a")
-    async with store.writing() as tx:
-        await log.position(tx, "t")
-        waiting = [asyncio.create_task(extend(store, draft(f"lost{n}"))) for n in range(8)]
-        await asyncio.sleep(0.05)
-        for task in waiting:
-            task.cancel()
-        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
-    assert {type(outcome) for outcome in outcomes} == {asyncio.CancelledError}
-    await is_whole(store, "a")

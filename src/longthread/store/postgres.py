@@ -191,12 +191,19 @@ class PostgresDriver:
                 raise
 
     async def _connection(self) -> Connection:
+        task = asyncio.current_task()
+        cancelled = task.cancelling() if task else 0
         try:
-            return await self._pool.getconn(WAIT_SECONDS)
+            connection = await self._pool.getconn(WAIT_SECONDS)
         except PoolTimeout:
             raise StoreError(reason=_TOO_BUSY) from None
         except psycopg.Error as error:
             raise _failure(error) from None
+        if task and task.cancelling() > cancelled:
+            # Python 3.11's `wait_for`, with which the pool waits, forgets a cancellation that comes with its result.
+            await to_the_end(self._pool.putconn(connection))
+            raise asyncio.CancelledError
+        return connection
 
     async def _give_back(self, connection: Connection) -> None:
         """Roll back what was not committed, and let the next one have the connection if it is still good."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from longthread.errors import ThreadConflict
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -66,6 +68,22 @@ class ConcurrencyContract(Contract):
                 *(thread_with(store, f"{n}{k}") for n in range(5) for k, store in _pair(first, second))
             )
             assert len(set(await branch_ids(first))) == 10
+
+    @pytest.mark.parametrize("wait", [0, 0.002, 0.01, 0.05])
+    async def test_writers_that_are_cancelled_while_they_wait_for_another_wait_no_longer(
+        self, store: Driver, wait: float
+    ) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            await log.position(tx, "t")
+            waiting = [asyncio.create_task(extend(store, draft(f"lost{n}"))) for n in range(8)]
+            await asyncio.sleep(wait)
+            for task in waiting:
+                task.cancel()
+            outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [outcome for outcome in outcomes if not isinstance(outcome, asyncio.CancelledError)] == []
+        await extend(store, draft("b"))
+        assert await branch_ids(store) == ["a", "b"]
 
     async def test_a_deletion_among_writers_is_before_or_after_each(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
