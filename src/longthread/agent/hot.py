@@ -1,0 +1,73 @@
+"""The last messages of the threads that this process works on: read once, and then only what is new."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from longthread.agent.window import Spot, spots_of
+from longthread.model.thread import Thread
+from longthread.store import log
+from longthread.store.driver import Transaction
+
+THREADS = 64
+"""Threads that are remembered; the one not used for the longest time goes first."""
+CHARACTERS = 16_000_000
+"""Text that is remembered of all of them."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A thread's last messages. Entries never change: what is kept is true as long as the thread is the same."""
+
+    since: datetime
+    spots: list[Spot]
+    size: int
+    prompts: set[str]
+
+
+class HotWindows:
+    """The hot windows of some threads: at most `limit` messages of each."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    async def read(self, tx: Transaction, thread: Thread) -> list[Spot]:
+        """The last messages of the thread's branch, oldest first. Reads those that are not remembered."""
+        there = self._known(thread)
+        new = []
+        if there and there[-1].entry.seq < thread.tip:
+            behind = thread.tip - there[-1].entry.seq
+            new = await log.branch(tx, thread.id, thread.tip, limit=min(self.limit, behind))
+        last = new[0].parent_seq if new else thread.tip
+        if there and there[-1].entry.seq == last:
+            return [*there, *spots_of(new)][-self.limit :]
+        return spots_of(await log.branch(tx, thread.id, thread.tip, limit=self.limit))
+
+    def keep(self, thread: Thread, spots: Sequence[Spot], prompts: set[str]) -> None:
+        """Remember the last messages of a thread's branch, which are in the log, and the prompts that are stored."""
+        last = list(spots[-self.limit :])
+        self._kept.pop(thread.id, None)
+        if last:
+            size = sum(len(spot.entry.text) for spot in last)
+            self._kept[thread.id] = _Kept(thread.created_at, last, size, prompts)
+        while len(self._kept) > THREADS or (len(self._kept) > 1 and self._size() > CHARACTERS):
+            self._kept.popitem(last=False)
+
+    def prompts(self, thread: Thread) -> set[str]:
+        """The ids of the prompts that are known to be stored with the thread."""
+        kept = self._kept.get(thread.id)
+        return set(kept.prompts) if kept is not None and kept.since == thread.created_at else set()
+
+    def _known(self, thread: Thread) -> list[Spot]:
+        """What is remembered of this very thread, and has not been deleted by retention."""
+        kept = self._kept.get(thread.id)
+        if kept is None or kept.since != thread.created_at:
+            return []
+        return [spot for spot in kept.spots if spot.entry.seq >= thread.first_seq]
+
+    def _size(self) -> int:
+        return sum(kept.size for kept in self._kept.values())

@@ -1,0 +1,78 @@
+"""What a thread has learned about its source, from what is kept of it and the entries since."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from longthread.model.entry import Entry
+from longthread.model.facts import Facts
+from longthread.model.fold import facts_of, observation_of
+from longthread.model.thread import Thread
+from longthread.store import log, runs
+from longthread.store.driver import Transaction
+
+_CHUNK = 500
+"""Entries that are read at a time where facts must be looked for in what is older than the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Facts, and those of them that the store keeps: None when it keeps none, or those of a branch that was left."""
+
+    facts: Facts
+    kept: Facts | None
+
+
+async def known(tx: Transaction, thread: Thread, window: Sequence[Entry], added: Sequence[Entry]) -> Known:
+    """The facts after `added`, the entries behind `window`, which is the end of the thread's branch before them.
+
+    Only what is newer than the kept facts is read. Where none are kept, the branch is read down to where no older entry
+    counts: its beginning, or a question about another source or schema.
+    """
+    saved = await runs.saved_fold(tx, thread.id)
+    newer: list[Entry] = list(added)
+    async for entries in _downwards(tx, thread, window):
+        behind = _behind(entries, saved[0]) if saved else None
+        if saved and behind is not None:
+            kept = Facts.from_json(saved[1])
+            return Known(facts_of(kept, [*behind, *newer]), kept)
+        newer = [*entries, *newer]
+        if (not saved or newer[0].seq < saved[0]) and _is_enough(newer):
+            break
+    return Known(facts_of(Facts(), newer), None)
+
+
+async def keep(tx: Transaction, thread_id: str, seq: int, facts: Facts, *, kept: Facts | None) -> None:
+    """Keep the facts after entry `seq`. `kept` are those kept now: what has not changed is not written again."""
+    if kept is not None and kept.say_the_same_as(facts):
+        await runs.move_fold(tx, thread_id, seq, facts.queries)
+    else:
+        await runs.save_fold(tx, thread_id, seq, facts.to_json())
+
+
+async def _downwards(tx: Transaction, thread: Thread, window: Sequence[Entry]) -> AsyncIterator[list[Entry]]:
+    """The window, then ever older entries of the branch, to its beginning."""
+    entries = list(window)
+    while entries:
+        yield entries
+        before = entries[0].parent_seq
+        entries = await log.branch(tx, thread.id, before, limit=_CHUNK) if before else []
+
+
+def _behind(entries: Sequence[Entry], seq: int) -> list[Entry] | None:
+    """Those of the entries that stand behind `seq`; None when it is neither one of them nor just before them."""
+    if entries[0].parent_seq == seq:
+        return list(entries)
+    return next((list(entries[n + 1 :]) for n, entry in enumerate(entries) if entry.seq == seq), None)
+
+
+def _is_enough(entries: Sequence[Entry]) -> bool:
+    """Whether no older entry can add to the facts: they are of another source, and the last query label is known."""
+    abouts = {(e.metadata.get("source"), e.metadata.get("fingerprint")) for e in entries if e.role == "user"}
+    return len(abouts) > 1 and any(_is_labelled(entry) for entry in reversed(entries))
+
+
+def _is_labelled(entry: Entry) -> bool:
+    data = observation_of(entry.text).get("data") if entry.role == "tool" else None
+    return isinstance(data, dict) and bool(data.get("query"))

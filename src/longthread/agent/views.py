@@ -1,0 +1,121 @@
+"""What a model call is sent: a view of the run's messages, and the prompt that goes with it. Both can be told again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
+
+from longthread.agent.context import RunContext, Spoken
+from longthread.agent.protocol import as_text, without_malformed
+from longthread.agent.window import fit, shown_of, spots_of
+from longthread.errors import EntryNotFound, WindowTooSmall
+from longthread.model.manifest import Segment
+from longthread.model.run import Step
+from longthread.store import log, runs
+from longthread.store.driver import Transaction
+from longthread.tools.tool import Observation, Tool
+from longthread.view.budget import LEAST, message_budget
+from longthread.view.compose import units_of
+from longthread.view.manifest import shown
+
+
+def view_of(context: RunContext) -> tuple[list[AnyMessage], list[Segment]]:
+    """What the next model call of a run sees of its messages, and the manifest.
+
+    Raises:
+        WindowTooSmall: prompt and tools leave no room for messages.
+    """
+    fixed, output = context.fixed_tokens, context.settings.max_tokens
+    budget = message_budget(context.tokens, output=output, fixed=fixed)
+    if budget < LEAST:
+        needed = f"{fixed:,} tokens of prompt and tools, {output:,} of reply"
+        raise WindowTooSmall(model=context.run.model, window=f"{context.tokens:,}", needed=needed)
+    return fit(context.window.spots, budget)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What goes with the messages of a model call: the instructions, the tools, and how calls are exchanged."""
+
+    system: str
+    tools: tuple[Tool, ...]
+    spoken: Spoken
+
+    @classmethod
+    def of(cls, context: RunContext) -> Prompt:
+        """The prompt of a run's last model call."""
+        return cls(context.system_prompt, tuple(context.tools.values()), context.spoken)
+
+    @cached_property
+    def id(self) -> str:
+        """A hash of what it says."""
+        return hashlib.sha256(self._body).hexdigest()[:16]
+
+    async def save(self, tx: Transaction, context: RunContext) -> None:
+        """Keep it with the run's thread, once."""
+        if self.id not in context.prompts:
+            await runs.save_prompt(tx, context.lease.thread_id, self.id, zlib.compress(self._body))
+
+    @classmethod
+    def load(cls, body: bytes) -> Prompt:
+        """A prompt that was kept."""
+        data = json.loads(zlib.decompress(body))
+        tools = tuple(Tool(name, about, parameters, _not_called) for name, about, parameters in data["tools"])
+        return cls(data["system"], tools, data["spoken"])
+
+    @cached_property
+    def _body(self) -> bytes:
+        tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools]
+        data = {"system": self.system, "tools": tools, "spoken": self.spoken}
+        return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a model call was sent: the messages, the system prompt first, and the tools that were offered with them."""
+
+    messages: Sequence[BaseMessage]
+    tools: Sequence[Tool]
+
+
+async def sent(tx: Transaction, step: Step) -> Sent:
+    """What a past model call was sent, made again from its step: from the entries, the manifest and the prompt.
+
+    Raises:
+        EntryNotFound: some of it is no longer kept, or the step is not such a call.
+    """
+    body = await runs.saved_prompt(tx, step.thread_id, step.prompt) if step.prompt else None
+    if body is None:
+        raise EntryNotFound(thread=step.thread_id, entry=f"step {step.index}")
+    prompt = Prompt.load(body)
+    messages = without_malformed(await _messages(tx, step))
+    if prompt.spoken == "native":
+        return Sent([SystemMessage(prompt.system), *messages], prompt.tools)
+    system, texts = as_text(prompt.system, messages, prompt.tools)
+    return Sent([system, *texts], ())
+
+
+async def _messages(tx: Transaction, step: Step) -> list[AnyMessage]:
+    parts, messages = {}, {}
+    for segment in map(Segment.from_json, step.manifest):
+        entries = await log.entries_between(tx, step.thread_id, segment.first, segment.last)
+        if len(entries) <= segment.last - segment.first:
+            raise EntryNotFound(thread=step.thread_id, entry=segment.first)
+        for spot in spots_of(entries):
+            part = shown(segment, spot.item)
+            if part is not None:
+                parts[spot.item.key], messages[spot.item.key] = part, spot.message
+    # Results stand right behind their calls, wherever they stand in the log.
+    order = [item for unit in units_of([part.item for part in parts.values()]) for item in unit]
+    return [shown_of(messages[item.key], parts[item.key]) for item in order]
+
+
+async def _not_called(arguments: Any) -> Observation:
+    raise NotImplementedError("a tool of a past call")

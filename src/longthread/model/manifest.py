@@ -1,0 +1,42 @@
+"""The manifest of a view: how each entry went into a model call, as runs of entries that went in alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+How = Literal["whole", "condensed", "cut", "left out"]
+Why = Literal["budget", "stale", "unpaired"]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Entries of a view, by their seqs from `first` to `last`, that went in alike, and what they cost together.
+
+    `how`: `whole`; `condensed` (results made shorter by their structure, the rest whole); `cut`, one entry alone, its
+    text to `limit` characters and, where `bare`, its calls without their arguments; `left out`.
+
+    `why` they were left out: `budget`, there was no room; `unpaired`, a call without its result or the other way round;
+    `stale`, observed of another source or schema. With another `how`, `stale` means that of these entries the calls
+    and results were left out, and the rest was not.
+    """
+
+    first: int
+    last: int
+    how: How
+    tokens: int = 0
+    why: Why | None = None
+    limit: int | None = None
+    bare: bool = False
+
+    def to_json(self) -> list[Any]:
+        """The segment as a short list; `from_json` restores it."""
+        values = [self.first, self.last, self.how, self.tokens, self.why, self.limit, self.bare]
+        while values[-1] in (None, False):
+            values.pop()
+        return values if len(values) > 3 else [*values, 0]
+
+    @classmethod
+    def from_json(cls, data: Sequence[Any]) -> Segment:
+        return cls(*data)

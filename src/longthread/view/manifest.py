@@ -1,0 +1,90 @@
+"""What went into a view, as few segments as say it, and each entry's part told again from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from longthread.model.manifest import How, Segment, Why
+from longthread.view.compose import Item, Part, cut_text
+
+Way = tuple[How, Why | None]
+"""What a segment says of its entries: how they went in, and why some did not."""
+
+_WHOLE: Way = ("whole", None)
+_CONDENSED: Way = ("condensed", None)
+_STALE_WHOLE: Way = ("whole", "stale")
+_STALE_CONDENSED: Way = ("condensed", "stale")
+_ORDER: Sequence[Way] = (
+    _WHOLE,
+    _CONDENSED,
+    ("left out", "budget"),
+    ("left out", "stale"),
+    ("left out", "unpaired"),
+    _STALE_WHOLE,
+    _STALE_CONDENSED,
+)
+"""The ways that a segment may have, the one first that says most plainly what was done."""
+
+
+def segments(parts: Iterable[tuple[int, Part, Why | None]]) -> list[Segment]:
+    """The manifest of a view's parts: each with the seq of its entry and, where it was left out, why."""
+    found: list[Segment] = []
+    first, last, tokens, ways = 0, -1, 0, _NONE
+    for seq, part, why in parts:
+        fitting = _ways(part, why)
+        common = ways & fitting
+        if common and seq == last + 1:
+            last, tokens, ways = seq, tokens + part.tokens, common
+            continue
+        if ways:
+            found.append(_segment(first, last, tokens, ways))
+        first, last, tokens, ways = seq, seq, part.tokens, fitting
+        if not fitting:
+            found.append(Segment(seq, seq, part.how, part.tokens, why, part.limit, part.bare))
+    if ways:
+        found.append(_segment(first, last, tokens, ways))
+    return found
+
+
+def _segment(first: int, last: int, tokens: int, ways: frozenset[Way]) -> Segment:
+    how, why = next(way for way in _ORDER if way in ways)
+    return Segment(first, last, how, tokens, why)
+
+
+def shown(segment: Segment, item: Item) -> Part | None:
+    """How an entry of a segment went into the view; None when it was left out."""
+    if segment.how == "left out" or (segment.why == "stale" and is_observed(item)):
+        return None
+    if segment.how == "cut":
+        text = None if segment.limit is None else cut_text(item.text, segment.limit)
+        return Part(item, "cut", text, segment.tokens, segment.bare, segment.limit)
+    return item.whole if segment.how == "whole" else item.condensed
+
+
+def is_observed(item: Item) -> bool:
+    """Whether the item is a call or a result."""
+    return item.role == "tool" or bool(item.calls)
+
+
+def _ways(part: Part, why: Why | None) -> frozenset[Way]:
+    """The ways of a segment that the part fits into; none for one that stands alone."""
+    if part.how == "whole":
+        if part.item.role == "tool":
+            return _RESULT if part.item.condensable else _SHORT_RESULT
+        return _CALL if part.item.calls else _WORDS
+    if part.how == "condensed":
+        return _SHORTENED
+    return _LEFT_OUT[why] if part.how == "left out" else _NONE
+
+
+_NONE: frozenset[Way] = frozenset()
+_RESULT: frozenset[Way] = frozenset({_WHOLE})
+_SHORT_RESULT: frozenset[Way] = frozenset({_WHOLE, _CONDENSED})
+_CALL = _SHORT_RESULT
+_WORDS: frozenset[Way] = frozenset({_WHOLE, _CONDENSED, _STALE_WHOLE, _STALE_CONDENSED})
+_SHORTENED: frozenset[Way] = frozenset({_CONDENSED})
+_LEFT_OUT: dict[Why | None, frozenset[Way]] = {
+    "budget": frozenset({("left out", "budget")}),
+    "stale": frozenset({("left out", "stale"), _STALE_WHOLE, _STALE_CONDENSED}),
+    "unpaired": frozenset({("left out", "unpaired")}),
+}
