@@ -137,6 +137,9 @@ class Settings(BaseSettings):
     memory_context_window: int = _setting(
         0, "MEMORY_CONTEXT_WINDOW", allowed="a whole number of tokens from 0 (the model's own window) on", ge=0
     )
+    memory_max_messages_per_thread: int = _setting(
+        200, "MEMORY_MAX_MESSAGES_PER_THREAD", allowed="a whole number from 1 to 100000", ge=1, le=100_000
+    )
 
     max_steps: int = _setting(12, "LONGTHREAD_MAX_STEPS", allowed="a whole number from 1 to 1000", ge=1, le=1000)
     max_question: int = _setting(

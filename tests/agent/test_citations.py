@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 
-from longthread.agent.citations import citations, query_results
+from longthread.agent.citations import Query, citations
 
 
-def query(label: str, *rows: list[object], **more: object) -> dict[str, object]:
-    return {"query": label, "sql": "SELECT …", "rows": list(rows), "row_count": len(rows), **more}
+def query(label: str, *rows: list[object], **more: object) -> Query:
+    data = {"query": label, "sql": "SELECT …", "rows": list(rows), "row_count": len(rows), **more}
+    found = Query.read(json.dumps({"ok": True, "data": data}))
+    assert found is not None
+    return found
 
 
-def cited(answer: str, *queries: dict[str, object]) -> dict[str, str | None]:
+def cited(answer: str, *queries: Query) -> dict[str, str | None]:
     return {item["number"]: item["query"] for item in citations(answer, queries)}
 
 
@@ -54,4 +57,4 @@ def test_only_labelled_queries_are_taken() -> None:
         json.dumps({"ok": False, "error": {"type": "sql_failed"}}),
         "no json",
     ]
-    assert [item["query"] for item in query_results(texts)] == ["q1"]
+    assert [found and found.label for found in map(Query.read, texts)] == ["q1", None, None]

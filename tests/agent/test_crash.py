@@ -27,7 +27,7 @@ async def _kill(**plan: Any) -> int:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 async def test_a_run_survives_a_kill_anywhere(store_address: str, tmp_path: Path, shop: str, scenario: str) -> None:
-    every = {"analyst": 43, "graph": 13}[scenario]  # primes: all kinds of boundaries have their turn
+    every = {"analyst": 19, "graph": 13}[scenario]  # primes: all kinds of boundaries have their turn
     where = {"store": store_address, "data": str(tmp_path), "source": shop}
     assert await _kill(scenario=scenario, every=every, first=every // 2, **where) > 15
 

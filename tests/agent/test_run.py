@@ -13,7 +13,6 @@ from langchain_core.messages import AIMessage, ToolMessage
 from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import COUNT, call, events_of, finish
 
-from longthread.agent.begin import HOT_WINDOW
 from longthread.agent.stream import EventStream
 from longthread.errors import (
     InvalidInput,
@@ -296,7 +295,9 @@ async def test_the_log_holds_every_message_once_over_many_turns(open_analyst: Op
     ]
     async with analyst.store.reading() as tx:
         assert await log.position(tx, str(thread_id)) == (4 * turns, 4 * turns)
-    assert len(model.calls[-1].messages) <= 1 + HOT_WINDOW + 4, "the state holds the hot window and the new turn"
+    assert len(model.calls[-1].messages) <= 1 + analyst.settings.memory_max_messages_per_thread + 4, (
+        "the state holds the hot window and the new turn"
+    )
     assert state["sql_history"][-1]["result"]["data"]["query"] == f"q{turns}"
 
 
@@ -346,10 +347,10 @@ async def test_an_end_that_cannot_be_stored_is_told_as_a_failure(
 ) -> None:
     original = EventStream.end
 
-    async def end(self: EventStream, status: Any, outcome: Any) -> None:
+    async def end(self: EventStream, status: Any, outcome: Any, **more: Any) -> None:
         if status == "finished":
             raise StoreError(reason="full")
-        await original(self, status, outcome)
+        await original(self, status, outcome, **more)
 
     monkeypatch.setattr(EventStream, "end", end)
     analyst = await open_analyst([finish("ok"), finish("ok")])
@@ -364,10 +365,10 @@ async def test_a_stop_while_the_end_is_written_leaves_an_end(
     original = EventStream.end
     ending = asyncio.Event()
 
-    async def end(self: EventStream, status: Any, outcome: Any) -> None:
+    async def end(self: EventStream, status: Any, outcome: Any, **more: Any) -> None:
         ending.set()
         await asyncio.sleep(0.05)
-        await original(self, status, outcome)
+        await original(self, status, outcome, **more)
 
     monkeypatch.setattr(EventStream, "end", end)
     analyst = await open_analyst([finish("ok")])
@@ -406,7 +407,7 @@ async def test_a_process_that_lost_its_run_writes_nothing_more(open_analyst: Ope
         after = (await log.position(tx, handle.thread_id), await runs.last_event(tx, handle.thread_id, run.id))
         steps = await runs.steps_from(tx, handle.thread_id, 0)
     assert after == before
-    assert [step.kind for step in steps] == ["model"], "the call that was in flight is not run"
+    assert steps == [], "the reply is not written down, and its call is not run"
 
 
 async def test_a_call_in_flight_is_repeated_only_if_that_is_safe(
@@ -450,7 +451,10 @@ async def test_facts_survive_a_thread_longer_than_the_window(open_analyst: OpenA
     handle = await analyst.ask("What is there?", source=shop)
     await handle.wait()
     async with analyst.store.writing() as tx:
-        notes = [Draft(id=f"n{n}", role="assistant", text="note") for n in range(HOT_WINDOW + 10)]
+        notes = [
+            Draft(id=f"n{n}", role="assistant", text="note")
+            for n in range(analyst.settings.memory_max_messages_per_thread + 10)
+        ]
         await log.extend(tx, handle.thread_id, notes)
         await tx._connection.execute("DELETE FROM folds")  # type: ignore[attr-defined]
     await (await analyst.ask("And?", thread_id=handle.thread_id)).wait()

@@ -10,13 +10,15 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from longthread.agent.begin import Ask, Begun, begin, save_facts, take_over
+from longthread.agent.begin import Ask, Begun, begin, take_over
 from longthread.agent.context import RunContext
+from longthread.agent.graph import Graphs, Models
 from longthread.agent.handle import RunHandle
+from longthread.agent.hot import HotWindows
 from longthread.agent.models import context_window, model_name, resolve_model
 from longthread.agent.progress import is_chinese
 from longthread.agent.prompt import system_prompt
-from longthread.agent.run import Models, execute
+from longthread.agent.run import execute
 from longthread.agent.stream import Bell, EventStream
 from longthread.errors import InvalidInput, NothingToResume, QuestionTooLong
 from longthread.model.fold import state_of
@@ -36,6 +38,9 @@ from longthread.tools.analysis.toolbox import analysis_tools
 KNOWLEDGE_SHARE = 0.3
 """The part of the context window that known facts may fill."""
 
+MODELS = 16
+"""Models that are remembered; the one made first goes first."""
+
 _logger = logging.getLogger(__name__)
 
 ModelFactory = Callable[[str, Settings], BaseChatModel]
@@ -49,6 +54,9 @@ class Analyst:
         self.settings = settings
         self.bell = Bell()
         self._models = models
+        self._made: dict[str, BaseChatModel] = {}
+        self._graphs = Graphs()
+        self._hot = HotWindows(settings.memory_max_messages_per_thread)
         self._running: dict[str, RunHandle] = {}
         self._given: dict[str, str] = {}
 
@@ -106,7 +114,7 @@ class Analyst:
                 protocol=protocol,
                 max_steps=max_steps or self.settings.max_steps,
             )
-            return self._execute(await begin(self.store, asked), models, opened, user)
+            return self._execute(await begin(self.store, asked, self._hot), models, opened, user)
 
     async def resume(
         self,
@@ -144,7 +152,7 @@ class Analyst:
         models = self._models_of(model or run.model)
         opened = await self._source_of(source, thread_id, user)
         async with _closed_on_error(opened):
-            return self._execute(await take_over(self.store, thread), models, opened, user)
+            return self._execute(await take_over(self.store, thread, self._hot), models, opened, user)
 
     async def stop(self, thread_id: str, *, user_id: str | None = None) -> None:
         """Stop the thread's run if this process executes it.
@@ -182,10 +190,18 @@ class Analyst:
         fallback = self.settings.fallback_model
         return Models(
             name=chosen,
-            model=self._models(chosen, self.settings),
-            fallback=self._models(fallback, self.settings) if fallback and fallback != chosen else None,
+            model=self._model(chosen),
+            fallback=self._model(fallback) if fallback and fallback != chosen else None,
             retries=self.settings.retry_attempts,
         )
+
+    def _model(self, name: str) -> BaseChatModel:
+        """The model of this name, made once: the settings stay the same, and so does the model."""
+        if name not in self._made:
+            while len(self._made) >= MODELS:
+                del self._made[next(iter(self._made))]
+            self._made[name] = self._models(name, self.settings)
+        return self._made[name]
 
     async def _source_of(self, spec: str | None, thread_id: str | None, user_id: str) -> Source:
         if spec is None and thread_id is not None:
@@ -212,9 +228,9 @@ class Analyst:
 
         async def work() -> None:
             try:
-                await execute(context, models, begun.entries, user_id=user_id)
-                await save_facts(self.store, begun.run.thread_id, user_id=user_id)
+                await execute(context, models, self._graphs, begun.known, user_id=user_id)
             finally:
+                self._hot.keep(begun.thread, context.window.spots, context.prompts)
                 await source.close()
                 # A client that saw the end may have started the thread's next run already.
                 if self._running.get(begun.run.thread_id) is handle:
@@ -235,16 +251,17 @@ class Analyst:
             run=begun.run,
             tools={tool.name: tool for tool in analysis_tools(source)},
             system_prompt=system_prompt(
-                begun.facts,
+                begun.known.facts,
                 dialect=source.dialect,
                 continues=begun.run.question if begun.run.continues else None,
                 budget=int(window * KNOWLEDGE_SHARE),
             ),
             settings=self.settings,
-            window=window,
-            question_id=begun.question_id,
+            tokens=window,
+            window=begun.window,
             protocol=begun.run.protocol,
-            queries=max([begun.facts.queries, *(_label(step.observation) for step in begun.earlier)]),
+            prompts=self._hot.prompts(begun.thread),
+            queries=max([begun.known.facts.queries, *(_label(step.observation) for step in begun.earlier)]),
             earlier={step.call_id: step for step in begun.earlier if step.call_id},
         )
 

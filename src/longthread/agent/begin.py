@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
+from longthread.agent.hot import HotWindows
+from longthread.agent.knowledge import Known, known
 from longthread.agent.owner import may_be_alive, new_owner
-from longthread.errors import NothingToResume
+from longthread.agent.window import Spot, Window, spots_of
+from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.model.entry import Draft, Entry, ToolCall
-from longthread.model.event import Event
-from longthread.model.facts import Facts
-from longthread.model.fold import facts_of
 from longthread.model.ids import new_id
 from longthread.model.run import Protocol, Run, Step, asks_to_continue
 from longthread.model.thread import Thread, title_of
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, Plan
-
-HOT_WINDOW = 200
-"""Messages of a thread that a run holds in its state (document 004, MEMORY_MAX_MESSAGES_PER_THREAD)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +38,23 @@ class Ask:
 class Begun:
     """A run that is ours to execute.
 
-    `entries` are the thread's hot window, `facts` what was known before the run, `question_id` the entry that started
-    it, `last_event` the number of the last event it has told and `shown` that of the last one before this execution,
-    `earlier` the steps it made in a process that died.
+    `window` are the thread's last messages, up to the one that starts the run or, when it goes on after a crash, up to
+    the last that was stored. `known` are the facts from before the run, `last_event` is the number of the last event it
+    has told and `shown` that of the last one before this execution, `earlier` the steps that it made in a process that
+    died.
     """
 
+    thread: Thread
     run: Run
     lease: Lease
-    entries: Sequence[Entry]
-    facts: Facts
-    question_id: str
+    window: Window
+    known: Known
     last_event: int
     shown: int = 0
     earlier: Sequence[Step] = ()
 
 
-async def begin(store: Driver, ask: Ask) -> Begun:
+async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
     """Store the user's message and start a run on it. When this returns, both survive anything.
 
     Raises:
@@ -65,34 +62,22 @@ async def begin(store: Driver, ask: Ask) -> Begun:
         ThreadNotFound: the thread is another user's.
     """
     async with store.writing() as tx:
-        title = title_of(ask.question)
-        thread = await log.create_thread(tx, ask.thread_id, user_id=ask.user_id, title=title, source=ask.source)
-        if thread.source != ask.source:
-            await log.set_source(tx, thread.id, ask.source)
+        thread = await _thread(tx, ask)
         before = await runs.last_run(tx, thread.id)
-        continued = _continued(before, ask)
-        plan = Plan(
-            run_id=new_id(),
-            question=continued.question if continued else ask.question,
-            source=ask.source,
-            model=ask.model,
-            protocol=ask.protocol,
-            max_steps=ask.max_steps,
-            continues=continued.id if continued else None,
-        )
-        lease = await runs.begin(tx, thread.id, plan, owner=new_owner(), alive=may_be_alive)
-        question = _question(ask, plan)
-        window = await log.branch(tx, thread.id, thread.tip, limit=HOT_WINDOW)
-        closing = await _closing(tx, window, before, plan.run_id)
-        added = await log.extend(tx, thread.id, [*closing, question], expect=thread.tip)
-        facts = await _facts(tx, thread, [*window, *added])
+        plan = _plan(ask, _continued(before, ask))
+        lease = await runs.begin(tx, thread.id, plan, owner=new_owner(), alive=may_be_alive, tells=True)
+        spots = await hot.read(tx, thread)
+        window = [spot.entry for spot in spots]
+        drafts = [*await _closing(tx, window, before, plan.run_id), _question(ask, plan)]
+        added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
+        facts = await known(tx, thread, window, added)
         run = await runs.find_run(tx, thread.id, plan.run_id)
         assert run is not None
-        await runs.append_events(tx, [_started(run)])
-    return Begun(run, lease, _whole_units([*window, *added]), facts, question.id, last_event=1)
+    spots = _whole_units([*spots, *spots_of(added)][-hot.limit :])
+    return Begun(thread, run, lease, Window(spots, len(spots) - 1), facts, last_event=1)
 
 
-async def take_over(store: Driver, thread: Thread) -> Begun:
+async def take_over(store: Driver, thread: Thread, hot: HotWindows) -> Begun:
     """Take over the thread's last run, whose process died in the middle of it. It goes on just there.
 
     Raises:
@@ -106,30 +91,53 @@ async def take_over(store: Driver, thread: Thread) -> Begun:
             raise NothingToResume(thread=thread.id)
         lease = await runs.take_over(tx, run, owner=new_owner(), alive=may_be_alive)
         thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
-        window, started = await _window_with_start(tx, thread, run)
-        facts = await _facts(tx, thread, [entry for entry in window if entry.seq <= started.seq])
+        spots, place = await _spots_with_start(tx, thread, run, hot)
+        facts = await known(tx, thread, [spot.entry for spot in spots[: place + 1]], [])
         earlier = [step for step in await runs.steps_from(tx, thread.id, run.first_step) if step.call_id]
         told = await runs.last_event(tx, thread.id, run.id)
-    return Begun(run, lease, _whole_units(window), facts, started.id, last_event=told, shown=told, earlier=earlier)
+    whole = _whole_units(spots)
+    window = Window(whole, place - (len(spots) - len(whole)))
+    return Begun(thread, run, lease, window, facts, last_event=told, shown=told, earlier=earlier)
 
 
-async def _window_with_start(tx: Transaction, thread: Thread, run: Run) -> tuple[list[Entry], Entry]:
-    """The hot window, made as long as it must be to hold the entry that started the run."""
-    limit = HOT_WINDOW
+async def _thread(tx: Transaction, ask: Ask) -> Thread:
+    """The thread that is asked on, locked; a new one where there is none."""
+    try:
+        await log.position(tx, ask.thread_id)
+        thread = await log.find_thread(tx, ask.thread_id, user_id=ask.user_id)
+    except ThreadNotFound:
+        title = title_of(ask.question)
+        # Finds nothing either when the id is another user's, and says no more than that.
+        thread = await log.create_thread(tx, ask.thread_id, user_id=ask.user_id, title=title, source=ask.source)
+    if thread.source != ask.source:
+        await log.set_source(tx, thread.id, ask.source)
+    return thread
+
+
+async def _spots_with_start(tx: Transaction, thread: Thread, run: Run, hot: HotWindows) -> tuple[list[Spot], int]:
+    """The hot window, made as long as it must be to hold the entry that started the run, and the place of that."""
+    spots = await hot.read(tx, thread)
+    limit = hot.limit
     while True:
-        window = await log.branch(tx, thread.id, thread.tip, limit=limit)
-        started = next((entry for entry in window if entry.metadata.get("run") == run.id), None)
-        if started is not None:
-            return window, started
-        if len(window) < limit:
+        for place, spot in enumerate(spots):
+            if spot.entry.metadata.get("run") == run.id:
+                return spots, place
+        if len(spots) < limit:
             raise NothingToResume(thread=thread.id)
         limit *= 2
+        spots = spots_of(await log.branch(tx, thread.id, thread.tip, limit=limit))
 
 
-def _started(run: Run) -> Event:
-    names = ("question", "source", "model", "protocol", "max_steps", "continues")
-    data = {name: getattr(run, name) for name in names}
-    return Event(run.thread_id, run.id, 1, "started", data, datetime.now(UTC))
+def _plan(ask: Ask, continued: Run | None) -> Plan:
+    return Plan(
+        run_id=new_id(),
+        question=continued.question if continued else ask.question,
+        source=ask.source,
+        model=ask.model,
+        protocol=ask.protocol,
+        max_steps=ask.max_steps,
+        continues=continued.id if continued else None,
+    )
 
 
 def _continued(before: Run | None, ask: Ask) -> Run | None:
@@ -182,34 +190,7 @@ _INTERRUPTED = {
 }
 
 
-async def _facts(tx: Transaction, thread: Thread, window: Sequence[Entry]) -> Facts:
-    """The facts after the window's last entry, from the saved ones where they reach into the window."""
-    saved = await runs.saved_fold(tx, thread.id)
-    seqs = [entry.seq for entry in window]
-    if saved and saved[0] in seqs:
-        return facts_of(Facts.from_json(saved[1]), window[seqs.index(saved[0]) + 1 :])
-    if window and window[0].parent_seq == 0:
-        return facts_of(Facts(), window)
-    whole = await log.branch(tx, thread.id, seqs[-1], limit=thread.entry_count + len(window)) if window else []
-    return facts_of(Facts(), whole)
-
-
-async def save_facts(store: Driver, thread_id: str, *, user_id: str) -> None:
-    """Keep what the thread's entries have taught, so that the next run starts from it.
-
-    Not while a call has no result: what comes in later would be folded without its call.
-    """
-    async with store.writing() as tx:
-        await log.position(tx, thread_id)
-        thread = await log.find_thread(tx, thread_id, user_id=user_id)
-        window = await log.branch(tx, thread_id, thread.tip, limit=HOT_WINDOW)
-        if _open_calls(window):
-            return
-        facts = await _facts(tx, thread, window)
-        await runs.save_fold(tx, thread_id, thread.tip, facts.to_json())
-
-
-def _whole_units(window: Sequence[Entry]) -> list[Entry]:
+def _whole_units(spots: Sequence[Spot]) -> list[Spot]:
     """The window from its first user message on: no answer or result in it lacks its question."""
-    first = next((n for n, entry in enumerate(window) if entry.role == "user"), 0)
-    return list(window[first:])
+    first = next((n for n, spot in enumerate(spots) if spot.entry.role == "user"), 0)
+    return list(spots[first:])

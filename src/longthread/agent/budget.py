@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from typing import Any
+from datetime import UTC, datetime
 
-from langchain.agents.middleware import AgentMiddleware, hook_config
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
@@ -16,7 +15,7 @@ from longthread.agent.models import DEMO, failure_reason
 from longthread.agent.progress import progress_digest
 from longthread.agent.storable import storable
 from longthread.model.ids import new_id
-from longthread.model.run import StepStatus
+from longthread.model.run import Step
 from longthread.store import runs
 from longthread.view.condense import cut_middle
 
@@ -36,50 +35,58 @@ Notes:
 _log = logging.getLogger(__name__)
 
 
-class BudgetMiddleware(AgentMiddleware[Any, None, Any]):
-    """Looks before each model call at what the run has used. Counts messages, so a crash resets nothing."""
+class Budget:
+    """What a run may use. Counts the run's messages, so that a crash resets nothing. `model` writes the summaries."""
 
-    def __init__(self, context: RunContext, model: BaseChatModel) -> None:
-        super().__init__()
-        self._context = context
+    def __init__(self, model: BaseChatModel) -> None:
         self._model = model
 
-    @hook_config(can_jump_to=["end"])
-    async def abefore_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """End the run when its steps are used up or its last replies were all malformed."""
-        messages = self._context.of_this_run(state["messages"])
-        if malformed_in_a_row(messages) >= MALFORMED_LIMIT:
-            return {"jump_to": "end"}
-        if sum(isinstance(message, AIMessage) for message in messages) >= self._context.run.max_steps:
-            return {"messages": [await self._summary(messages)], "jump_to": "end"}
-        return None
+    def is_lost(self, context: RunContext) -> bool:
+        """Whether the last replies were all malformed."""
+        return malformed_in_a_row(context.window.own) >= MALFORMED_LIMIT
 
-    async def _summary(self, messages: Sequence[BaseMessage]) -> AIMessage:
-        digest = progress_digest(self._context.run.question, messages)
+    def is_spent(self, context: RunContext) -> bool:
+        """Whether the run's steps are used up."""
+        return sum(isinstance(message, AIMessage) for message in context.window.own) >= context.run.max_steps
+
+    async def summary(self, context: RunContext) -> AIMessage:
+        """What the run has come to, in the log: the model's own report, a step like every model call, or the digest."""
+        digest = progress_digest(context.run.question, context.window.own)
         # Before the call: what it streams is the summary's, and not the last reply's.
-        self._context.message_id = new_id()
+        context.message_id = new_id()
+        started, clock = datetime.now(UTC), time.monotonic()
         # The demo model answers questions and nothing else; the digest says all that it could.
-        text = "" if self._context.run.model == DEMO else await self._written(digest)
-        return noted(AIMessage(content=text or digest, id=self._context.message_id), kind="summary")
+        written = None if context.run.model == DEMO else await self._written(context, digest)
+        message = noted(AIMessage(content=written or digest, id=context.message_id), kind="summary")
+        async with context.store.writing() as tx:
+            held = await runs.check(tx, context.lease)
+            entries = await context.write(tx, held, [message])
+            if written is not None:
+                marks = await context.stream.reply(tx, entries[0], started)
+                step = Step(
+                    thread_id=context.lease.thread_id,
+                    index=0,
+                    run_id=context.run.id,
+                    kind="model",
+                    status="done" if written else "failed",
+                    started_at=started,
+                    action="summary",
+                    entry_seq=entries[0].seq if written else None,
+                    elapsed_ms=round((time.monotonic() - clock) * 1000),
+                )
+                await runs.add_step(tx, context.lease, step, marks=marks, held=held)
+        context.note(entries, [message])
+        return message
 
-    async def _written(self, digest: str) -> str:
-        """The model's own report, a step like every model call; empty when it fails, for then the digest serves."""
-        context = self._context
+    async def _written(self, context: RunContext, digest: str) -> str:
+        """The model's report; empty when it fails, for then the digest serves."""
         notes = cut_middle(digest, _NOTES_LIMIT)
         prompt = [SystemMessage(_SUMMARY.format(digest=notes)), HumanMessage(context.run.question[:4000])]
-        started = time.monotonic()
-        async with context.store.writing() as tx:
-            index = await runs.start_step(tx, context.lease, "model", action="summary")
         try:
-            text = str(storable(str((await self._model.ainvoke(prompt)).text))).strip()
+            return str(storable(str((await self._model.ainvoke(prompt)).text))).strip()
         except Exception as error:  # noqa: BLE001 - whatever a provider raises, the digest is there
             _log.warning("The progress summary failed: %s", failure_reason(error, context.settings))
-            text = ""
-        async with context.store.writing() as tx:
-            elapsed = round((time.monotonic() - started) * 1000)
-            status: StepStatus = "done" if text else "failed"
-            await runs.finish_step(tx, context.lease, index, status, action="summary", thought=text, elapsed_ms=elapsed)
-        return text
+            return ""
 
 
 def malformed_in_a_row(messages: Sequence[BaseMessage]) -> int:

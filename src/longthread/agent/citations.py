@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from longthread.model.fold import observation_of
@@ -16,25 +18,57 @@ _MARKER = re.compile(r"^\s*\d+[.)、]\s", re.MULTILINE)
 _CODE = re.compile(r"```.*?```", re.DOTALL)
 
 
-def query_results(observations: Sequence[str]) -> list[dict[str, Any]]:
-    """The `run_sql` data among tool results, in order: those that carry a query label."""
-    data = [observation_of(text).get("data") for text in observations]
-    return [dict(item) for item in data if isinstance(item, Mapping) and item.get("query") and "sql" in item]
+@dataclass(frozen=True)
+class Query:
+    """A labelled result of `run_sql`, as a tool's text says it. What its rows and its SQL hold is found out once."""
+
+    label: str
+    told: Mapping[str, Any]
+    """What is told of it with an answer: label, SQL, columns, and how many of its rows were shown."""
+    text: str
+
+    @classmethod
+    def read(cls, text: str) -> Query | None:
+        """The query that a tool's text is the result of; None when it is none, or has no label."""
+        data = _data(text)
+        if not (data.get("query") and "sql" in data):
+            return None
+        return cls(data["query"], {key: data.get(key) for key in ("query", "sql", "columns", "shown")}, text)
+
+    @cached_property
+    def in_rows(self) -> frozenset[Decimal | str]:
+        """The numbers and dates that its rows hold."""
+        return frozenset(_values_in(_data(self.text)))
+
+    @cached_property
+    def in_sql(self) -> frozenset[Decimal | str]:
+        """The numbers and dates that its SQL says."""
+        return frozenset(_values(str(self.told["sql"])))
 
 
-def citations(answer: str, queries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def citations(answer: str, queries: Sequence[Query]) -> list[dict[str, Any]]:
     """Each number and date of an answer with the newest query whose rows hold it; `query` is None where none does.
 
     A count of rows counts as held; failing rows, a query whose SQL says the number (a year, a limit) is its source.
-    Numbers in code blocks and labels are not the answer's.
+    Numbers in code blocks and labels are not the answer's. `queries` are in the order in which they were made.
     """
-    held = [(query["query"], set(_values(str(query["sql"])))) for query in queries]
-    held += [(query["query"], set(_values_in(query))) for query in queries]
-    cited: list[dict[str, Any]] = []
-    for text in dict.fromkeys(_NUMBER.findall(_words(answer))):
-        sources = [label for label, values in held if _holds(values, _value(text))]
-        cited.append({"number": text, "query": sources[-1] if sources else None})
-    return cited
+    wanted = {text: _value(text) for text in _NUMBER.findall(_words(answer))}
+    held: dict[str, str] = {}
+    said: dict[str, str] = {}
+    for query in reversed(queries):
+        for text, value in wanted.items():
+            if text not in held and _holds(query.in_rows, value):
+                held[text] = query.label
+            if text not in held and text not in said and _holds(query.in_sql, value):
+                said[text] = query.label
+        if len(held) == len(wanted):
+            break
+    return [{"number": text, "query": held.get(text, said.get(text))} for text in wanted]
+
+
+def _data(text: str) -> Mapping[str, Any]:
+    data = observation_of(text).get("data")
+    return data if isinstance(data, Mapping) else {}
 
 
 def _words(answer: str) -> str:
@@ -64,7 +98,7 @@ def _value(text: str) -> Decimal | str:
     return text if re.fullmatch(_DATE, text) else Decimal(text.replace(",", ""))
 
 
-def _holds(values: set[Decimal | str], wanted: Decimal | str) -> bool:
+def _holds(values: frozenset[Decimal | str], wanted: Decimal | str) -> bool:
     if wanted in values:
         return True
     if isinstance(wanted, str):

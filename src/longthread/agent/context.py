@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from longthread.agent.messages import NOTE
+from longthread.agent.messages import NOTE, draft_of
 from longthread.agent.recorder import CallRecorder
+from longthread.agent.results import Results
+from longthread.agent.storable import storable
 from longthread.agent.stream import EventStream
+from longthread.agent.window import Window
+from longthread.errors import LeaseLost
+from longthread.model.entry import Entry
 from longthread.model.ids import new_id
 from longthread.model.run import Protocol, Run, Step
 from longthread.settings import Settings
-from longthread.store.driver import Driver
-from longthread.store.runs import Lease
+from longthread.store import log
+from longthread.store.driver import Driver, Transaction
+from longthread.store.runs import Held, Lease
 from longthread.tools.tool import Tool
+from longthread.view.tokens import estimate
+
+Spoken = Literal["native", "json"]
 
 
 @dataclass(slots=True)
 class RunContext:
     """One run in execution.
 
-    `earlier` holds, by call id, the tool steps that this run made in a process that has died. `queries` is the number
-    of the last query label given out in the thread. `window` is in tokens. `call_ids` are the ids of the calls in the
-    state, shown or not.
+    `window` are its messages, `tokens` is the size of the model's context window. `earlier` holds, by call id, the tool
+    steps that this run made in a process that has died. `queries` is the number of the last query label given out in
+    the thread. `spoken` is the protocol of the last model call, and `prompts` are the ids of those that are stored.
     """
 
     store: Driver
@@ -35,15 +45,31 @@ class RunContext:
     tools: Mapping[str, Tool]
     system_prompt: str
     settings: Settings
-    window: int
-    question_id: str
+    tokens: int
+    window: Window
     protocol: Protocol
     queries: int = 0
     earlier: Mapping[str, Step] = field(default_factory=dict)
+    prompts: set[str] = field(default_factory=set)
     message_id: str = field(default_factory=new_id)
-    call_ids: frozenset[str | None] = frozenset()
-    recorder: CallRecorder = field(default_factory=CallRecorder)
+    spoken: Spoken = "native"
+    results: Results = field(default_factory=Results)
+    recorder: CallRecorder = field(init=False)
     _held: dict[str, bool] = field(default_factory=dict)
+    _fixed: int | None = None
+
+    def __post_init__(self) -> None:
+        self.recorder = CallRecorder(self.tell_text)
+
+    async def tell_text(self, text: str) -> None:
+        """Tell the text of a reply while it is written. What may still turn out to be a call is held back."""
+        text = storable(text)
+        if self.protocol == "json" or self.held_back(text):
+            return
+        try:
+            await self.stream.tell_text(self.message_id, text)
+        except LeaseLost:
+            return  # whatever is written next finds that out
 
     def held_back(self, text: str) -> bool:
         """Whether the next piece of the current message is not to be told yet: it begins like JSON, not like prose."""
@@ -51,10 +77,27 @@ class RunContext:
             self._held[self.message_id] = text.lstrip()[0] in "{`<["
         return self._held.get(self.message_id, False)
 
-    def of_this_run(self, messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-        """The messages behind the one that started this run."""
-        places = [n for n, message in enumerate(messages) if message.id == self.question_id]
-        return messages[places[-1] + 1 :] if places else messages
+    @property
+    def fixed_tokens(self) -> int:
+        """What the prompt and the tools cost, which stay the same for the whole run."""
+        if self._fixed is None:
+            tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools.values()]
+            self._fixed = estimate(self.system_prompt) + 2 * estimate(json.dumps(tools, ensure_ascii=False))
+        return self._fixed
+
+    def call_ids(self) -> set[str | None]:
+        """The ids of the calls in the window, shown or not."""
+        return {call for spot in self.window.spots for call in spot.item.calls}
+
+    async def write(self, tx: Transaction, held: Held, messages: Sequence[BaseMessage]) -> list[Entry]:
+        """Add messages of the run to the log, in a transaction that has checked the lease. Call `note` after it."""
+        drafts = [draft_of(message, run_id=self.run.id) for message in messages]
+        return await log.append(tx, self.lease.thread_id, drafts, tip=held.tip, size=held.size)
+
+    def note(self, entries: Sequence[Entry], messages: Sequence[BaseMessage]) -> None:
+        """Take messages into the window that are in the log now."""
+        for entry, message in zip(entries, messages, strict=True):
+            self.window.add(entry, message)
 
 
 def note_of(message: BaseMessage) -> dict[str, Any]:
@@ -95,8 +138,3 @@ def pairs(messages: Sequence[BaseMessage]) -> Iterator[tuple[AIMessage, dict[str
             calls |= {call["id"] or "": (message, dict(call)) for call in message.tool_calls}
         elif isinstance(message, ToolMessage) and message.tool_call_id in calls:
             yield *calls[message.tool_call_id], message
-
-
-def questions(messages: Sequence[BaseMessage]) -> list[str]:
-    """The user's messages, oldest first."""
-    return [str(m.text) for m in messages if isinstance(m, HumanMessage) and note_of(m).get("kind") != "observation"]

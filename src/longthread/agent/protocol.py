@@ -27,88 +27,95 @@ from longthread.agent.react import (
 from longthread.agent.storable import storable
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.ids import new_id
-from longthread.tools.tool import Observation
+from longthread.tools.tool import Observation, Tool
 
-Handler = Callable[[ModelRequest[None]], Awaitable[ModelResponse[Any]]]
+Handler = Callable[[ModelRequest[RunContext]], Awaitable[ModelResponse[Any]]]
 
 
-class ProtocolMiddleware(AgentMiddleware[Any, None, Any]):
+class ProtocolMiddleware(AgentMiddleware[Any, RunContext, Any]):
     """Innermost around the model: one attempt in, one well-formed message out.
 
     The message has tool calls or is the answer. A reply that is neither becomes a call of `json_parse_error`, whose
     result tells the model what was wrong.
     """
 
-    def __init__(self, context: RunContext) -> None:
-        super().__init__()
-        self._context = context
-
-    async def awrap_model_call(self, request: ModelRequest[None], handler: Handler) -> ModelResponse[Any]:
+    async def awrap_model_call(self, request: ModelRequest[RunContext], handler: Handler) -> ModelResponse[Any]:
         """Speak the run's protocol; `auto` takes native calls where the model has them."""
-        self._context.message_id = new_id()
-        self._context.recorder.reset()
-        request = request.override(messages=_without_malformed(request.messages))
+        context = request.runtime.context
+        context.message_id = new_id()
+        context.recorder.reset()
+        request = request.override(messages=without_malformed(request.messages))
         try:
-            if self._speaks_json(request):
-                return await self._in_json(request, handler)
-            return await self._natively(request, handler)
+            if _speaks_json(context, request):
+                return await _in_json(context, request, handler)
+            return await _natively(context, request, handler)
         except Exception as error:
             # Told and raised on: whether it is tried again, or by another model, is decided further out.
-            reason = failure_reason(error, self._context.settings)
-            await self._context.stream.tell("warning", message=f"The model call failed: {reason}")
+            reason = failure_reason(error, context.settings)
+            await context.stream.tell("warning", message=f"The model call failed: {reason}")
             raise
 
-    def _speaks_json(self, request: ModelRequest[None]) -> bool:
-        protocol = self._context.protocol
-        return protocol == "json" or (protocol == "auto" and not supports_tools(request.model))
 
-    async def _natively(self, request: ModelRequest[None], handler: Handler) -> ModelResponse[Any]:
-        try:
-            response = await handler(request)
-        except Exception as error:
-            if self._context.protocol != "auto" or not refuses_tools(error):
-                raise
-            self._context.protocol = "json"
-            await self._context.stream.tell("warning", message="The model has no tool calls: asking it for JSON text.")
-            return await self._in_json(request, handler)
-        message = _message(response)
-        if problem := check_calls(message, self._context.recorder.written()):
-            return replace(response, result=[self._read(message, problem)])
-        if message.tool_calls:
-            return replace(response, result=[_with_own_ids(message, self._context.call_ids)])
-        if cut_off(message):
-            await self._context.stream.tell("warning", message="The answer reached LLM_MAX_TOKENS and was cut off.")
-        text = str(message.text)
-        reply = (
-            parse_reply(text, strict=False)
-            if self._context.protocol == "auto" or not text.strip()
-            else Finish(thought="", text=text)
-        )
-        return replace(response, result=[self._read(message, reply)])
+def _speaks_json(context: RunContext, request: ModelRequest[RunContext]) -> bool:
+    return context.protocol == "json" or (context.protocol == "auto" and not supports_tools(request.model))
 
-    async def _in_json(self, request: ModelRequest[None], handler: Handler) -> ModelResponse[Any]:
-        tools = list(self._context.tools.values())
-        system = f"{request.system_message.text if request.system_message else ''}\n\n{instructions(tools)}"
-        messages: list[Any] = render(request.messages)
-        response = await handler(
-            request.override(messages=messages, tools=[], system_message=SystemMessage(system.strip()))
-        )
-        message = _message(response)
-        return replace(response, result=[self._read(message, parse_reply(str(message.text), strict=True))])
 
-    def _read(self, message: AIMessage, reply: Call | Finish | Malformed) -> AIMessage:
-        raw = str(message.text)
-        match reply:
-            case Call(thought, action, args):
-                call = tool_call(id=new_id(), name=action, args=dict(args))
-                return noted(message.model_copy(update={"content": thought, "tool_calls": [call]}), raw=raw)
-            case Finish(thought, text):
-                if text == raw:
-                    return message
-                return noted(message.model_copy(update={"content": text}), raw=raw, thought=thought)
-            case Malformed(reason):
-                raw = raw or _calls_text(message, self._context.recorder.written())
-                return _malformed(message, parse_error_observation(raw, reason, list(self._context.tools.values())))
+async def _natively(context: RunContext, request: ModelRequest[RunContext], handler: Handler) -> ModelResponse[Any]:
+    context.spoken = "native"
+    try:
+        response = await handler(request)
+    except Exception as error:
+        if context.protocol != "auto" or not refuses_tools(error):
+            raise
+        context.protocol = "json"
+        await context.stream.tell("warning", message="The model has no tool calls: asking it for JSON text.")
+        return await _in_json(context, request, handler)
+    message = _message(response)
+    if problem := check_calls(message, context.recorder.written()):
+        return replace(response, result=[_read(context, message, problem)])
+    if message.tool_calls:
+        return replace(response, result=[_with_own_ids(message, context.call_ids())])
+    if cut_off(message):
+        await context.stream.tell("warning", message="The answer reached LLM_MAX_TOKENS and was cut off.")
+    text = str(message.text)
+    reply = (
+        parse_reply(text, strict=False)
+        if context.protocol == "auto" or not text.strip()
+        else Finish(thought="", text=text)
+    )
+    return replace(response, result=[_read(context, message, reply)])
+
+
+async def _in_json(context: RunContext, request: ModelRequest[RunContext], handler: Handler) -> ModelResponse[Any]:
+    context.spoken = "json"
+    text = request.system_message.text if request.system_message else ""
+    system, messages = as_text(text, request.messages, list(context.tools.values()))
+    response = await handler(request.override(messages=messages, tools=[], system_message=system))
+    message = _message(response)
+    return replace(response, result=[_read(context, message, parse_reply(str(message.text), strict=True))])
+
+
+def as_text(
+    system: str, messages: Sequence[AnyMessage], tools: Sequence[Tool]
+) -> tuple[SystemMessage, list[AnyMessage]]:
+    """A prompt and messages for a model without tool calls: the tools are instructions, calls and results are text."""
+    shown: list[Any] = render(messages)
+    return SystemMessage(f"{system}\n\n{instructions(list(tools))}".strip()), shown
+
+
+def _read(context: RunContext, message: AIMessage, reply: Call | Finish | Malformed) -> AIMessage:
+    raw = str(message.text)
+    match reply:
+        case Call(thought, action, args):
+            call = tool_call(id=new_id(), name=action, args=dict(args))
+            return noted(message.model_copy(update={"content": thought, "tool_calls": [call]}), raw=raw)
+        case Finish(thought, text):
+            if text == raw:
+                return message
+            return noted(message.model_copy(update={"content": text}), raw=raw, thought=thought)
+        case Malformed(reason):
+            raw = raw or _calls_text(message, context.recorder.written())
+            return _malformed(message, parse_error_observation(raw, reason, list(context.tools.values())))
 
 
 def _malformed(message: AIMessage, observation: Observation) -> AIMessage:
@@ -118,7 +125,7 @@ def _malformed(message: AIMessage, observation: Observation) -> AIMessage:
     return noted(changed, kind="malformed", observation=observation)
 
 
-def _without_malformed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+def without_malformed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """The messages with each malformed reply shown as the plain text it was, and its observation as text too."""
     shown: list[AnyMessage] = []
     errors: set[str | None] = set()

@@ -1,4 +1,4 @@
-"""Records the arguments of calls as they are streamed, byte for byte.
+"""Takes in a reply as it is streamed: its text is told, and the arguments of its calls are kept byte for byte.
 
 LangChain completes half a JSON while it puts a streamed message together: a call that was cut off in the middle would
 look like a whole one, with the beginning of its arguments, and be run.
@@ -6,6 +6,7 @@ look like a whole one, with the beginning of its arguments, and be run.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackHandler
@@ -14,11 +15,12 @@ from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
 
 
 class CallRecorder(AsyncCallbackHandler):
-    """Sees every piece of the current reply. `reset` it before each attempt."""
+    """Sees every piece of the current reply, and passes its text on to `tell`. `reset` it before each attempt."""
 
     run_inline = True
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], Awaitable[None]] | None = None) -> None:
+        self._tell = tell
         self._args: dict[Any, str] = {}
         self._names: dict[Any, str] = {}
 
@@ -32,10 +34,14 @@ class CallRecorder(AsyncCallbackHandler):
     ) -> None:
         """Take in one piece."""
         message = chunk.message if isinstance(chunk, ChatGenerationChunk) else None
-        for piece in message.tool_call_chunks if isinstance(message, AIMessageChunk) else []:
+        if not isinstance(message, AIMessageChunk):
+            return
+        for piece in message.tool_call_chunks:
             key = piece["index"] if piece["index"] is not None else piece["id"]
             self._args[key] = self._args.get(key, "") + (piece["args"] or "")
             self._names[key] = self._names.get(key, "") + (piece["name"] or "")
+        if self._tell is not None and (text := str(message.text)):
+            await self._tell(text)
 
     def written(self) -> list[tuple[str, str]]:
         """Name and arguments of each call of the current reply, as they came; empty when it was not streamed."""

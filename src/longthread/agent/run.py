@@ -1,38 +1,29 @@
-"""Begin a run, execute it, end it."""
+"""Execute a run, and end it."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, ModelFallbackMiddleware, ModelRetryMiddleware
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, RemoveMessage
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.messages import RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from longthread.agent.begin import HOT_WINDOW
-from longthread.agent.budget import BudgetMiddleware, malformed_in_a_row
-from longthread.agent.checkpointer import LongthreadSaver
-from longthread.agent.citations import citations, query_results
-from longthread.agent.context import RunContext, note_of, pairs
-from longthread.agent.messages import message_of
-from longthread.agent.models import failure_reason, retryable
+from longthread.agent.context import RunContext
+from longthread.agent.graph import Graphs, Models
+from longthread.agent.knowledge import Known, keep
+from longthread.agent.models import failure_reason
+from longthread.agent.outcome import is_over, outcome_of
 from longthread.agent.progress import progress_digest, words_for
-from longthread.agent.protocol import ProtocolMiddleware
-from longthread.agent.steps import ResumeMiddleware, StepsMiddleware
-from longthread.agent.storable import storable
-from longthread.errors import JsonParseFailed, LeaseLost, LongthreadError, ModelFailed, StoreError
-from longthread.model.entry import Entry
+from longthread.agent.runsaver import RunSaver
+from longthread.errors import LeaseLost, LongthreadError, ModelFailed, StoreError
+from longthread.model.fold import facts_of
 from longthread.model.run import RunStatus
-from longthread.store import log, runs
+from longthread.store import runs
 from longthread.store.completion import to_the_end
-from longthread.tools.tool import Tool
+from longthread.store.driver import Transaction
 
 RENEW_SECONDS = 5.0
 """How often a lease is renewed: several times before it runs out."""
@@ -41,30 +32,14 @@ RENEW_SECONDS = 5.0
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Models:
-    """The model of a run, the one that takes over when it fails, and how often to try each again."""
-
-    name: str
-    model: BaseChatModel
-    fallback: BaseChatModel | None = None
-    retries: int = 0
-
-
-async def execute(context: RunContext, models: Models, entries: Sequence[Entry], *, user_id: str) -> RunStatus:
+async def execute(context: RunContext, models: Models, graphs: Graphs, known: Known, *, user_id: str) -> RunStatus:
     """Run the agent on a thread's hot window until the run ends, and say how it ended.
-
-    `entries` are the window: the branch's last entries, oldest first, up to the one that starts the run, or, when a
-    run goes on after a crash, up to the last that was stored.
 
     Raises:
         LeaseLost: another process took the run over; nothing more was written.
     """
     beat = asyncio.ensure_future(_keep_lease(context))
-    saver = LongthreadSaver(context.store, user_id=user_id, lease=context.lease)
-    messages = [message_of(entry) for entry in entries]
-    saver.know(messages, entries)
-    work = asyncio.ensure_future(_work(context, models, messages, saver))
+    work = asyncio.ensure_future(_work(context, models, graphs, user_id))
     try:
         await asyncio.wait({beat, work}, return_when=asyncio.FIRST_COMPLETED)
         if beat.done():
@@ -75,18 +50,20 @@ async def execute(context: RunContext, models: Models, entries: Sequence[Entry],
     except asyncio.CancelledError:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
-        await to_the_end(_stop(context, user_id))
+        await to_the_end(_end(context, known, *_stopped(context)))
         raise
     finally:
         beat.cancel()
-    await to_the_end(_end(context, status, outcome))
+    await to_the_end(_end(context, known, status, outcome))
     return status
 
 
-async def _end(context: RunContext, status: RunStatus, outcome: Mapping[str, Any]) -> None:
+async def _end(context: RunContext, known: Known, status: RunStatus, outcome: Mapping[str, Any]) -> None:
     """Tell the run's end. What cannot be stored of it is told as a failure: a run without an end blocks its thread."""
+    last = context.window.spots[-1].entry
+    said = last if last.id == outcome.get("message_id") else None
     try:
-        await context.stream.end(status, outcome)
+        await context.stream.end(status, outcome, said=said, also=partial(_keep_facts, context, known))
     except LeaseLost:
         raise
     except (StoreError, ValueError, TypeError) as error:
@@ -94,12 +71,23 @@ async def _end(context: RunContext, status: RunStatus, outcome: Mapping[str, Any
         await context.stream.end("failed", {"error": problem})
 
 
-async def _work(
-    context: RunContext, models: Models, messages: list[BaseMessage], saver: LongthreadSaver
-) -> tuple[RunStatus, dict[str, Any]]:
+async def _keep_facts(context: RunContext, known: Known, tx: Transaction) -> None:
+    """Keep what the run's entries have taught, so that the next run starts from it.
+
+    Not while a call has no result: what comes in later would be folded without its call.
+    """
+    entries = [spot.entry for spot in context.window.own_spots]
+    calls = {call.id for entry in entries for call in entry.tool_calls}
+    if calls <= {entry.tool_call_id for entry in entries}:
+        tip = context.window.spots[-1].entry.seq
+        await keep(tx, context.lease.thread_id, tip, facts_of(known.facts, entries), kept=known.kept)
+
+
+async def _work(context: RunContext, models: Models, graphs: Graphs, user_id: str) -> tuple[RunStatus, dict[str, Any]]:
     try:
-        final = messages if _is_over(messages) else await _drive(context, models, messages, saver)
-        return _outcome(context, models, final)
+        if not is_over(context.window.messages):
+            await _drive(context, models, graphs, user_id)
+        return outcome_of(context)
     except LeaseLost:
         raise
     except LongthreadError as error:
@@ -110,16 +98,11 @@ async def _work(
         return "failed", {"error": {"type": problem.code, "message": str(problem), "cause": type(error).__name__}}
 
 
-async def _drive(
-    context: RunContext, models: Models, messages: list[BaseMessage], saver: LongthreadSaver
-) -> list[BaseMessage]:
-    """One execution of the agent's graph; the messages it ended with."""
-    graph = create_agent(
-        models.model,
-        tools=[_langchain_tool(tool) for tool in context.tools.values()],
-        middleware=_middleware(context, models),
-        checkpointer=saver,
-    )
+async def _drive(context: RunContext, models: Models, graphs: Graphs, user_id: str) -> None:
+    """One execution of the agent's graph. What it says and does is added to the context's window."""
+    saver = RunSaver(context.store, user_id=user_id, lease=context.lease)
+    messages = context.window.messages
+    saver.know(messages, context.window.entries)
     config: Any = {
         "configurable": {"thread_id": context.lease.thread_id},
         "callbacks": [context.recorder],
@@ -127,88 +110,10 @@ async def _drive(
     }
     # The state is made anew from the log: whatever an older checkpoint holds, the log is what happened.
     given: Any = {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages]}
-    final = messages
-    stream: AsyncIterator[Any] = graph.astream(given, config, stream_mode=["messages", "values"], durability="sync")
-    async for mode, part in stream:
-        if mode == "values":
-            final = part["messages"]
-        else:
-            await _tell_text(context, part[0])
-    return final
-
-
-def _middleware(context: RunContext, models: Models) -> list[AgentMiddleware[Any, Any, Any]]:
-    """Outermost first: the step is written around all attempts, and each attempt speaks the protocol."""
-    chain: list[AgentMiddleware[Any, Any, Any]] = [
-        ResumeMiddleware(),
-        BudgetMiddleware(context, models.model),
-        StepsMiddleware(context),
-    ]
-    if models.fallback is not None:
-        chain.append(ModelFallbackMiddleware(models.fallback))
-    if models.retries:
-        chain.append(ModelRetryMiddleware(max_retries=models.retries, retry_on=_may_pass, on_failure="error"))
-    return [*chain, ProtocolMiddleware(context)]
-
-
-def _may_pass(error: Exception) -> bool:
-    """Whether a failed model call is tried again: not after an error of ours, such as a lease that was lost."""
-    return retryable(error) and not isinstance(error, LongthreadError)
-
-
-def _langchain_tool(tool: Tool) -> BaseTool:
-    async def call(**args: Any) -> str:
-        return json.dumps(await tool.call(args), ensure_ascii=False)
-
-    return StructuredTool(
-        name=tool.name, description=tool.description, args_schema=dict(tool.parameters), coroutine=call
-    )
-
-
-async def _tell_text(context: RunContext, message: BaseMessage) -> None:
-    """Tell the text of an answer while it is written. What may still turn out to be a call is held back."""
-    if not isinstance(message, AIMessageChunk) or context.protocol == "json":
-        return
-    text = storable(str(message.text))
-    if text and not context.held_back(text):
-        await context.stream.tell_text(context.message_id, text)
-
-
-def _is_over(messages: Sequence[BaseMessage]) -> bool:
-    return bool(messages) and note_of(messages[-1]).get("kind") in {"answer", "summary"}
-
-
-def _outcome(context: RunContext, models: Models, messages: Sequence[BaseMessage]) -> tuple[RunStatus, dict[str, Any]]:
-    last = messages[-1]
-    results = _query_results(messages)
-    # An answer may cite a query of an earlier run: its SQL is shown too.
-    mine = {query["query"] for query in _query_results(context.of_this_run(messages))}
-    told = [query for query in results if query["query"] in mine or f"[{query['query']}]" in str(last.text)]
-    queries = [{key: query.get(key) for key in ("query", "sql", "columns", "shown")} for query in told]
-    shared = {"message_id": last.id, "queries": queries, "usage": _usage(context.of_this_run(messages))}
-    match note_of(last).get("kind"):
-        case "answer":
-            answer = str(last.text)
-            return "finished", {"answer": answer, "citations": citations(answer, results), **shared}
-        case "summary":
-            hint = words_for(context.run.question)["hint"]
-            return "paused", {"reason": "max_steps", "summary": str(last.text), "hint": hint, **shared}
-    count = malformed_in_a_row(context.of_this_run(messages))
-    error = JsonParseFailed(count=count, other="native" if context.protocol == "json" else "json")
-    return "failed", {"error": {"type": error.code, "message": str(error)}, **shared}
-
-
-def _query_results(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
-    return query_results([str(result.text) for _, call, result in pairs(messages) if call["name"] == "run_sql"])
-
-
-def _usage(messages: Sequence[BaseMessage]) -> dict[str, int]:
-    total = {"input_tokens": 0, "output_tokens": 0}
-    for message in messages:
-        usage: Mapping[str, Any] = (message.usage_metadata if isinstance(message, AIMessage) else None) or {}
-        for name in total:
-            total[name] += usage.get(name, 0)
-    return total
+    graph = graphs.graph(models, context.tools, saver)
+    # A graph whose messages are streamed lets its models stream: the recorder takes their text in as they write it.
+    async for _ in graph.astream(given, config, context=context, stream_mode="messages", durability="sync"):
+        pass
 
 
 async def _keep_lease(context: RunContext) -> None:
@@ -221,11 +126,8 @@ async def _keep_lease(context: RunContext) -> None:
             _logger.warning("The lease of run %s could not be renewed; trying again: %s", context.run.id, error)
 
 
-async def _stop(context: RunContext, user_id: str) -> None:
-    """End a run that was stopped from outside, as paused: it can be resumed where it is."""
-    async with context.store.reading() as tx:
-        thread = await log.find_thread(tx, context.lease.thread_id, user_id=user_id)
-        messages = [message_of(entry) for entry in await log.branch(tx, thread.id, thread.tip, limit=HOT_WINDOW)]
+def _stopped(context: RunContext) -> tuple[RunStatus, dict[str, Any]]:
+    """How a run ends that was stopped from outside: paused, so that it can be resumed where it is."""
     words = words_for(context.run.question)
-    digest = progress_digest(context.run.question, context.of_this_run(messages))
-    await _end(context, "paused", {"reason": "stopped", "summary": digest, "hint": words["hint"]})
+    digest = progress_digest(context.run.question, context.window.own)
+    return "paused", {"reason": "stopped", "summary": digest, "hint": words["hint"]}

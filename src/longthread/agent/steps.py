@@ -1,4 +1,8 @@
-"""Every model call and every tool call of a run is a step: durable when it is over, and told as it happens."""
+"""Every model call and every tool call of a run is a step: durable when it is over, and told as it happens.
+
+A reply and a result become entries of the log in the transaction that ends their step. LangGraph's checkpoints, written
+after that, find them there.
+"""
 
 from __future__ import annotations
 
@@ -6,141 +10,246 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, ToolCallRequest, hook_config
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+    ToolCallRequest,
+)
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langgraph.types import Command
 
+from longthread.agent.budget import Budget
 from longthread.agent.context import RunContext, is_malformed, note_of, noted, open_calls
-from longthread.agent.window import fit
-from longthread.errors import WindowTooSmall
+from longthread.agent.results import Result
+from longthread.agent.views import Prompt, view_of
+from longthread.model.event import Mark
 from longthread.model.fold import PARSE_ERROR
-from longthread.model.run import StepStatus
+from longthread.model.ids import new_id
+from longthread.model.manifest import Segment
+from longthread.model.run import Step
 from longthread.store import runs
 from longthread.tools.tool import Observation
-from longthread.view.budget import LEAST, message_budget
-from longthread.view.tokens import estimate
 
-Handler = Callable[[ModelRequest[None]], Awaitable[ModelResponse[Any]]]
+Handler = Callable[[ModelRequest[RunContext]], Awaitable[ModelResponse[Any]]]
 ToolHandler = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+Middleware = AgentMiddleware[Any, RunContext, Any]
 
 
-class StepsMiddleware(AgentMiddleware[Any, None, Any]):
-    """Shows the model its view, runs its tools, and writes down both."""
+class StepsMiddleware(AgentMiddleware[Any, RunContext, Any]):
+    """Shows the model its view, runs its tools, writes down both, and ends the run in time.
 
-    def __init__(self, context: RunContext) -> None:
+    `inner` is what stands between this and the model, outermost first. It is called from here: LangChain would hand
+    each of them to another thread and back.
+    """
+
+    def __init__(self, budget: Budget, inner: Sequence[Middleware]) -> None:
         super().__init__()
-        self._context = context
+        self._budget = budget
+        self._inner = inner
 
-    async def awrap_model_call(self, request: ModelRequest[None], handler: Handler) -> ModelResponse[Any]:
-        """Compose the view, call the model, and note what it saw, said and used."""
-        context = self._context
-        view, manifest = self._view(request.messages)
-        makers = [message for message in request.messages if isinstance(message, AIMessage)]
-        context.call_ids = frozenset(call["id"] for message in makers for call in message.tool_calls)
-        async with context.store.writing() as tx:
-            index = await runs.start_step(tx, context.lease, "model", manifest=manifest)
-        started = time.monotonic()
+    async def awrap_model_call(
+        self, request: ModelRequest[RunContext], handler: Handler
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Compose the view, call the model, and note what it saw, said and used.
+
+        A run that died between a call and its results begins with the calls that have none: there is then nothing to
+        ask the model, and the graph goes to its tools.
+        """
+        context = request.runtime.context
+        if open_calls(context.window.messages):
+            return ModelResponse(result=[])
+        if self._budget.is_lost(context):
+            return ExtendedModelResponse(ModelResponse(result=[]), Command(update={"jump_to": "end"}))
+        if self._budget.is_spent(context):
+            return ModelResponse(result=[await self._budget.summary(context)])
+        return await self._call_model(context, request, handler)
+
+    async def _call_model(
+        self, context: RunContext, request: ModelRequest[RunContext], handler: Handler
+    ) -> ModelResponse[Any]:
+        view, manifest = view_of(context)
+        started, clock = datetime.now(UTC), time.monotonic()
+        for middleware in reversed(self._inner):
+            handler = _around(middleware, handler)
         request = request.override(messages=view, system_message=SystemMessage(context.system_prompt))
         try:
             response = await handler(request)
         except BaseException as error:
             problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
-            await self._finish(index, "failed", started, observation=problem)
+            await _note_failure(context, manifest, started, clock, problem)
             raise
-        message = _reply(response, context.message_id, started)
-        action = message.tool_calls[0]["name"] if message.tool_calls else "finish"
-        await self._finish(index, "done", started, thought=str(message.text), action=action, usage=_usage(message))
-        if message.tool_calls and str(message.text).strip() and note_of(message).get("kind") != "malformed":
-            await context.stream.tell("thought", text=str(message.text), message_id=message.id)
+        message = await _note_reply(context, _reply(response, context.message_id, clock), manifest, started, clock)
         return replace(response, result=[message, *response.result[1:]])
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolMessage | Command[Any]:
         """Run one call, unless this run finished it before a crash: then its result is the one it had."""
-        call = request.tool_call
-        earlier = self._context.earlier.get(call["id"] or "")
+        context: RunContext = request.runtime.context  # type: ignore[assignment]  # its type has no parameter for it
+        call, messages = request.tool_call, request.state["messages"]
+        maker = next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)
+        context.results.expect(maker.id if maker else None, [open_["id"] for open_ in open_calls(messages)])
+        earlier = context.earlier.get(call["id"] or "")
         if earlier is not None and earlier.status == "done" and earlier.observation is not None:
-            return _result(call, earlier.observation)
-        return _result(call, await self._run_call(call, request.state, interrupted=earlier is not None))
+            return await _note_result(context, Result(earlier.index, _result(call, earlier.observation)))
+        return await _run_call(context, call, maker, interrupted=earlier is not None)
 
-    async def _run_call(self, call: Mapping[str, Any], state: Any, *, interrupted: bool) -> Observation:
-        context = self._context
-        label = self._next_label(call["name"])
-        started = time.monotonic()
-        async with context.store.writing() as tx:
-            index = await runs.start_step(
-                tx, context.lease, "tool", action=call["name"], args=call["args"], call_id=call["id"]
-            )
-            told = {"step": index, "action": call["name"], "args": call["args"], "call_id": call["id"]}
-            await context.stream.tell_with(tx, "step_started", **told)
+
+def _around(middleware: Middleware, handler: Handler) -> Handler:
+    async def call(request: ModelRequest[RunContext]) -> ModelResponse[Any]:
+        response = await middleware.awrap_model_call(request, handler)
+        assert isinstance(response, ModelResponse)
+        return response
+
+    return call
+
+
+async def _note_reply(
+    context: RunContext,
+    message: AIMessage,
+    manifest: Sequence[Segment],
+    started: datetime,
+    clock: float,
+) -> AIMessage:
+    """Store a reply and its step."""
+    prompt = Prompt.of(context)
+    says_why = bool(message.tool_calls) and str(message.text).strip() and note_of(message).get("kind") != "malformed"
+    async with context.store.writing() as tx:
+        held = await runs.check(tx, context.lease)
+        entries = await context.write(tx, held, [message])
+        marks = await context.stream.reply(tx, entries[0], started)
+        if says_why:
+            marks.append(Mark.at(context.stream.number(), "thought", datetime.now(UTC), since=started))
+        await prompt.save(tx, context)
+        action = message.tool_calls[0]["name"] if message.tool_calls else "finish"
+        step = replace(_model_step(context, manifest, started, clock), action=action, usage=_usage(message))
+        step = replace(step, entry_seq=entries[0].seq, prompt=prompt.id)
+        await runs.add_step(tx, context.lease, step, marks=marks, held=held)
+    context.prompts.add(prompt.id)
+    context.note(entries, [message])
+    if marks:
         context.stream.ring()
-        observation = await self._observe(call, state["messages"], interrupted=interrupted)
-        if label and observation.get("ok"):
-            observation = {**observation, "data": {"query": label, **observation["data"]}}
-        elapsed = _elapsed(started)
+    return message
+
+
+async def _note_failure(
+    context: RunContext, manifest: Sequence[Segment], started: datetime, clock: float, problem: Observation
+) -> None:
+    prompt = Prompt.of(context)
+    async with context.store.writing() as tx:
+        held = await runs.check(tx, context.lease)
+        await prompt.save(tx, context)
+        step = _model_step(context, manifest, started, clock)
+        step = replace(step, status="failed", observation=problem, prompt=prompt.id)
+        await runs.add_step(tx, context.lease, step, held=held)
+
+
+def _model_step(context: RunContext, manifest: Sequence[Segment], started: datetime, clock: float) -> Step:
+    return Step(
+        thread_id=context.lease.thread_id,
+        index=0,
+        run_id=context.run.id,
+        kind="model",
+        status="done",
+        started_at=started,
+        manifest=[segment.to_json() for segment in manifest],
+        elapsed_ms=_elapsed(clock),
+    )
+
+
+async def _run_call(
+    context: RunContext, call: Mapping[str, Any], maker: AIMessage | None, *, interrupted: bool
+) -> ToolMessage:
+    label = _next_label(context, call["name"])
+    started, clock = datetime.now(UTC), time.monotonic()
+    async with context.store.writing() as tx:
+        await runs.check(tx, context.lease)
+        await context.stream.flush_with(tx)
+        marks = [Mark(context.stream.number(), "step_started", 0)]
+        about = {"action": call["name"], "args": call["args"], "call_id": call["id"]}
+        index = await runs.start_step(tx, context.lease, "tool", marks=marks, started_at=started, **about)
+    context.stream.ring()
+    observation = await _observe(context, call, maker, interrupted=interrupted)
+    if label and observation.get("ok"):
+        observation = {**observation, "data": {"query": label, **observation["data"]}}
+    result = Result(index, _result(call, observation))
+    return await _note_result(context, result, observation=observation, marks=marks, started=started, clock=clock)
+
+
+async def _note_result(
+    context: RunContext,
+    result: Result,
+    *,
+    observation: Observation | None = None,
+    marks: Sequence[Mark] = (),
+    started: datetime | None = None,
+    clock: float = 0.0,
+) -> ToolMessage:
+    """Store a result as an entry, unless one before it is still awaited: then it waits with its step.
+
+    `observation` and what follows it end the step; a result of an earlier process has its step ended.
+    """
+    async with context.results.lock:
+        due = context.results.take(result)
         async with context.store.writing() as tx:
-            await runs.finish_step(
-                tx, context.lease, index, "done", action=call["name"], observation=observation, elapsed_ms=elapsed
-            )
-            ended = {"ok": bool(observation.get("ok")), "observation": observation, "elapsed_ms": elapsed}
-            await context.stream.tell_with(tx, "step_finished", **(told | ended))
-        context.stream.ring()
+            held = await runs.check(tx, context.lease)
+            entries = await context.write(tx, held, [each.message for each in due])
+            if observation is not None and started is not None:
+                told = Mark.at(context.stream.number(), "step_finished", datetime.now(UTC), since=started)
+                placed = next((e.seq for e, each in zip(entries, due, strict=True) if each is result), None)
+                await runs.finish_step(
+                    tx,
+                    context.lease,
+                    result.step,
+                    "done",
+                    action=str(result.message.name),
+                    observation=None if placed else observation,
+                    entry_seq=placed,
+                    elapsed_ms=_elapsed(clock),
+                    marks=[*marks, told],
+                    held=held,
+                )
+            for entry, each in zip(entries, due, strict=True):
+                if each is not result or observation is None:
+                    await runs.refer_step(tx, context.lease.thread_id, each.step, entry.seq)
+        context.note(entries, [each.message for each in due])
+    context.stream.ring()
+    return result.message
+
+
+async def _observe(
+    context: RunContext, call: Mapping[str, Any], maker: BaseMessage | None, *, interrupted: bool
+) -> Observation:
+    if call["name"] == PARSE_ERROR and maker is not None and is_malformed(maker):
+        observation: Observation = note_of(maker)["observation"]
         return observation
-
-    async def _observe(
-        self, call: Mapping[str, Any], messages: Sequence[BaseMessage], *, interrupted: bool
-    ) -> Observation:
-        maker = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
-        if call["name"] == PARSE_ERROR and maker is not None and is_malformed(maker):
-            observation: Observation = note_of(maker)["observation"]
-            return observation
-        tool = self._context.tools.get(call["name"])
-        if tool is None:
-            names = ", ".join(self._context.tools)
-            return _error("unknown_tool", f"There is no tool {call['name']}. Use one of: {names}.")
-        if interrupted and not tool.retry_safe:
-            return _error(
-                "interrupted",
-                f"The process died while {tool.name} was running; it may or may not have taken effect, and is not "
-                "repeated. Find out what it did before you call it again.",
-            )
-        return await tool.call(call["args"])
-
-    async def _finish(self, index: int, status: StepStatus, started: float, **found: Any) -> None:
-        async with self._context.store.writing() as tx:
-            await runs.finish_step(tx, self._context.lease, index, status, elapsed_ms=_elapsed(started), **found)
-
-    def _view(self, messages: Sequence[AnyMessage]) -> tuple[list[AnyMessage], list[dict[str, Any]]]:
-        context = self._context
-        tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in context.tools.values()]
-        fixed = estimate(context.system_prompt) + 2 * estimate(json.dumps(tools, ensure_ascii=False))
-        budget = message_budget(context.window, output=context.settings.max_tokens, fixed=fixed)
-        if budget < LEAST:
-            needed = f"{fixed:,} tokens of prompt and tools, {context.settings.max_tokens:,} of reply"
-            raise WindowTooSmall(model=context.run.model, window=f"{context.window:,}", needed=needed)
-        return fit(messages, budget)
-
-    def _next_label(self, action: str) -> str | None:
-        if action != "run_sql":
-            return None
-        self._context.queries += 1
-        return f"q{self._context.queries}"
+    tool = context.tools.get(call["name"])
+    if tool is None:
+        names = ", ".join(context.tools)
+        return _error("unknown_tool", f"There is no tool {call['name']}. Use one of: {names}.")
+    if interrupted and not tool.retry_safe:
+        return _error(
+            "interrupted",
+            f"The process died while {tool.name} was running; it may or may not have taken effect, and is not "
+            "repeated. Find out what it did before you call it again.",
+        )
+    return await tool.call(call["args"])
 
 
-class ResumeMiddleware(AgentMiddleware[Any, None, Any]):
-    """A run that died between a call and its results begins with the calls that have none."""
-
-    @hook_config(can_jump_to=["tools"])
-    async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Go straight to the tools where calls are open."""
-        return {"jump_to": "tools"} if open_calls(state["messages"]) else None
+def _next_label(context: RunContext, action: str) -> str | None:
+    if action != "run_sql":
+        return None
+    context.queries += 1
+    return f"q{context.queries}"
 
 
-def _reply(response: ModelResponse[Any], message_id: str, started: float) -> AIMessage:
+def _reply(response: ModelResponse[Any], message_id: str, clock: float) -> AIMessage:
     message = response.result[0]
     assert isinstance(message, AIMessage)
-    message = noted(message.model_copy(update={"id": message_id}), latency_ms=_elapsed(started))
+    message = noted(message.model_copy(update={"id": message_id}), latency_ms=_elapsed(clock))
     return message if message.tool_calls else noted(message, kind="answer")
 
 
@@ -149,13 +258,13 @@ def _usage(message: AIMessage) -> dict[str, int]:
     return {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"]} if usage else {}
 
 
-def _elapsed(started: float) -> int:
-    return round((time.monotonic() - started) * 1000)
+def _elapsed(clock: float) -> int:
+    return round((time.monotonic() - clock) * 1000)
 
 
 def _result(call: Mapping[str, Any], observation: Mapping[str, Any]) -> ToolMessage:
     text = json.dumps(observation, ensure_ascii=False, separators=(",", ":"), default=str)
-    return ToolMessage(content=text, tool_call_id=call["id"], name=call["name"])
+    return ToolMessage(content=text, tool_call_id=call["id"], name=call["name"], id=new_id())
 
 
 def _error(code: str, message: str) -> Observation:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from longthread.model.event import FINAL, Event, EventType
+from longthread.model.entry import Entry
+from longthread.model.event import FINAL, Event, EventType, Mark
 from longthread.model.run import RunStatus
 from longthread.store import runs
 from longthread.store.driver import Driver, Transaction
@@ -35,78 +37,130 @@ class Bell:
         """Wait for the next ring, or for as long as a poll may take."""
         event = self._rung.setdefault(run_id, asyncio.Event())
         try:
-            await asyncio.wait_for(event.wait(), _POLL_SECONDS)
+            async with asyncio.timeout(_POLL_SECONDS):
+                await event.wait()
         except TimeoutError:
             return
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A piece of text that was told; `seq` is None as long as it is not stored."""
+
+    text: str
+    at: datetime
+    seq: int | None = None
+
+
 class EventStream:
-    """Tells the events of one run, in order."""
+    """Tells the events of one run, in order.
+
+    What is said of a step or the run is a mark on that, which its owner stores (`number`); warnings and text are stored
+    here. Text that has become a reply is told by the reply's step from then on (`reply`).
+    """
 
     def __init__(self, store: Driver, lease: Lease, bell: Bell, *, last: int = 0) -> None:
         self._store = store
         self._lease = lease
         self._bell = bell
         self._last = last
-        self._text: dict[str, Any] | None = None
+        self._message_id: str | None = None
+        self._pieces: list[_Piece] = []
         self._text_since = 0.0
 
-    async def tell(self, event_type: EventType, **data: Any) -> None:
-        """Store an event and wake those who watch."""
-        async with self._store.writing() as tx:
-            await self._append(tx, event_type, data)
-        self._bell.ring(self._lease.run_id)
-
-    async def tell_with(self, tx: Transaction, event_type: EventType, **data: Any) -> None:
-        """Store an event in a transaction that holds what it is about. Call `ring` when that has been committed."""
-        await self._append(tx, event_type, data)
+    def number(self) -> int:
+        """The number of the next event."""
+        self._last += 1
+        return self._last
 
     def ring(self) -> None:
         """Wake those who watch, after a commit."""
         self._bell.ring(self._lease.run_id)
 
+    async def tell(self, event_type: EventType, **data: Any) -> None:
+        """Store an event and wake those who watch."""
+        async with self._store.writing() as tx:
+            await runs.check(tx, self._lease)
+            await self.flush_with(tx)
+            await self._append(tx, self.number(), event_type, data, datetime.now(UTC))
+        self.ring()
+
     async def tell_text(self, message_id: str, delta: str) -> None:
         """Tell a piece of the answer. Pieces that come in quick succession are told as one."""
-        if self._text and self._text["message_id"] == message_id:
-            self._text["delta"] += delta
+        waiting = self._waiting()
+        if waiting and message_id == self._message_id:
+            self._pieces[-1] = replace(waiting, text=waiting.text + delta)
         else:
             await self.flush()
-            self._text, self._text_since = {"message_id": message_id, "delta": delta}, time.monotonic()
+            if message_id != self._message_id:
+                self._message_id, self._pieces = message_id, []
+            self._pieces.append(_Piece(delta, datetime.now(UTC)))
+            self._text_since = time.monotonic()
         if time.monotonic() - self._text_since >= _TEXT_SECONDS:
             await self.flush()
 
     async def flush(self) -> None:
         """Tell the text that has been gathered."""
-        if self._text is None:
+        if self._waiting() is None:
             return
         async with self._store.writing() as tx:
-            await self._append_text(tx)
-        self._bell.ring(self._lease.run_id)
+            await runs.check(tx, self._lease)
+            await self.flush_with(tx)
+        self.ring()
 
-    async def end(self, status: RunStatus, outcome: Mapping[str, Any]) -> None:
-        """End the run and its stream, both or neither."""
+    async def flush_with(self, tx: Transaction) -> None:
+        """Tell the text that has been gathered, in a transaction that has checked the lease. Call `ring` after it."""
+        waiting = self._waiting()
+        if waiting is not None:
+            self._pieces[-1] = replace(waiting, seq=self.number())
+            data = {"message_id": self._message_id, "delta": waiting.text}
+            await self._append(tx, self._last, "text", data, waiting.at)
+
+    async def reply(self, tx: Transaction, reply: Entry, since: datetime) -> list[Mark]:
+        """The text that was told of a reply, as marks on its step, which started at `since`.
+
+        What of it was stored here is removed. Text that is not the beginning of the reply stays as it is, and so does
+        that of other messages.
+        """
+        told = "".join(piece.text for piece in self._pieces)
+        if not told or self._message_id != reply.id or not reply.text.startswith(told):
+            await self.flush_with(tx)
+            return []
+        pieces, self._pieces = self._pieces, []
+        stored = [piece.seq for piece in pieces if piece.seq is not None]
+        if stored:
+            await runs.remove_text(tx, self._lease, stored[0], stored[-1])
+        return [Mark.at(p.seq or self.number(), "text", p.at, since=since, chars=len(p.text)) for p in pieces]
+
+    async def end(
+        self,
+        status: RunStatus,
+        outcome: Mapping[str, Any],
+        *,
+        said: Entry | None = None,
+        also: Callable[[Transaction], Awaitable[None]] | None = None,
+    ) -> None:
+        """End the run and its stream, both or neither.
+
+        `said` is the entry with the answer or the summary; `also` is done in the same transaction.
+        """
         async with self._store.writing() as tx:
-            await self._append(tx, _FINAL_OF[status], outcome)
-            await runs.end(tx, self._lease, status, outcome)
-        self._bell.ring(self._lease.run_id)
+            held = await runs.check(tx, self._lease)
+            await self.flush_with(tx)
+            await runs.end(tx, self._lease, status, outcome, said=said, event=self.number(), held=held)
+            if also is not None:
+                await also(tx)
+        self.ring()
 
-    async def _append(self, tx: Transaction, event_type: EventType, data: Mapping[str, Any]) -> None:
-        await self._append_text(tx)
-        await self._store_event(tx, event_type, data)
+    def _waiting(self) -> _Piece | None:
+        """The text that has been gathered and is not stored."""
+        return self._pieces[-1] if self._pieces and self._pieces[-1].seq is None else None
 
-    async def _append_text(self, tx: Transaction) -> None:
-        if self._text is not None:
-            text, self._text = self._text, None
-            await self._store_event(tx, "text", text)
-
-    async def _store_event(self, tx: Transaction, event_type: EventType, data: Mapping[str, Any]) -> None:
-        await runs.check(tx, self._lease)
-        self._last += 1
-        event = Event(self._lease.thread_id, self._lease.run_id, self._last, event_type, dict(data), datetime.now(UTC))
+    async def _append(
+        self, tx: Transaction, number: int, event_type: EventType, data: Mapping[str, Any], at: datetime
+    ) -> None:
+        event = Event(self._lease.thread_id, self._lease.run_id, number, event_type, dict(data), at)
         await runs.append_events(tx, [event])
-
-
-_FINAL_OF: dict[RunStatus, EventType] = {"finished": "finished", "paused": "paused", "failed": "failed"}
 
 
 async def watch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -28,6 +28,10 @@ class Facts:
     def is_about(self, source: str | None, fingerprint: str | None) -> bool:
         """Whether these facts still hold for a source with this fingerprint."""
         return (self.source, self.fingerprint) == (source, fingerprint)
+
+    def say_the_same_as(self, other: Facts) -> bool:
+        """Whether both hold the same about the same; the number of the last query label does not count."""
+        return replace(self, queries=0) == replace(other, queries=0)
 
     def learn(self, action: str, observation: Mapping[str, Any]) -> None:
         """Take in what a tool observed. Failed calls teach nothing."""
@@ -55,6 +59,17 @@ class Facts:
     def _note_table(self, name: str) -> None:
         if name not in self.tables:
             self.tables.append(name)
+
+    def copy(self) -> Facts:
+        """The same facts. Whoever learns on with them leaves these as they are: what was learned is never changed."""
+        return replace(
+            self,
+            tables=list(self.tables),
+            about=dict(self.about),
+            columns=dict(self.columns),
+            schemas=dict(self.schemas),
+            samples=dict(self.samples),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The facts as JSON; `from_json` restores them."""

@@ -12,7 +12,8 @@ TITLE_LENGTH = 50
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread's metadata. `tip` is the seq of the last entry of its active branch; 0 while it is empty."""
+    """A thread's metadata. `tip` is the seq of the last entry of its active branch, 0 while it is empty; `first_seq` is
+    the first that retention has left."""
 
     id: str
     user_id: str
@@ -22,6 +23,7 @@ class Thread:
     updated_at: datetime
     tip: int = 0
     entry_count: int = 0
+    first_seq: int = 1
     tool_categories: Sequence[str] = ()
     tags: Sequence[str] = field(default_factory=tuple)
 

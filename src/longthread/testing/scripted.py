@@ -142,6 +142,7 @@ class ScriptedChatModel(BaseChatModel):
 
     _script: Script = PrivateAttr()
     _calls: list[ModelCall] = PrivateAttr(default_factory=list)
+    _shown: dict[int, tuple[BaseMessage, BaseMessage]] = PrivateAttr(default_factory=dict)
 
     def __init__(
         self, script: Sequence[Reply] | Callable[[list[BaseMessage]], Any], *, loop: bool = False, **kwargs: Any
@@ -172,9 +173,15 @@ class ScriptedChatModel(BaseChatModel):
     def _reply(self, messages: list[BaseMessage], options: Mapping[str, Any]) -> AIMessage:
         tools = list(options.get("tools") or ())
         rest = {name: value for name, value in options.items() if name != "tools" and value is not None}
-        seen = [message.model_copy(deep=True) for message in messages]
-        self._calls.append(ModelCall(seen, tools, rest))
+        # A message that was shown before, and is as it was then, is not copied again: a conversation is shown often.
+        shown = {id(message): (message, self._copy_of(message)) for message in messages}
+        self._shown = shown
+        self._calls.append(ModelCall([shown[id(message)][1] for message in messages], tools, rest))
         return to_message(self._script.next(list(messages)), messages, native=bool(tools))
+
+    def _copy_of(self, message: BaseMessage) -> BaseMessage:
+        original, copy = self._shown.get(id(message), (None, None))
+        return copy if copy is not None and original is message and copy == message else message.model_copy(deep=True)
 
     def _generate(
         self,

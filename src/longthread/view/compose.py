@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import cached_property
+from typing import Literal
 
 from longthread.model.entry import Role
-from longthread.view.condense import condense_result, cut_middle
+from longthread.view.condense import TOOL_MAX, condense_result, cut_middle
 from longthread.view.tokens import MESSAGE_OVERHEAD, estimate
 
 WHOLE_SHARE = 0.65
@@ -19,9 +20,9 @@ BARE_CALL = 48
 How = Literal["whole", "condensed", "cut", "left out"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Item:
-    """A message, as far as the composer cares.
+    """A message, as far as the composer cares. What is computed from it is computed once.
 
     `calls` are the ids of its tool calls, `answers` the id of the call that it is the result of, `extra` the tokens
     that it costs beyond its text: its calls.
@@ -34,16 +35,36 @@ class Item:
     answers: str | None = None
     extra: int = 0
 
-    @property
+    @cached_property
     def tokens(self) -> int:
+        """What it costs whole."""
         return estimate(self.text) + self.extra + MESSAGE_OVERHEAD
+
+    @cached_property
+    def whole(self) -> Part:
+        """It, whole."""
+        return Part(self, "whole", tokens=self.tokens)
+
+    @cached_property
+    def condensed(self) -> Part:
+        """It, its result made shorter by structure; whole, where there is nothing to shorten."""
+        if not self.condensable:
+            return self.whole
+        text = condense_result(self.text)
+        return self.whole if text == self.text else _changed(self, "condensed", text)
+
+    @property
+    def condensable(self) -> bool:
+        """Whether condensing may change it."""
+        return self.role == "tool" and len(self.text) > TOOL_MAX
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """How an item went into the view; `text` is what it became where it was condensed or cut.
 
-    `bare` says that the arguments of its calls are left out too: each call costs `BARE_CALL` tokens.
+    `bare` says that the arguments of its calls are left out too: each call costs `BARE_CALL` tokens. `limit` is the
+    number of characters that its text was cut to, where it was.
     """
 
     item: Item
@@ -51,10 +72,7 @@ class Part:
     text: str | None = None
     tokens: int = 0
     bare: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """The part as a line of the manifest."""
-        return {"entry": self.item.key, "how": self.how, "tokens": self.tokens}
+    limit: int | None = None
 
 
 def compose(items: Sequence[Item], budget: int) -> list[Part]:
@@ -64,7 +82,7 @@ def compose(items: Sequence[Item], budget: int) -> list[Part]:
     all their results, are never shown. The newest user message is always in, cut in the middle if it must be; what
     comes behind it is condensed before anything of it is left out.
     """
-    units = _units(items)
+    units = units_of(items)
     if not units:
         return []
     newest = len(units) - 1
@@ -75,10 +93,10 @@ def compose(items: Sequence[Item], budget: int) -> list[Part]:
     for n in range(newest, -1, -1):
         if n == pinned:
             continue
-        parts = [_whole(item) for item in units[n]]
+        parts = [item.whole for item in units[n]]
         if _cost(parts) > whole_left:
             whole_left = 0
-            parts = [_condensed(item) for item in units[n]]
+            parts = [item.condensed for item in units[n]]
         if _cost(parts) > left and n == newest:
             parts = _fit(units[n], left)
         if _cost(parts) > left:
@@ -89,7 +107,7 @@ def compose(items: Sequence[Item], budget: int) -> list[Part]:
     return [part for n, unit in enumerate(units) for part in plans.get(n) or [Part(i, "left out") for i in unit]]
 
 
-def _units(items: Sequence[Item]) -> list[list[Item]]:
+def units_of(items: Sequence[Item]) -> list[list[Item]]:
     """Group each call with its results, and drop what has lost its other half.
 
     A result belongs to the nearest call before it that has its id: ids may come again in a long conversation.
@@ -105,27 +123,17 @@ def _units(items: Sequence[Item]) -> list[list[Item]]:
     return [unit for unit in units if len(unit) == 1 + len(unit[0].calls)]
 
 
-def _whole(item: Item) -> Part:
-    return Part(item, "whole", tokens=item.tokens)
-
-
-def _condensed(item: Item) -> Part:
-    if item.role != "tool":
-        return _whole(item)
-    text = condense_result(item.text)
-    return _whole(item) if text == item.text else _changed(item, "condensed", text)
-
-
 def _changed(item: Item, how: How, text: str) -> Part:
     return Part(item, how, text, replace(item, text=text).tokens)
 
 
 def _fit(unit: Sequence[Item], budget: int) -> list[Part]:
     """Show the unit in at most `budget` tokens if that can be: condensed, then without arguments, then cut."""
-    for shorten in (_whole, _condensed):
-        parts = [shorten(item) for item in unit]
-        if _cost(parts) <= budget:
-            return parts
+    parts = [item.whole for item in unit]
+    if _cost(parts) > budget:
+        parts = [item.condensed for item in unit]
+    if _cost(parts) <= budget:
+        return parts
     parts = [_bare(part) for part in parts]
     calls = sum(len(item.calls) for item in unit) * BARE_CALL
     share = (budget - calls) // len(unit)
@@ -146,10 +154,15 @@ def _cut(part: Part, budget: int) -> Part:
     limit = len(text)
     while fixed + estimate(text) > budget and limit > 0:
         limit = min(limit // 2, limit * budget // (fixed + estimate(text)))
-        text = cut_middle(part.item.text, limit) if limit > 80 else part.item.text[: max(limit, 0)]
+        text = cut_text(part.item.text, limit)
     if text in (part.text, part.item.text):
         return part
-    return replace(part, how="cut", text=text, tokens=fixed + estimate(text))
+    return replace(part, how="cut", text=text, tokens=fixed + estimate(text), limit=max(limit, 0))
+
+
+def cut_text(text: str, limit: int) -> str:
+    """A text cut to about `limit` characters, as it is shown."""
+    return cut_middle(text, limit) if limit > 80 else text[: max(limit, 0)]
 
 
 def _cost(parts: Sequence[Part]) -> int:
