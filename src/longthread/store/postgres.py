@@ -357,4 +357,4 @@ def _statement(query: str, reads: bool) -> bytes:
     return (_LOCK.sub("", sql) if reads else sql).encode()
 
 
-_LOCK = re.compile(r"\s+FOR (?:NO KEY )?UPDATE(?=;?$)")
+_LOCK = re.compile(r"\s+FOR (?:NO KEY )?UPDATE(?: OF [\w, ]+)?(?=;?$)")
