@@ -27,6 +27,7 @@ from longthread.errors import (
     SourceError,
     SourceNotAllowed,
     StoreError,
+    TextNotStorable,
     ThreadConflict,
     ThreadNotFound,
 )
@@ -48,6 +49,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     ModelNotUsable: 422,
     ModelUnavailable: 503,
     ModelFailed: 502,
+    TextNotStorable: 422,
     StoreError: 503,
 }
 """By class; a class that is not here has the status of its nearest parent that is."""
