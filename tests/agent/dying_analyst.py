@@ -15,6 +15,7 @@ from tests.agent.script import COUNT, call, finish
 
 from longthread.agent import analyst as module
 from longthread.agent.analyst import Analyst
+from longthread.agent.handle import RunHandle
 from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.settings import Settings
 from longthread.store import log, runs
@@ -54,16 +55,20 @@ async def begin(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     analyst = _analyst(store, plan, tell)
     handle = await analyst.ask(QUESTION, thread_id=thread_id, source=plan.source)
     tell({"acknowledged": QUESTION})
-    await handle.wait()
+    await _seen(handle, tell)
+
+
+async def _seen(handle: RunHandle, tell: Tell) -> None:
+    """Watch a run to its end, and tell what was seen."""
+    async for event in handle.events():
+        tell({"event": [event.run_id, event.seq, event.type, event.data]})
 
 
 async def resume(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     """Go on; ask again where nothing was acknowledged; nothing where it had ended."""
     analyst = _analyst(store, plan, tell)
     try:
-        final = await (await analyst.resume(thread_id)).wait()
-        if final.type != "finished":
-            tell({"problem": f"ended as {final.type}: {final.data}"})
+        await _seen(await analyst.resume(thread_id), tell)
     except ThreadNotFound:
         await begin(store, thread_id, plan, tell)
     except NothingToResume:
@@ -90,24 +95,30 @@ async def check(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
 
 
 async def acknowledged(store: Driver, thread_id: str, dead: list[Ended], tell: Tell) -> None:
-    """A question that was acknowledged is there."""
-    if not any(process.told("acknowledged") for process in dead):
-        return
+    """A question that was acknowledged is there, and so is every event that somebody has seen, as it was seen."""
     async with store.reading() as tx:
-        first = await log.entries_between(tx, thread_id, 1, 1)
-    if [entry.text for entry in first] != [QUESTION]:
-        tell({"problem": "the question is lost"})
+        if any(process.told("acknowledged") for process in dead):
+            [first] = await log.entries_between(tx, thread_id, 1, 1) or [None]
+            if first is None or first.text != QUESTION:
+                tell({"problem": "the question is lost"})
+        for run_id, seq, type_, data in (event for process in dead for event in process.told("event")):
+            [found] = await runs.events_after(tx, thread_id, run_id, seq - 1, limit=1) or [None]
+            if found is None or [found.seq, found.type, json.loads(json.dumps(found.data))] != [seq, type_, data]:
+                tell({"problem": f"event {seq} was {type_} {data}, and is {found}"})
 
 
 def repeated(processes: list[Ended]) -> list[str]:
     """Calls that ran again though they were finished, or though they must not."""
     problems = []
+    begun: dict[int, str] = {}
     finished: set[str] = set()
     for process in processes:
         problems += [f"a finished call ran again: {ran}" for ran in process.told("ran") if ran in finished]
-        writes = [write for written in process.told("written") for write in written]
-        begun = {v["idx"]: _name(v["action"], json.loads(v["args"])) for query, v in writes if query == "insert_step"}
-        finished |= {begun[v["idx"]] for query, v in writes if query == "finish_step" and v["status"] == "done"}
+        for query, values in (write for written in process.told("written") for write in written):
+            if query == "insert_step" and values["kind"] == "tool":
+                begun[values["idx"]] = _name(values["action"], json.loads(values["args"]))
+            if query in {"insert_step", "finish_step"} and values["status"] == "done" and values["idx"] in begun:
+                finished.add(begun[values["idx"]])
     sent = [ran for process in processes for ran in process.told("ran") if ran.startswith(_SEND)]
     return [*problems, *(["a call that is not safe to repeat ran twice"] if len(sent) > 1 else [])]
 
