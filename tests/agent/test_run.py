@@ -25,6 +25,7 @@ from longthread.errors import (
 )
 from longthread.model.entry import Draft
 from longthread.store import log, runs
+from longthread.store.queries import Sql
 from longthread.testing import ScriptedChatModel
 from longthread.tools.analysis import analysis_tools, open_source
 
@@ -432,17 +433,16 @@ async def test_a_call_in_flight_is_repeated_only_if_that_is_safe(
 async def _rewind_to_the_open_call(analyst: Any, thread_id: str) -> None:
     """What a crash in the middle of the tool's work leaves behind."""
     async with analyst.store.writing() as tx:
-        connection = tx._connection
         for sql in (
-            "UPDATE steps SET status = 'running', observation = NULL WHERE kind = 'tool' AND thread_id = ?",
-            "DELETE FROM steps WHERE idx > 1 AND thread_id = ?",
-            "DELETE FROM events WHERE type = 'finished' AND thread_id = ?",
-            "DELETE FROM folds WHERE thread_id = ?",
-            "DELETE FROM entries WHERE seq > 2 AND thread_id = ?",
-            "UPDATE threads SET tip = 2, entry_count = 2 WHERE id = ?",
-            "UPDATE runs SET status = 'running', owner = 'gone/1/x', lease_until = '2000' WHERE thread_id = ?",
+            "UPDATE steps SET status = 'running', observation = NULL WHERE kind = 'tool' AND thread_id = :id",
+            "DELETE FROM steps WHERE idx > 1 AND thread_id = :id",
+            "DELETE FROM events WHERE type = 'finished' AND thread_id = :id",
+            "DELETE FROM folds WHERE thread_id = :id",
+            "DELETE FROM entries WHERE seq > 2 AND thread_id = :id",
+            "UPDATE threads SET tip = 2, entry_count = 2 WHERE id = :id",
+            "UPDATE runs SET status = 'running', owner = 'gone/1/x', lease_until = '2000' WHERE thread_id = :id",
         ):
-            await connection.execute(sql, (thread_id,))
+            await tx.run(Sql(sql), id=thread_id)
 
 
 async def test_facts_survive_a_thread_longer_than_the_window(open_analyst: OpenAnalyst, shop: str) -> None:

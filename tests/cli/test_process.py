@@ -35,10 +35,11 @@ def shop(tmp_path: Path) -> str:
 class Command:
     """Starts `longthread` with the provider as its model."""
 
-    def __init__(self, folder: Path, base_url: str) -> None:
+    def __init__(self, folder: Path, store: str, base_url: str) -> None:
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         self._env = kept | {
             "LONGTHREAD_DATA_DIR": str(folder / "data"),
+            "LONGTHREAD_DATABASE_URL": store,
             "LONGTHREAD_MODEL": "llama3",
             "LLM_BASE_URL": base_url,
             "PYTHONUTF8": "1",
@@ -72,9 +73,11 @@ def actions(events: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize("protocol", ["native", "json"])
-def test_an_openai_compatible_server_is_asked_over_a_socket(tmp_path: Path, shop: str, protocol: str) -> None:
+def test_an_openai_compatible_server_is_asked_over_a_socket(
+    tmp_path: Path, store_address: str, shop: str, protocol: str
+) -> None:
     with ProviderEmulator([LIST, COUNT, ANSWER]) as provider:
-        command = Command(tmp_path, provider.base_url)
+        command = Command(tmp_path, store_address, provider.base_url)
         code, events, err = command.run("ask", "How many?", "--source", shop, "--protocol", protocol, "--json")
     assert code == 0, err
     assert events[-1]["answer"] == "There are 3 [q1]."
@@ -85,9 +88,9 @@ def test_an_openai_compatible_server_is_asked_over_a_socket(tmp_path: Path, shop
     assert ("".join(streamed) == "There are 3 [q1].") is (protocol == "native")
 
 
-def test_ctrl_c_stops_a_run_and_keeps_it(tmp_path: Path, shop: str) -> None:
+def test_ctrl_c_stops_a_run_and_keeps_it(tmp_path: Path, store_address: str, shop: str) -> None:
     with ProviderEmulator([COUNT, Slow(ANSWER, seconds=60)]) as provider:
-        command = Command(tmp_path, provider.base_url)
+        command = Command(tmp_path, store_address, provider.base_url)
         process = command.start("ask", "How many?", "--source", shop, "--json")
         told = list(until(process, "step_finished"))
         process.send_signal(signal.SIGINT)
@@ -97,21 +100,27 @@ def test_ctrl_c_stops_a_run_and_keeps_it(tmp_path: Path, shop: str) -> None:
     assert (last["type"], last["reason"]) == ("paused", "stopped")
     assert "Traceback" not in err
     with ProviderEmulator([ANSWER]) as provider:
-        code, events, err = Command(tmp_path, provider.base_url).run("resume", told[0]["thread_id"], "--json")
+        code, events, err = Command(tmp_path, store_address, provider.base_url).run(
+            "resume", told[0]["thread_id"], "--json"
+        )
     assert code == 0, err
     assert events[-1]["citations"] == [{"number": "3", "query": "q1"}]
     assert actions(events) == []
 
 
-def test_a_killed_run_is_resumed_by_another_process_without_repeating_its_calls(tmp_path: Path, shop: str) -> None:
+def test_a_killed_run_is_resumed_by_another_process_without_repeating_its_calls(
+    tmp_path: Path, store_address: str, shop: str
+) -> None:
     with ProviderEmulator([LIST, COUNT, Slow(ANSWER, seconds=60)]) as provider:
-        process = Command(tmp_path, provider.base_url).start("ask", "How many?", "--source", shop, "--json")
+        process = Command(tmp_path, store_address, provider.base_url).start(
+            "ask", "How many?", "--source", shop, "--json"
+        )
         told = [*until(process, "step_finished"), *until(process, "step_finished")]
         process.kill()
         process.communicate(timeout=30)
     assert actions(told) == ["list_tables", "run_sql"]
     with ProviderEmulator([ANSWER]) as provider:
-        command = Command(tmp_path, provider.base_url)
+        command = Command(tmp_path, store_address, provider.base_url)
         code, events, err = command.run("resume", told[0]["thread_id"], "--json")
         assert code == 0, err
         assert events[-1]["type"] == "finished"
@@ -121,13 +130,15 @@ def test_a_killed_run_is_resumed_by_another_process_without_repeating_its_calls(
     assert "[[3]]" in seen.replace("\\", "").replace(" ", "")
 
 
-def test_a_provider_that_is_down_is_said_so_and_the_question_is_kept(tmp_path: Path, shop: str) -> None:
-    command = Command(tmp_path, "http://127.0.0.1:9/v1")
+def test_a_provider_that_is_down_is_said_so_and_the_question_is_kept(
+    tmp_path: Path, store_address: str, shop: str
+) -> None:
+    command = Command(tmp_path, store_address, "http://127.0.0.1:9/v1")
     command._env["LLM_RETRY_ATTEMPTS"] = "0"
     code, events, _ = command.run("ask", "How many?", "--source", shop, "--json")
     assert code == 6
     assert events[-1]["error"]["type"] == "model_failed"
     assert "LLM_BASE_URL" in events[-1]["error"]["message"]
     with ProviderEmulator([ANSWER]) as provider:
-        code, events, err = Command(tmp_path, provider.base_url).run("resume", "last", "--json")
+        code, events, err = Command(tmp_path, store_address, provider.base_url).run("resume", "last", "--json")
     assert (code, events[-1]["type"]) == (0, "finished"), err

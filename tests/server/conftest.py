@@ -92,13 +92,14 @@ Serve = Callable[..., Running]
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
+def serve(tmp_path: Path, store_address: str) -> Iterator[Serve]:
     """Starts servers: `serve(model, source=…)`; `model` is a script, a function of the messages, or None for the models
     that the settings name."""
     started: list[Running] = []
 
     def start(script: Any, **settings: Any) -> Running:
-        given = {"data_dir": tmp_path / "data", "source": "demo", "host": "127.0.0.1", **settings}
+        given = {"data_dir": tmp_path / "data", "database": store_address, "source": "demo", "host": "127.0.0.1"}
+        given |= settings
         loaded = Settings.load(env_file=None, **given)
         model = GatedModel(script or ["never asked"], loop=not callable(script))
         ready: list[str] = []

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,6 +16,7 @@ import pytest
 
 from longthread.agent import begin
 from longthread.agent.begin import Ask
+from longthread.agent.hot import HotWindows
 from longthread.server import stream
 from longthread.store.open import open_store
 
@@ -165,15 +165,14 @@ def test_a_run_out_of_steps_pauses_and_goes_on(serve: Any) -> None:
 
 
 @pytest.fixture
-async def orphan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+async def orphan(store_address: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A run in the store whose process has died."""
     dead = await asyncio.create_subprocess_exec("true")
     await dead.wait()
     monkeypatch.setattr(begin, "new_owner", lambda: f"{socket.gethostname()}/{dead.pid}/x")
-    (tmp_path / "data").mkdir()
-    async with open_store(tmp_path / "data" / "conversations.db") as store:
+    async with open_store(store_address) as store:
         ask = Ask("t1", "default", "How many?", "demo", "f", "demo", "auto", 12)
-        begun = await begin.begin(store, ask)
+        begun = await begin.begin(store, ask, HotWindows(200))
     monkeypatch.undo()
     return {"thread_id": "t1", "run_id": begun.run.id}
 

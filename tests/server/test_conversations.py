@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.observation import ROWS, SIZE, cut
 from longthread.store import runs
-from longthread.store.open import open_store
+from longthread.store.open import described, open_store
 from longthread.store.runs import Plan
 
 NUMBERS = (
@@ -138,13 +137,13 @@ def test_a_state_has_the_documented_fields(serve: Any) -> None:
     assert len(state["sql_history"]) == 1
 
 
-def test_what_is_served_is_told(serve: Any) -> None:
+def test_what_is_served_is_told(serve: Any, store_address: str) -> None:
     running = serve(SCRIPT)
     assert running.client.get("/health").json() == {"status": "ok"}
     assert running.client.get("/ready").json() == {"status": "ready"}
     info = running.client.get("/api/info").json()
     assert (info["model"], info["demo"], info["source"], info["sources"]) == ("demo", True, "demo", "any")
-    assert info["database"].endswith("conversations.db")
+    assert info["database"] == described(store_address)
 
 
 @pytest.mark.parametrize("bad", ["x", "💥", "bnVsbA", encode_cursor(1, "x"), encode_cursor("x"), "WzEsMl0", LONE])
@@ -179,13 +178,13 @@ def test_a_conversation_says_how_its_last_run_stands(serve: Any) -> None:
     assert renamed.json()["status"] == "paused"
 
 
-def test_a_conversation_is_not_deleted_under_another_processs_run(serve: Any, tmp_path: Path) -> None:
+def test_a_conversation_is_not_deleted_under_another_processs_run(serve: Any, store_address: str) -> None:
     running = serve(SCRIPT)
     thread = running.answer("How many?")["thread_id"]
     plan = Plan(run_id="z", question="?", source=None, model="demo", protocol="auto", max_steps=3)
 
     async def begin() -> None:
-        async with open_store(tmp_path / "data" / "conversations.db") as store, store.writing() as tx:
+        async with open_store(store_address) as store, store.writing() as tx:
             await runs.begin(tx, thread, plan, owner="elsewhere/1/x", alive=lambda owner: True)
 
     asyncio.run(begin())

@@ -19,6 +19,12 @@ SCRIPT = [LOOK, COUNT, ANSWER]
 
 
 @pytest.fixture
+def backend() -> str:
+    """The page knows the API alone, and that is tested on every backend."""
+    return "sqlite"
+
+
+@pytest.fixture
 def open_page(browser: Any) -> Iterator[Any]:
     """Opens pages: `open_page(running, path)`; whatever a page complains about fails the test."""
     contexts: list[Any] = []

@@ -20,15 +20,21 @@ from pathlib import Path
 from longthread.server.serve import run
 from longthread.settings import Settings
 
-settings = Settings.load(env_file=None, data_dir=Path(sys.argv[1]), source="demo", model="demo", port=0)
+folder, database = sys.argv[1:]
+settings = Settings.load(
+    env_file=None, data_dir=Path(folder), database=database, source="demo", model="demo", port=0
+)
 run(settings, on_ready=lambda url: print(url, flush=True))
 print("over", flush=True)
 """
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_server_in_good_order_while_streams_are_open(tmp_path: Path, how: signal.Signals) -> None:
-    program = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+def test_a_signal_ends_the_server_in_good_order_while_streams_are_open(
+    tmp_path: Path, store_address: str, how: signal.Signals
+) -> None:
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path), store_address]
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert program.stdout is not None
     with program, httpx.Client(base_url=program.stdout.readline().strip(), timeout=20) as client:
         asked = client.post("/api/chat", json={"question": "How many rockets are there?"}).json()
