@@ -115,6 +115,7 @@ def delete(
 
     async def write(analyst: Analyst) -> None:
         async with analyst.store.writing() as tx:
+            await log.position(tx, found.id)
             run = await runs.last_run(tx, found.id)
             if run is not None and await runs.is_held(tx, run, alive=may_be_alive):
                 raise RunInProgress(thread=found.id, run=run.id)

@@ -70,6 +70,7 @@ async def delete(served: ServedDep, thread_id: str) -> Response:
     await _stop(served, thread_id)
     async with served.analyst.store.writing() as tx:
         # Again, now that nobody can begin one any more.
+        await log.position(tx, thread_id)
         await _check_free(tx, thread_id)
         await log.delete_thread(tx, thread_id, user_id=served.analyst.settings.user)
     return Response(status_code=204)
