@@ -19,10 +19,15 @@ from turn import turn
 
 from longthread.agent.analyst import Analyst
 from longthread.agent.messages import message_of
+from longthread.agent.owner import may_be_alive
 from longthread.model.ids import new_id
 from longthread.settings import Settings
 from longthread.store import log
+from longthread.store.driver import Driver
 from longthread.store.open import open_store
+from longthread.store.pruning import prune
+from longthread.store.retention import Policy
+from longthread.store.space import reclaim
 from longthread.testing import ScriptedChatModel
 
 USER = "default"
@@ -112,7 +117,11 @@ async def turns(databases: Databases, lengths: Sequence[int], rounds: int) -> li
 
 
 async def disk(databases: Databases, turns: int) -> list[dict[str, Any]]:
-    """What so many turns of the analyst leave on disk, beside their messages as JSON; every checkpoint is kept."""
+    """What so many turns of the analyst leave on disk, beside their messages as JSON.
+
+    With every checkpoint kept; after `db prune`, which keeps the newest; and after `db prune --runs-older-than 0s`,
+    which leaves the conversation without the runs that made it.
+    """
     rows = []
     source = make_source(databases.folder)
     for backend in databases.backends:
@@ -120,22 +129,34 @@ async def disk(databases: Databases, turns: int) -> list[dict[str, Any]]:
         async with analyst_on(database, databases.folder) as analyst:
             empty = database.size()
             thread = await seeded_thread(analyst, source, 0)
-            for _ in range(turns):
+            for number in range(turns):
+                if number == turns // 4:
+                    quarter = database.size()
                 await ask(analyst, thread, source)
-            database.settle()
-            async with analyst.store.reading() as tx:
-                tip = (await log.find_thread(tx, thread, user_id=USER)).tip
-                entries = await log.branch(tx, thread, tip, limit=10 * turns)
-            raw = raw_json([message_of(entry) for entry in entries])
-            rows.append(
-                {
-                    "measured": "disk",
-                    "backend": backend,
-                    "turns": turns,
-                    "entries": len(entries),
-                    "raw_bytes": raw,
-                    "empty_bytes": empty,
-                    "grown_bytes": database.size() - empty,
-                }
-            )
+            entries, raw = await _raw(analyst, thread)
+            grown = database.size()
+            await _prune(analyst.store, Policy())
+            pruned = database.size()
+            await _prune(analyst.store, Policy(runs_before=log.now()))
+            row = {"measured": "disk", "backend": backend, "turns": turns, "entries": entries, "raw_bytes": raw}
+            sizes = {
+                "quarter_bytes": quarter,
+                "grown_bytes": grown,
+                "pruned_bytes": pruned,
+                "runless_bytes": database.size(),
+            }
+            rows.append(row | {"empty_bytes": empty} | {name: size - empty for name, size in sizes.items()})
     return rows
+
+
+async def _raw(analyst: Analyst, thread: str) -> tuple[int, int]:
+    """How many entries the thread has, and their bytes as JSON messages."""
+    async with analyst.store.reading() as tx:
+        tip, count = await log.position(tx, thread)
+        entries = await log.branch(tx, thread, tip, limit=count)
+    return len(entries), raw_json([message_of(entry) for entry in entries])
+
+
+async def _prune(store: Driver, policy: Policy) -> None:
+    await prune(store, policy, alive=may_be_alive, apply=True, progress=lambda done, total, thread: None)
+    await reclaim(store, lambda text: None)

@@ -15,6 +15,7 @@ TARGETS: dict[str, tuple[str, float, str]] = {
     "turn_ratio_5000_10": ("at most", 1.3, "our agent's turn on the longest thread ÷ on the shortest"),
     "disk_ratio": ("at most", 2, "our agent's database with every checkpoint kept ÷ its messages as JSON"),
     "pruned_ratio": ("at most", 1.2, "the same after `db prune`"),
+    "runless_ratio": ("at most", 1.2, "the same after `db prune --runs-older-than 0s`"),
     "saver_speedup_1000": ("at least", 20, "the stock saver's time in put and put_writes ÷ ours"),
     "bytes_ratio_1000": ("at least", 500, "the stock saver's disk growth a turn ÷ ours"),
     "floor_ratio": ("at most", 8, "our time in put and put_writes ÷ the floor's"),
@@ -52,20 +53,22 @@ def _agent(rows: Sequence[Row]) -> dict[str, float]:
         found["turn_ratio_5000_10"] = turns[-1]["turn_ms"] / turns[0]["turn_ms"]
     for row in rows:
         if row["measured"] == "disk":
-            found["disk_ratio"] = disk_ratio(row, row["grown_bytes"])
-            if "pruned_bytes" in row:
-                found["pruned_ratio"] = disk_ratio(row, row["pruned_bytes"])
+            found["disk_ratio"] = disk_ratio(row)
+            if row["turns"] == MANY:
+                found["pruned_ratio"] = disk_ratio(row, "pruned_bytes")
+                found["runless_ratio"] = disk_ratio(row, "runless_bytes")
     return found
 
 
-def disk_ratio(row: Row, grown: int) -> float:
-    """Disk ÷ raw JSON at 2,000 turns: what a turn grows, and on SQLite the empty file, which is part of the whole.
+def disk_ratio(row: Row, name: str = "grown_bytes") -> float:
+    """Disk ÷ raw JSON at 2,000 turns. A shorter run goes on by what a turn grew after its first quarter.
 
-    An empty PostgreSQL database is 8 MB of the server's own catalog, and no part of it.
+    On SQLite the file is counted whole. An empty PostgreSQL database is 8 MB of the server's own catalog, and no part.
     """
-    empty = row["empty_bytes"] if row["backend"] == "sqlite" else 0
-    scale = MANY / row["turns"]
-    return float((grown * scale + empty) / (row["raw_bytes"] * scale))
+    turns = row["turns"]
+    each = (row["grown_bytes"] - row["quarter_bytes"]) / (turns - turns // 4)
+    size = row[name] + each * (MANY - turns) + (row["empty_bytes"] if row["backend"] == "sqlite" else 0)
+    return float(size / (row["raw_bytes"] / turns * MANY))
 
 
 def _savers(rows: Sequence[Row], at: int) -> dict[str, float]:
