@@ -25,6 +25,8 @@ from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.open import open_store
+from longthread.store.pruning import prune
+from longthread.store.retention import Policy
 from longthread.testing.reference import Node, ReferenceLog, content_of
 
 THREADS = ("a", "b")
@@ -59,6 +61,8 @@ class LogMachine(RuleBasedStateMachine):
         self.runner.run(self._open())
 
     def teardown(self) -> None:
+        for thread_id, tree in list(self.reference.trees.items()):
+            self.delete(thread_id, tree.user_id)
         self.runner.run(self.stack.aclose())
         self.runner.close()
 
@@ -138,6 +142,16 @@ class LogMachine(RuleBasedStateMachine):
             lambda tx, name: log.delete_thread(tx, name, user_id=user),
             lambda: self.reference.delete_thread(thread_id, user_id=user),
         )
+
+    @rule(window=st.integers(1, 4))
+    def prune(self, window: int) -> None:
+        """Everything is old enough; so many entries stay."""
+        policy = Policy(entries_before="9", window=window)
+        for store in self.stores:
+            work = prune(store, policy, alive=lambda owner: True, apply=True, progress=lambda *_: None)
+            self.runner.run(work)
+        for thread_id in self.reference.trees:
+            self.reference.prune(thread_id, window)
 
     @rule(thread_id=thread_ids, batch=batches)
     def roll_back(self, thread_id: str, batch: list[Draft]) -> None:
@@ -315,4 +329,4 @@ def test_random_histories_are_the_same_everywhere(tmp_path: Path, postgres_url: 
 @pytest.mark.slow
 @pytest.mark.postgres
 def test_many_long_random_histories_are_the_same_everywhere(tmp_path: Path, postgres_url: str) -> None:
-    _explore([str(tmp_path / "c.db"), postgres_url], examples=400, steps=60)
+    _explore([str(tmp_path / "c.db"), postgres_url], examples=150, steps=50)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
 from longthread.model.entry import Draft
@@ -13,12 +13,17 @@ Content = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An entry: the draft that it was made from, and its place. `own` says that it has the draft's id for its own."""
+    """An entry: the draft that it was made from, and its place.
+
+    `own` says that it has the draft's id for its own. `behind` is the entry that it was put behind; where that was
+    pruned, its `parent_seq` is 0.
+    """
 
     draft: Draft
     seq: int
     parent_seq: int
     own: bool
+    behind: int
 
     @property
     def content(self) -> Content:
@@ -34,11 +39,12 @@ def content_of(draft: Draft) -> Content:
 
 @dataclass(slots=True)
 class Tree:
-    """A thread."""
+    """A thread. Entries before `first` were pruned."""
 
     user_id: str
     tip: int = 0
     count: int = 0
+    first: int = 1
     nodes: dict[int, Node] = field(default_factory=dict)
 
 
@@ -66,7 +72,9 @@ class ReferenceLog:
         tree = self._tree(thread_id)
         if parent is None and drafts:
             last = self.branch(thread_id, tree.tip)[-len(drafts) :]
-            same = [node.content for node in last] == [content_of(draft) for draft in drafts]
+            # What was pruned from the beginning of the branch need not be sent again, and may be.
+            asked = drafts[-len(last) :] if last and last[0].behind < tree.first else drafts
+            same = bool(last) and [node.content for node in last] == [content_of(draft) for draft in asked]
             if same and expect in (None, tree.tip, last[0].parent_seq):
                 return last
         if expect is not None and expect != tree.tip:
@@ -92,6 +100,22 @@ class ReferenceLog:
         self._expect_node(thread_id, tree, seq)
         tree.tip = seq
 
+    def prune(self, thread_id: str, window: int) -> None:
+        """Forget what stands before the question that begins the branch's last `window` entries; where the branch is
+        empty, everything."""
+        tree = self._tree(thread_id)
+        branch = self.branch(thread_id, tree.tip)
+        until = branch[-window:][0].seq if branch else tree.count + 1
+        questions = [node.seq for node in branch if node.draft.role == "user" and node.seq <= until]
+        cut = max(questions, default=tree.first) if branch else until
+        if cut > tree.first:
+            tree.first = cut
+            tree.nodes = {
+                seq: node if node.behind >= cut else replace(node, parent_seq=0)
+                for seq, node in tree.nodes.items()
+                if seq >= cut
+            }
+
     def branch(self, thread_id: str, tip: int) -> list[Node]:
         """The entries from the root to `tip`."""
         tree = self._tree(thread_id)
@@ -114,10 +138,12 @@ class ReferenceLog:
     def _place(self, tree: Tree, draft: Draft, parent_seq: int) -> Node:
         """The entry that says this here, or a new one: with the draft's id when that is free, else as a sibling."""
         alike = [node for node in tree.nodes.values() if node.draft.id == draft.id]
-        for node in alike:
-            if node.content == content_of(draft) and node.parent_seq == parent_seq:
-                return node
+        own = next((node for node in alike if node.own), None)
+        if own is not None:
+            for node in alike:
+                place = node.parent_seq if node.own else node.behind
+                if node.content == content_of(draft) and place == parent_seq:
+                    return node
         tree.count += 1
-        own = not any(node.own for node in alike)
-        tree.nodes[tree.count] = Node(draft, tree.count, parent_seq, own)
+        tree.nodes[tree.count] = Node(draft, tree.count, parent_seq, own is None, parent_seq)
         return tree.nodes[tree.count]
