@@ -76,6 +76,14 @@ class StoreDamaged(StoreError):
     code = "store_damaged"
 
 
+class StoreConflict(StoreError):
+    """Another transaction of the conversation store was faster: {reason} Nothing of this was written. Read again and
+    repeat."""
+
+    code = "store_conflict"
+    exit_code = 4
+
+
 class TextNotStorable(StoreError):
     """The text of {name} holds a NUL character or half of a surrogate pair, which no text column can hold. Replace it
     (by U+FFFD, say), or store the content as bytes."""
@@ -88,6 +96,13 @@ class ThreadNotFound(LongthreadError):
     """There is no thread {thread}. `longthread threads list` shows those there are."""
 
     code = "thread_not_found"
+    exit_code = 2
+
+
+class ThreadTaken(LongthreadError):
+    """There already is a thread {thread}. Give an id that is not in use."""
+
+    code = "thread_taken"
     exit_code = 2
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from longthread.errors import LeaseLost, RunInProgress, StoreError
+from longthread.errors import LeaseLost, RunInProgress, StoreConflict
 from longthread.model.event import Event
 from longthread.model.run import Run, RunStatus
 from longthread.store import log, runs
@@ -192,7 +192,7 @@ async def test_the_database_itself_allows_one_live_run_a_thread(store: Driver, l
         "last_event": 0,
         "now": log.now(),
     }
-    with pytest.raises(StoreError, match=r"runs\.thread_id|live_run"):
+    with pytest.raises(StoreConflict, match=r"runs\.thread_id|live_run"):
         async with store.writing() as tx:
             await tx.run("insert_run", id="r2", **row)
     async with store.writing() as tx:

@@ -26,6 +26,7 @@ from longthread.errors import (
     RunNotFound,
     SourceError,
     SourceNotAllowed,
+    StoreConflict,
     StoreError,
     TextNotStorable,
     ThreadConflict,
@@ -50,6 +51,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     ModelUnavailable: 503,
     ModelFailed: 502,
     TextNotStorable: 422,
+    StoreConflict: 409,
     StoreError: 503,
 }
 """By class; a class that is not here has the status of its nearest parent that is."""

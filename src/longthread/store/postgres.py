@@ -19,7 +19,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.string import TextLoader
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from longthread.errors import StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from longthread.errors import StoreConflict, StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Row, storable
 from longthread.store.migrate import migrate_postgres
@@ -281,6 +281,9 @@ def _told() -> Iterator[None]:
 
 
 _FAILURES: dict[type[psycopg.Error], type[StoreError]] = {
+    errors.UniqueViolation: StoreConflict,
+    errors.DeadlockDetected: StoreConflict,
+    errors.SerializationFailure: StoreConflict,
     errors.DiskFull: StoreFull,
     errors.ReadOnlySqlTransaction: StoreReadOnly,
     errors.InsufficientPrivilege: StoreReadOnly,
@@ -297,8 +300,6 @@ def _failure(error: psycopg.Error) -> StoreError:
 def _reason(error: BaseException) -> str:
     if isinstance(error, errors.LockNotAvailable):
         return f"another transaction held its lock for more than {LOCK_SECONDS} seconds."
-    if isinstance(error, errors.DeadlockDetected | errors.SerializationFailure):
-        return "the transaction got into another one's way and was broken off; nothing of it was written. Repeat it."
     diag = getattr(error, "diag", None)
     text = (diag.message_primary if diag is not None else None) or str(error) or type(error).__name__
     text = " ".join(text.split())

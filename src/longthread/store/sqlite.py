@@ -12,7 +12,7 @@ from typing import Any
 
 import aiosqlite
 
-from longthread.errors import StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from longthread.errors import StoreConflict, StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from longthread.store.driver import Row, storable
 from longthread.store.migrate import latest, pending
 from longthread.store.queries import queries
@@ -257,8 +257,13 @@ _FAILURES: dict[int, type[StoreError]] = {
 }
 
 
+_NOT_UNIQUE = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID)
+
+
 def _failure(error: Exception) -> StoreError:
     """What a statement's error is called here."""
+    if getattr(error, "sqlite_errorcode", None) in _NOT_UNIQUE:
+        return StoreConflict(reason=_reason(error))
     kind = _FAILURES.get(_code(error), StoreError)
     # Text that is not UTF-8 has no code: nobody but a broken disk writes it.
     damaged = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
