@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 import re
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.store.conftest import Plain
@@ -43,33 +46,17 @@ TRUTH = st.sampled_from([True, True, True, False, False, None, 0, 1, 0.0, -0.0, 
 
 @st.composite
 def asks(draw: st.DrawFn) -> Draft:
-    words = sorted(CONTINUE_WORDS)
-    around = draw(st.sampled_from(["", " ", "\u3000\t", "。", " ! ~", "\x85", "\n!"]))
-    text = draw(
-        st.sampled_from([f"{around}{draw(st.sampled_from(words)).upper()}{around}", "", " ", "有哪些？"]) | TEXT
-    )
-    note: dict[str, Any] = {}
-    for key, values in {
+    around = draw(st.sampled_from(["", " ", "\u3000\t", "。", " ! ~"]))
+    goes_on = f"{around}{draw(st.sampled_from(sorted(CONTINUE_WORDS))).upper()}{around}"
+    text = draw(st.sampled_from([goes_on, goes_on, "", " ", "有哪些？"]) | TEXT)
+    offered = {
         "kind": ["question"],
-        "source": ["a.db", "b.db", "数据.db", None],
-        "fingerprint": ["f1", "f2", None],
+        "source": ["a.db", "a.db", "数据.db", None],
+        "fingerprint": ["f1", "f1", "f2", None],
         "max_steps": [12, 3, None],
-    }.items():
-        if draw(st.integers(0, 3)):
-            note[key] = draw(st.sampled_from(values))
+    }
+    note = {key: draw(st.sampled_from(some)) for key, some in offered.items() if draw(st.integers(0, 5))}
     return Draft(id="", role="user", text=text, metadata=note)
-
-
-@st.composite
-def calls(draw: st.DrawFn) -> Draft:
-    args = st.fixed_dictionaries(
-        {},
-        optional={"table": st.sampled_from([*TABLES, None, 3]), "sql": TEXT | ARGUMENT, "more": ARGUMENT},
-    )
-    one = st.builds(ToolCall, st.sampled_from(["c1", "c2", "c3", ""]), st.sampled_from(ACTIONS), args)
-    kind = draw(st.sampled_from([{}, {}, {"kind": "malformed"}, {"kind": "summary"}, {"kind": "answer"}]))
-    made = draw(st.lists(one, min_size=1, max_size=3))
-    return Draft(id="", role="assistant", text=draw(TEXT), tool_calls=made, metadata=kind)
 
 
 @st.composite
@@ -79,57 +66,69 @@ def observations(draw: st.DrawFn) -> str:
         "tables": st.lists(table, max_size=4),
         "table_name": table,
         "columns": st.dictionaries(TEXT, JSON, max_size=2),
-        "more": JSON,
         "query": st.sampled_from(["q1", "q22"]),
     })  # fmt: skip
-    ok = st.fixed_dictionaries({"ok": TRUTH, "data": data | JSON}, optional={"error": JSON})
-    failed = st.fixed_dictionaries({"ok": st.just(False)}, optional={"error": JSON, "data": data})
-    value = draw(ok | ok | failed | JSON)
-    dumped = json.dumps(value, indent=draw(st.sampled_from([None, 1])))
-    return draw(st.sampled_from(["", "", "Observation: "])) + draw(
-        st.sampled_from([dumped, dumped, dumped, dumped[1:]])
-    )
+    good = st.fixed_dictionaries({"ok": st.just(True), "data": data})
+    odd = st.fixed_dictionaries({"ok": TRUTH, "data": data | JSON}, optional={"error": JSON})
+    bad = st.fixed_dictionaries({"ok": st.just(False)}, optional={"error": JSON, "data": data})
+    whole = json.dumps(draw(good | good | odd | bad | JSON), indent=draw(st.sampled_from([None, 1])))
+    text = draw(st.sampled_from([whole, whole, whole, whole[1:]]))
+    return draw(st.sampled_from(["", "", "Observation: "])) + text
+
+
+def arguments() -> st.SearchStrategy[dict[str, Any]]:
+    table = st.sampled_from([*TABLES, *TABLES, None, 3])
+    return st.fixed_dictionaries({}, optional={"table": table, "sql": TEXT | ARGUMENT, "more": ARGUMENT})
 
 
 @st.composite
-def results(draw: st.DrawFn) -> Draft:
-    wanted = draw(st.sampled_from(["c1", "c2", "c3", None]))
-    text = draw(observations() | observations() | TEXT)
-    return Draft(id="", role="tool", text=text, tool_call_id=wanted, name="t")
+def exchanges(draw: st.DrawFn) -> list[Draft]:
+    """Calls of one message and their results: most of them, in any order, some of them twice or of no call."""
+    ids = draw(st.lists(st.sampled_from(["c1", "c2", "c3", ""]), min_size=1, max_size=3))
+    calls = [ToolCall(one, draw(st.sampled_from(ACTIONS)), draw(arguments())) for one in ids]
+    note = draw(st.sampled_from([{}, {}, {}, {"kind": "malformed"}, {"kind": "summary"}, {"kind": "answer"}]))
+    answered = draw(st.permutations([*ids, *ids, "c1", None]))[: draw(st.integers(0, 4))]
+    results = [Draft("", "tool", draw(observations() | TEXT), tool_call_id=one) for one in answered]
+    return [Draft("", "assistant", draw(TEXT), calls, metadata=note), *results]
 
 
-def said() -> st.SearchStrategy[Draft]:
+def remarks() -> st.SearchStrategy[Draft]:
     notes = st.sampled_from([{}, {"kind": "answer"}, {"kind": "answer"}, {"kind": "summary"}, {"kind": "malformed"}])
-    roles = st.sampled_from(["assistant", "assistant", "assistant", "system"])
+    roles = st.sampled_from(["assistant", "assistant", "assistant", "system", "tool"])
     return st.builds(lambda text, note, role: Draft("", role, text, metadata=note), TEXT, notes, roles)
 
 
-Told = list[tuple[Draft, int]]
+Told = list[tuple[list[Draft], int]]
 """What is added to a thread, one behind the other, each with how many entries of the branch are left behind first."""
 
 
 def threads() -> st.SearchStrategy[Told]:
-    draft = asks() | calls() | results() | results() | said()
-    return st.lists(st.tuples(draft, st.sampled_from([0] * 12 + [1, 2, 5])), max_size=24)
+    several = exchanges() | exchanges() | asks().map(lambda draft: [draft]) | remarks().map(lambda draft: [draft])
+    return st.lists(st.tuples(several, st.sampled_from([0] * 12 + [1, 2, 5])), max_size=14)
 
 
 async def write(store: Driver, thread_id: str, told: Told) -> list[Entry]:
     """The entries of the thread's branch after all that was told."""
     branch: list[Entry] = []
+    number = itertools.count()
     async with store.writing() as tx:
         await log.create_thread(tx, thread_id, user_id="u")
-        for number, (draft, back) in enumerate(told):
+        for drafts, back in told:
             del branch[len(branch) - min(back, len(branch)) :]
-            branch += await log.extend(
-                tx, thread_id, [replace(draft, id=str(number))], parent=branch[-1].seq if branch else 0
-            )
-        await log.set_tip(tx, thread_id, branch[-1].seq if branch else 0)
+            named = [replace(draft, id=str(next(number))) for draft in drafts]
+            branch += await log.extend(tx, thread_id, named, parent=branch[-1].seq if branch else 0)
     return branch
 
 
 def state_data(plain: Plain, thread_id: str) -> Any:
     [row] = plain("SELECT CAST(state_data AS TEXT) FROM conversations WHERE thread_id = ?", [thread_id])
-    return json.loads(row[0])
+    return json.loads(row[0], object_pairs_hook=once)
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object in which no key is twice."""
+    assert len(dict(pairs)) == len(pairs)
+    return dict(pairs)
 
 
 def same(given: Any, wanted: Any) -> bool:
@@ -149,15 +148,64 @@ def shown(value: Any, backend: str) -> Any:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(told=threads(), gone=st.sampled_from([0, 0, 0, 1, 3, 9]))
-async def test_state_data_is_the_fold_of_the_active_branch(store: Driver, plain: Plain, told: Told, gone: int) -> None:
+@given(told=threads(), gone=st.sampled_from([0, 0, 0, 1, 3, 9]), deleted=st.booleans())
+async def test_state_data_is_the_fold_of_the_active_branch(
+    store: Driver, plain: Plain, told: Told, gone: int, deleted: bool
+) -> None:
     thread_id = new_id()
     branch = await write(store, thread_id, told)
     if gone:
-        plain("DELETE FROM entries WHERE thread_id = ? AND seq <= ?", [thread_id, gone])
         plain("UPDATE threads SET first_seq = ? WHERE id = ?", [gone + 1, thread_id])
-    wanted = shown(state_of(entry for entry in branch if entry.seq > gone), store.dialect)
-    given_ = state_data(plain, thread_id)
-    for name, value in wanted.items():
-        assert same(given_[name], value), name
-    assert same(given_, wanted)
+    if deleted:
+        plain("DELETE FROM entries WHERE thread_id = ? AND seq <= ?", [thread_id, gone])
+    for end in sorted({0, len(branch) // 3, len(branch) // 2, len(branch)}):
+        plain("UPDATE threads SET tip = ? WHERE id = ?", [branch[end - 1].seq if end else 0, thread_id])
+        wanted = shown(state_of(entry for entry in branch[:end] if entry.seq > gone), store.dialect)
+        found = state_data(plain, thread_id)
+        for name, value in wanted.items():
+            assert same(found[name], value), name
+        assert same(found, wanted)
+
+
+def analysis(rng: random.Random) -> Told:
+    """An analysis: questions of one source or another, looks, queries, failures, answers, steps back."""
+    told: Told = []
+    for n in range(rng.randint(4, 14)):
+        note = {"kind": "question", "source": rng.choice("aaaab"), "fingerprint": rng.choice("11112"), "max_steps": n}
+        text = rng.choice([f"question {n}", f"question {n}", "继续", "continue"])
+        drafts = [Draft("", "user", text, metadata=note)]
+        for m in range(rng.randint(0, 5)):
+            action, table = rng.choice(ACTIONS[:5]), rng.choice(TABLES[:3])
+            data = {"table_name": table, "n": n} | ({"tables": rng.sample(TABLES, 3)} if rng.random() < 0.5 else {})
+            good = {"ok": rng.choice([True, True, True, [0], [], 1]), "data": data}
+            bad = {"ok": False, "error": {"type": "sql_failed", "message": str(m)}, "data": data}
+            call = ToolCall(f"c{m}", action, {"table": table, "sql": f"SELECT {n}"})
+            result = json.dumps(rng.choice([good, good, bad]))
+            note = rng.choice([{}, {}, {"kind": "malformed"}])
+            drafts += [Draft("", "assistant", f"why {m}", [call], metadata=note)]
+            drafts += [Draft("", "tool", result, tool_call_id=call.id)] * rng.choice([0, 1, 1, 1, 1, 2])
+        if rng.random() < 0.7:
+            drafts.append(Draft("", "assistant", f"answer {n}", metadata={"kind": rng.choice(["answer", "summary"])}))
+        told.append((drafts, rng.choice([0, 0, 0, 0, 3])))
+    return told
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_state_data_is_the_fold_wherever_an_analysis_stands(store: Driver, plain: Plain, seed: int) -> None:
+    branch = await write(store, "t", analysis(random.Random(seed)))
+    for end in range(len(branch), 0, -3):
+        plain("UPDATE threads SET tip = ?", [branch[end - 1].seq])
+        wanted, found = state_of(branch[:end]), state_data(plain, "t")
+        assert [name for name, value in wanted.items() if not same(found[name], value)] == []
+
+
+async def test_what_asks_to_continue_is_the_same_in_sql(store: Driver, plain: Plain) -> None:
+    spaces = [chr(code) for code in range(0x3001) if chr(code).isspace()]
+    around = ["", *spaces, *"。.!！~", "\u3000 。!", "。\u3000", "？", "\u200b"]
+    said = [f"{one}{word}{one}" for word in ("继续", "Go On") for one in around]
+    said += [*sorted(CONTINUE_WORDS), "continues", "go  on", "继续 继续", "\u212aontinue"]
+    for text in said:
+        thread_id = new_id()
+        drafts = [Draft(str(n), "user", one) for n, one in enumerate(["How many?", text])]
+        branch = await write(store, thread_id, [(drafts, 0)])
+        assert state_data(plain, thread_id)["question"] == state_of(branch)["question"], ascii(text)

@@ -262,3 +262,23 @@ FROM threads t;
 -- Document 004.
 CREATE VIEW thread_activity AS
 SELECT id AS thread_id, title AS label, CAST(updated_at AS TIMESTAMPTZ) AS last_active_at FROM threads;
+
+-- A view of one table would let itself be written, past what Longthread sees to. On SQLite no view does.
+CREATE FUNCTION refuse_writing() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'cannot modify % because it is a view: write through Longthread', TG_TABLE_NAME;
+END
+$$;
+
+CREATE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON conversations
+    FOR EACH ROW EXECUTE FUNCTION refuse_writing();
+CREATE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON conversation_steps
+    FOR EACH ROW EXECUTE FUNCTION refuse_writing();
+CREATE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON sessions
+    FOR EACH ROW EXECUTE FUNCTION refuse_writing();
+CREATE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON messages
+    FOR EACH ROW EXECUTE FUNCTION refuse_writing();
+CREATE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON conversation_state
+    FOR EACH ROW EXECUTE FUNCTION refuse_writing();
+CREATE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON thread_activity
+    FOR EACH ROW EXECUTE FUNCTION refuse_writing();
