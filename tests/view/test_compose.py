@@ -39,7 +39,7 @@ def shown(parts: list[Part]) -> list[Part]:
     return [part for part in parts if part.how != "left out"]
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(threads(), st.integers(LEAST, 20_000))
 def test_a_view_fits_and_is_whole(items: list[Item], budget: int) -> None:
     parts = compose(items, budget)
@@ -60,6 +60,7 @@ def test_a_view_fits_and_is_whole(items: list[Item], budget: int) -> None:
     assert compose(items, budget) == parts
 
 
+@settings(deadline=None)
 @given(threads())
 def test_with_room_everything_is_whole(items: list[Item]) -> None:
     parts = compose(items, 10_000_000)

@@ -33,9 +33,9 @@ class Segment:
     def to_json(self) -> list[Any]:
         """The segment as a short list; `from_json` restores it."""
         values = [self.first, self.last, self.how, self.tokens, self.why, self.limit, self.bare]
-        while values[-1] in (None, False):
+        while values[-1] is None or values[-1] is False:
             values.pop()
-        return values if len(values) > 3 else [*values, 0]
+        return values
 
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> Segment:
