@@ -15,6 +15,7 @@ from conversation import raw_json
 from databases import Database, Databases
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from seeding import seed
 from turn import turn
 
 from longthread.agent.analyst import Analyst
@@ -30,12 +31,9 @@ from longthread.store.retention import Policy
 from longthread.store.space import reclaim
 from longthread.testing import ScriptedChatModel
 
-USER = "default"
 QUERY = {"sql": "SELECT name, day, share FROM t LIMIT 24"}
 ANSWER = "The largest shares are the first ones, with about 4 percent each [q1]. " * 4
 USAGE = UsageMetadata(input_tokens=1200, output_tokens=60, total_tokens=1260)
-SEED_BATCH = 250
-"""Turns that are seeded in one transaction."""
 
 
 class InstantModel(ScriptedChatModel):
@@ -82,14 +80,7 @@ async def ask(analyst: Analyst, thread: str, source: str) -> float:
 
 async def seeded_thread(analyst: Analyst, source: str, turns: int) -> str:
     """A thread of so many turns."""
-    thread = new_id()
-    async with analyst.store.writing() as tx:
-        await log.create_thread(tx, thread, user_id=USER, source=source)
-    for first in range(0, turns, SEED_BATCH):
-        drafts = [draft for number in range(first, min(first + SEED_BATCH, turns)) for draft in turn(number)]
-        async with analyst.store.writing() as tx:
-            await log.extend(tx, thread, drafts)
-    return thread
+    return await seed(analyst.store, [draft for number in range(turns) for draft in turn(number)], source=source)
 
 
 async def turns(databases: Databases, lengths: Sequence[int], rounds: int) -> list[dict[str, Any]]:

@@ -9,10 +9,10 @@ from typing import Any
 
 from contenders import now
 from databases import Databases
+from seeding import seed
 from turn import turn
 
 from longthread.model.entry import Draft
-from longthread.model.ids import new_id
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
@@ -21,7 +21,6 @@ BRANCHES = 50
 REWOUND = 40
 """Entries that each branch leaves behind: the conversation goes on from before them."""
 LAST = 200
-BATCH = 1000
 
 
 async def measure(databases: Databases, entries: int, rounds: int) -> list[dict[str, Any]]:
@@ -61,21 +60,9 @@ async def _scan(store: Driver, thread: str, entries: int) -> None:
 
 
 async def _thread(store: Driver, entries: int) -> str:
-    thread = new_id()
-    async with store.writing() as tx:
-        await log.create_thread(tx, thread, user_id="default")
-    drafts = _drafts(entries)
     # The last branch begins within the last 200 entries, the others at equal distances before it.
     starts = [entries * n // BRANCHES for n in range(1, BRANCHES)] + [entries - LAST // 2]
-    done = 0
-    for end in [*starts, entries]:
-        parent = None if done == 0 else max(0, done - REWOUND)
-        while done < end:
-            batch = drafts[done : min(done + BATCH, end)]
-            async with store.writing() as tx:
-                await log.extend(tx, thread, batch, parent=parent)
-            parent, done = None, done + len(batch)
-    return thread
+    return await seed(store, _drafts(entries), parents={start + 1: start - REWOUND for start in starts})
 
 
 def _drafts(entries: int) -> Sequence[Draft]:
