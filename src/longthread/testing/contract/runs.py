@@ -114,14 +114,14 @@ class RunContract(Contract):
         second = await taken_over(store)
         async with store.writing() as tx:
             for attempt in (
-                runs.renew(tx, first),
-                runs.check(tx, first),
-                runs.end(tx, first, "finished", {"answer": "stale"}),
-                runs.start_step(tx, first, "tool", action="stale"),
-                runs.finish_step(tx, first, step, "done", elapsed_ms=1, thought="stale"),
+                lambda: runs.renew(tx, first),
+                lambda: runs.check(tx, first),
+                lambda: runs.end(tx, first, "finished", {"answer": "stale"}),
+                lambda: runs.start_step(tx, first, "tool", action="stale"),
+                lambda: runs.finish_step(tx, first, step, "done", elapsed_ms=1, thought="stale"),
             ):
                 with pytest.raises(LeaseLost, match="r1"):
-                    await attempt
+                    await attempt()
         run = await run_of(store)
         assert (run.status, run.outcome) == ("running", {})
         async with store.writing() as tx:
@@ -145,9 +145,13 @@ class RunContract(Contract):
         lease = await begun(store)
         async with store.writing() as tx:
             await runs.end(tx, lease, status, {"reason": "x", "深": [None, 1.5]})
-            for attempt in (runs.renew(tx, lease), runs.check(tx, lease), runs.start_step(tx, lease, "model")):
+            for attempt in (
+                lambda: runs.renew(tx, lease),
+                lambda: runs.check(tx, lease),
+                lambda: runs.start_step(tx, lease, "model"),
+            ):
                 with pytest.raises(LeaseLost):
-                    await attempt
+                    await attempt()
         run = await run_of(store)
         assert (run.status, run.outcome) == (status, {"reason": "x", "深": [None, 1.5]})
         assert run.ended_at is not None

@@ -35,16 +35,16 @@ class ThreadContract(Contract):
     async def test_a_thread_that_is_not_there_is_told_by_its_id(self, store: Driver) -> None:
         async with store.writing() as tx:
             for attempt in (
-                log.find_thread(tx, "none", user_id=USER),
-                log.rename_thread(tx, "none", "title", user_id=USER),
-                log.delete_thread(tx, "none", user_id=USER),
-                log.position(tx, "none"),
-                log.extend(tx, "none", [draft("a")]),
-                log.add(tx, "none", [draft("a")], parent=0),
-                log.set_tip(tx, "none", 0),
+                lambda: log.find_thread(tx, "none", user_id=USER),
+                lambda: log.rename_thread(tx, "none", "title", user_id=USER),
+                lambda: log.delete_thread(tx, "none", user_id=USER),
+                lambda: log.position(tx, "none"),
+                lambda: log.extend(tx, "none", [draft("a")]),
+                lambda: log.add(tx, "none", [draft("a")], parent=0),
+                lambda: log.set_tip(tx, "none", 0),
             ):
                 with pytest.raises(ThreadNotFound, match="none"):
-                    await attempt
+                    await attempt()
 
     async def test_a_new_title_or_source_is_no_activity(self, store: Driver) -> None:
         await thread_with(store, "a")

@@ -17,13 +17,13 @@ class UserContract(Contract):
         await thread_with(store, "secret", user_id="owner")
         async with store.writing() as tx:
             for attempt in (
-                log.find_thread(tx, "t", user_id="other"),
-                log.create_thread(tx, "t", user_id="other"),
-                log.rename_thread(tx, "t", "mine", user_id="other"),
-                log.delete_thread(tx, "t", user_id="other"),
+                lambda: log.find_thread(tx, "t", user_id="other"),
+                lambda: log.create_thread(tx, "t", user_id="other"),
+                lambda: log.rename_thread(tx, "t", "mine", user_id="other"),
+                lambda: log.delete_thread(tx, "t", user_id="other"),
             ):
                 with pytest.raises(ThreadNotFound):
-                    await attempt
+                    await attempt()
             assert await log.list_threads(tx, user_id="other") == []
             assert await log.search_threads(tx, "text", user_id="other") == []
             assert await log.threads_that_begin(tx, "t", user_id="other") == []
