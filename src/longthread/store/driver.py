@@ -1,4 +1,7 @@
-"""What a backend must be able to do. Everything above it is written once, over this contract."""
+"""What a backend must be able to do. Everything above it is written once, over this contract.
+
+`longthread.testing.contract.StoreContract` is the contract as tests.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +26,16 @@ class Transaction(Protocol):
     """
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
-        """All rows of a query, in its order."""
+        """All rows of a query, in its order. Text is compared and ordered by code points, and equal only to itself:
+        neither case nor accents nor spaces at the end are ignored."""
         ...
 
     async def run(self, query: str, **values: Any) -> int:
-        """Run a statement; the number of rows it touched."""
+        """Run a statement; the number of rows it touched, which is 0 where it found nothing to change."""
         ...
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run a statement once for each of `rows`, in order."""
+        """Run a statement once for each of `rows`, in order: for all of them, or the transaction has failed."""
         ...
 
 
@@ -54,15 +58,30 @@ class Driver(Protocol):
         ...
 
     def reading(self) -> AbstractAsyncContextManager[Transaction]:
-        """A consistent snapshot. Nothing may be written in it."""
+        """A consistent snapshot, as of its first query at the latest: what is committed meanwhile is not seen.
+
+        It waits for no writer, and nothing can be written in it.
+
+        Raises:
+            StoreError: the database cannot be read, or a statement would have written.
+        """
         ...
 
     def writing(self) -> AbstractAsyncContextManager[Transaction]:
-        """A write transaction, one at a time for what it touches: committed durably when the block ends, rolled back
-        when it raises.
+        """A write transaction: committed durably when the block ends, rolled back when it raises.
+
+        Transactions on one thread come one after the other, whichever process they are in: one that has asked for a
+        thread's position (`select_position`) has it to itself until its end, and sees all that was committed before.
+        Whoever is cancelled, also while it waits for its turn, gives up its place; a commit that is under way is then
+        carried out whole, or not at all.
+
+        The same transaction may be repeated by who did not learn how it ended: what is above this contract writes
+        nothing the second time.
 
         Raises:
-            StoreError: the database is locked for too long, full or broken; nothing was written.
+            StoreError: the database is locked for too long, full, read-only, damaged or gone (see its subclasses);
+                nothing was written, unless the message says that it is not known. The driver goes on to work when
+                the cause is gone, without being opened again.
         """
         ...
 
