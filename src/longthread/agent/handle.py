@@ -10,6 +10,7 @@ from longthread.agent.stream import Bell, watch
 from longthread.errors import LeaseLost
 from longthread.model.event import FINAL, Event
 from longthread.model.run import Run
+from longthread.store import runs
 from longthread.store.driver import Driver
 
 
@@ -47,9 +48,13 @@ class RunHandle:
 
     async def wait(self) -> Event:
         """The run's final event. Raises what `events` raises."""
-        async for event in self.events():
-            if event.type in FINAL:
-                return event
+        await asyncio.wait({self.task})
+        async with self.store.reading() as tx:
+            last = await runs.last_event(tx, self.thread_id, self.run.id)
+            events = await runs.events_after(tx, self.thread_id, self.run.id, last - 1)
+        if events and events[-1].type in FINAL:
+            return events[-1]
+        await self.task
         raise LeaseLost(thread=self.thread_id, run=self.run.id)
 
     async def stop(self) -> None:

@@ -1,0 +1,84 @@
+"""A store that counts what is asked of it."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from longthread.store.driver import Driver, Row, Transaction
+
+
+@dataclass
+class Counting:
+    """Wraps a driver. `statements` counts by the name of the query, `rows` what was read, `writes` the transactions.
+    `values` are those that each query was asked with last.
+    """
+
+    driver: Driver
+    statements: collections.Counter[str] = field(default_factory=collections.Counter)
+    rows: collections.Counter[str] = field(default_factory=collections.Counter)
+    writes: int = 0
+    values: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def dialect(self) -> str:
+        return self.driver.dialect
+
+    @property
+    def where(self) -> str:
+        return self.driver.where
+
+    @property
+    def found_version(self) -> int:
+        return self.driver.found_version
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Transaction]:
+        async with self.driver.reading() as tx:
+            yield _Counted(self, tx)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Transaction]:
+        self.writes += 1
+        async with self.driver.writing() as tx:
+            yield _Counted(self, tx)
+
+    def maintaining(self) -> AbstractAsyncContextManager[Transaction]:
+        return self.driver.maintaining()
+
+    async def close(self) -> None:
+        await self.driver.close()
+
+    def reset(self) -> None:
+        """Count from nothing."""
+        self.statements.clear()
+        self.rows.clear()
+        self.writes = 0
+
+
+@dataclass
+class _Counted:
+    counting: Counting
+    transaction: Transaction
+
+    async def fetch(self, query: str, **values: Any) -> list[Row]:
+        rows = await self.transaction.fetch(query, **values)
+        self.counting.values[query] = values
+        self.counting.statements[query] += 1
+        self.counting.rows[query] += len(rows)
+        return rows
+
+    async def run(self, query: str, **values: Any) -> int:
+        self.counting.statements[query] += 1
+        self.counting.values[query] = values
+        return await self.transaction.run(query, **values)
+
+    async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        given = [dict(row) for row in rows]
+        self.counting.statements[query] += 1
+        if given:
+            self.counting.values[query] = given[-1]
+        await self.transaction.run_all(query, given)

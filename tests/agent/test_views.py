@@ -1,0 +1,105 @@
+"""What a past model call was sent, told again from the log: the same messages, prompt and tools."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.agent.conftest import OpenAnalyst
+from tests.agent.script import COUNT, call, finish
+
+from longthread.agent.analyst import Analyst
+from longthread.agent.views import Sent, sent
+from longthread.errors import EntryNotFound
+from longthread.model.run import Step
+from longthread.store import runs
+from longthread.testing import ScriptedChatModel
+
+WIDE = call(
+    "run_sql",
+    sql="WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 80) SELECT i, 'row number ' || i FROM n",
+)
+
+
+async def told_again(analyst: Analyst, thread_id: str) -> list[tuple[Step, Sent]]:
+    """Each model call of a thread with what it was sent, from the store alone; reports of progress are left out."""
+    async with analyst.store.reading() as tx:
+        steps = [s for s in await runs.steps_from(tx, thread_id, 0) if s.kind == "model" and s.action != "summary"]
+        return [(step, await sent(tx, step)) for step in steps]
+
+
+def dumped(messages: Any) -> list[str]:
+    return [json.dumps(message.model_dump(), ensure_ascii=False, default=str) for message in messages]
+
+
+async def check(analyst: Analyst, thread_id: str, model: ScriptedChatModel) -> list[Step]:
+    seen = [made for made in model.calls if "You ran out of steps" not in made.messages[0].text]
+    again = await told_again(analyst, thread_id)
+    assert len(again) == len(seen) > 0
+    for (_, told), made in zip(again, seen, strict=True):
+        assert dumped(told.messages) == dumped(made.messages)
+        assert [tool.name for tool in told.tools] == [tool["function"]["name"] for tool in made.tools]
+    return [step for step, _ in again]
+
+
+@pytest.mark.parametrize("protocol", ["auto", "native", "json"])
+async def test_every_call_is_told_again(open_analyst: OpenAnalyst, shop: str, protocol: Any) -> None:
+    model = ScriptedChatModel(
+        [
+            *(call("list_tables"), [COUNT, WIDE], finish("3 [q1] of 80 [q2]")),
+            *("{half", WIDE, call("nothing"), finish("80")),
+            *(WIDE, WIDE, "Not yet.", finish("now: 80")),
+            *(step for n in range(6) for step in (WIDE, finish(f"answer {n} " + "and more " * 40))),
+        ]
+    )
+    analyst = await open_analyst(model, memory_context_window=6000)
+    thread_id = None
+    for n, steps in enumerate([None, None, 2, *[None] * 7]):
+        question = "continue" if n == 3 else f"Question {n}: " + "how many? " * (600 if n == 5 else 3)
+        handle = await analyst.ask(question, source=shop, thread_id=thread_id, protocol=protocol, max_steps=steps)
+        thread_id = handle.thread_id
+        assert (await handle.wait()).type == ("paused" if steps else "finished")
+    steps = await check(analyst, str(thread_id), model)
+    assert {segment[2] for step in steps for segment in step.manifest} == {"whole", "condensed", "cut", "left out"}
+    assert max(len(json.dumps(step.manifest)) for step in steps) < 300
+    assert len({step.prompt for step in steps}) < len(steps)
+
+
+async def test_what_was_left_out_as_stale_is_told_so(open_analyst: OpenAnalyst, shop: str, tmp_path: Path) -> None:
+    other = str(tmp_path / "other.sqlite")
+    connection = sqlite3.connect(other)
+    connection.execute("CREATE TABLE rockets (name TEXT)")
+    connection.close()
+    model = ScriptedChatModel([call("list_tables"), COUNT, finish("3"), finish("no rockets"), finish("none")])
+    analyst = await open_analyst(model)
+    handle = await analyst.ask("How many?", source=shop)
+    await handle.wait()
+    for question in ("And here?", "Really?"):
+        await (await analyst.ask(question, thread_id=handle.thread_id, source=other)).wait()
+    *_, last = await check(analyst, handle.thread_id, model)
+    assert [segment[2:3] + segment[4:] for segment in last.manifest] == [["whole", "stale"]]
+
+
+async def test_a_call_that_failed_is_told_too(open_analyst: OpenAnalyst, shop: str) -> None:
+    model = ScriptedChatModel([COUNT, RuntimeError("down"), finish("3")])
+    analyst = await open_analyst(model, retry_attempts=0)
+    handle = await analyst.ask("How many?", source=shop)
+    assert (await handle.wait()).type == "failed"
+    [first, failed] = await told_again(analyst, handle.thread_id)
+    assert (first[0].status, failed[0].status) == ("done", "failed")
+    assert failed[0].observation is not None
+    assert failed[0].observation["error"] == {"type": "RuntimeError", "message": "down"}
+    assert [message.type for message in failed[1].messages] == ["system", "human", "ai", "tool"]
+
+
+async def test_a_step_that_was_no_model_call_has_no_view(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst([COUNT, finish("3")])
+    handle = await analyst.ask("How many?", source=shop)
+    await handle.wait()
+    async with analyst.store.reading() as tx:
+        [tool] = [step for step in await runs.steps_from(tx, handle.thread_id, 0) if step.kind == "tool"]
+        with pytest.raises(EntryNotFound, match="step 1"):
+            await sent(tx, tool)
