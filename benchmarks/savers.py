@@ -18,7 +18,7 @@ SNAPSHOT_TURNS = 25
 """Turns from one snapshot of a delta channel to the next: bytes are counted over so many, or they would miss it."""
 SHORT = 100
 """Threads up to this many turns are seeded anew each round, so that they stay as long as they are said to be."""
-PASSES = 4
+PASSES = 3
 """How often a round measures what is quick, where a slow one is measured once."""
 
 
@@ -89,6 +89,11 @@ class Race:
                 for contender, sample in samples.items():
                     if pass_ == 0 or isinstance(contender, Longthread | Floor):
                         await self._measure(contender, sample, thread, number + 1)
+                    if pass_ == 0:
+                        gc.collect()
+                        opened, loaded = await contender.cold(thread)
+                        sample.open_ms.append(opened)
+                        sample.cold_ms.append(loaded)
                 number += 2
         for contender, sample in samples.items():
             await self._whole_cycle(contender, sample, f"{length}-0", number + 1)
@@ -105,10 +110,6 @@ class Race:
         sample.saver_ms.append(await self._counted(contender, sample, contender.bare_turn, thread, number + 1))
         gc.collect()
         sample.warm_ms.append(await contender.load(thread))
-        gc.collect()
-        opened, loaded = await contender.cold(thread)
-        sample.open_ms.append(opened)
-        sample.cold_ms.append(loaded)
 
     async def _counted(self, contender: Contender, sample: Sample, work: Any, thread: str, number: int) -> float:
         database = contender.database
