@@ -52,7 +52,7 @@ def model(tell: Tell) -> ScriptedChatModel:
 
 async def begin(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     """Ask, and see the answer."""
-    analyst = _analyst(store, plan, tell)
+    analyst = analyst_on(store, plan, tell)
     handle = await analyst.ask(QUESTION, thread_id=thread_id, source=plan.source)
     tell({"acknowledged": QUESTION})
     await _seen(handle, tell)
@@ -66,7 +66,7 @@ async def _seen(handle: RunHandle, tell: Tell) -> None:
 
 async def resume(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     """Go on; ask again where nothing was acknowledged; nothing where it had ended."""
-    analyst = _analyst(store, plan, tell)
+    analyst = analyst_on(store, plan, tell)
     try:
         await _seen(await analyst.resume(thread_id), tell)
     except ThreadNotFound:
@@ -123,7 +123,9 @@ def repeated(processes: list[Ended]) -> list[str]:
     return [*problems, *(["a call that is not safe to repeat ran twice"] if len(sent) > 1 else [])]
 
 
-def _analyst(store: Driver, plan: Any, tell: Tell) -> Analyst:
+def analyst_on(store: Driver, plan: Any, tell: Tell) -> Analyst:
+    """An analyst whose tools tell when they run, and whose model tells what is wrong with a request."""
+
     def tools(source: Source) -> list[Tool]:
         return [_told(tool, tell) for tool in [*analysis_tools(source), _send_mail()]]
 
