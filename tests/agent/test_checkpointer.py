@@ -14,7 +14,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 
-from longthread.agent import places
+from longthread.agent import remembered
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.messages import message_of
 from longthread.errors import LeaseLost, ThreadConflict, ThreadNotFound
@@ -139,15 +139,18 @@ class TestMessagesAreKept:
         await put(LongthreadSaver(store), await loaded(LongthreadSaver(store)))
         assert await size(store) == 3
 
-    async def test_only_so_many_lists_are_remembered(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(places, "LISTS", 2)
+    async def test_only_so_many_messages_are_remembered(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(remembered, "MESSAGES", 4)
         saver = LongthreadSaver(store)
         for n in range(5):
             await put(saver, [human("old"), human("m")], thread_id=f"t{n}")
             await put(saver, [human("m")], thread_id=f"t{n}")
-        assert {name.thread_id: len(kept) for name, (_, kept) in saver._places._lists.items()} == {"t3": 1, "t4": 1}
+        sizes = {name: sum(map(len, saver._remembered.of(name).lists.values())) for name in [f"t{n}" for n in range(5)]}
+        assert sizes == {"t0": 0, "t1": 0, "t2": 1, "t3": 1, "t4": 1}
         await saver.adelete_thread("t3")
-        assert [name.thread_id for name in saver._places._lists] == ["t4"]
+        assert not saver._remembered.of("t3").lists
+        for n in range(5):
+            assert await loaded(saver, f"t{n}") == [human("m")] if n != 3 else await saver.aget_tuple(at("t3")) is None
 
     async def test_messages_that_are_known_are_not_looked_up(
         self, store: Driver, monkeypatch: pytest.MonkeyPatch
@@ -384,7 +387,7 @@ class TestDeletion:
                 await log.delete_thread(tx, "t", user_id="default")
             with pytest.raises(ThreadNotFound):
                 await saver.aput_writes(config, [("count", 3)], "task")
-            for table in ("threads", "entries", "checkpoints", "checkpoint_channels", "checkpoint_writes"):
+            for table in ("threads", "entries", "checkpoints", "checkpoint_blobs", "checkpoint_writes"):
                 assert rows_in(path, table) == 0, table
 
     async def test_deleting_through_the_saver_leaves_nothing(self, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A LangGraph checkpointer over the log.
 
-A channel that holds a list of messages is stored as ranges over the thread's entries: the messages themselves become
-entries, once, in the transaction that stores the checkpoint. Every other channel is a small blob.
+A message in a checkpoint, wherever it is, is a reference to its entry: the messages themselves become entries, once, in
+the transaction that stores the checkpoint. What else a checkpoint holds is small, or stored once for each version.
 """
 
 from __future__ import annotations
@@ -9,40 +9,44 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
-    WRITES_IDX_MAP,
     BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    DeltaChannelHistory,
     get_checkpoint_id,
-    get_checkpoint_metadata,
 )
 
-from longthread.agent.messages import message_of
-from longthread.agent.places import ListName, Place, Places, Placing, place_of, places_on_branch
-from longthread.errors import ThreadNotFound
+from longthread.agent import upkeep
+from longthread.agent.history import channel_history
+from longthread.agent.kept import Kept, private
+from longthread.agent.places import Growth
+from longthread.agent.putting import Putting
+from longthread.agent.reading import Reader
+from longthread.agent.record import Task
+from longthread.agent.remembered import CONVERSATION, Memory, Remembered
+from longthread.agent.trail import Trail, anew
+from longthread.agent.versions import next_version
+from longthread.errors import ThreadConflict, ThreadNotFound
 from longthread.model.entry import Entry
-from longthread.model.thread import Thread
 from longthread.store import checkpoints, log, runs
-from longthread.store.checkpoints import ChannelRow, CheckpointRow, WriteRow
+from longthread.store.checkpoints import LAST, CheckpointRow, Locked, Where
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 
-_RANGES = "ranges"
-"""Type of a channel row whose body is JSON `[[first, last], …]` over the thread's seqs."""
-_TIP_CHANNEL = "messages"
-"""The channel whose last message is the thread's tip."""
 _NEW_THREADS = 1024
 """How many threads that were looked for and not there are remembered."""
+_PAGE = 64
+"""How many checkpoints are read at a time for a listing."""
 
 
-class LongthreadSaver(BaseCheckpointSaver[str]):
+class LongthreadSaver(BaseCheckpointSaver[Any]):
     """Keeps LangGraph's checkpoints in a Longthread store.
 
     With a `lease`, every write first makes sure that the run is still ours: a process that lost its run to another
@@ -50,8 +54,8 @@ class LongthreadSaver(BaseCheckpointSaver[str]):
     other users than `user_id` are as if they were not there.
 
     The last message of the channel `messages` is the thread's tip, and the tip's branch reads like that channel: see
-    `Placing` for what an edit does. Only the asynchronous methods are there: the synchronous ones raise
-    `NotImplementedError`, so call a graph with `ainvoke` and `astream`.
+    `Placing` for what an edit does. Of two runs that go on from the same checkpoint, the second to store one gets a
+    `ThreadConflict`, and nothing of it is kept: see `Trail`.
     """
 
     def __init__(self, store: Driver, *, user_id: str = "default", lease: Lease | None = None) -> None:
@@ -59,7 +63,8 @@ class LongthreadSaver(BaseCheckpointSaver[str]):
         self._store = store
         self._user_id = user_id
         self._lease = lease
-        self._places = Places()
+        self._remembered = Remembered()
+        self._trail = Trail()
         self._new: set[str] = set()
 
     def know(self, messages: Iterable[BaseMessage], entries: Iterable[Entry]) -> None:
@@ -67,23 +72,34 @@ class LongthreadSaver(BaseCheckpointSaver[str]):
 
         For the holder of the thread's lease, who would lose it if the thread were deleted meanwhile.
         """
-        pairs = list(zip(messages, entries, strict=True))
-        for thread_id in {entry.thread_id for _, entry in pairs}:
-            places = [place_of(message, entry) for message, entry in pairs if entry.thread_id == thread_id]
-            self._places.keep(ListName(thread_id, "", _TIP_CHANNEL), None, places)
+        known: dict[str, Kept] = {}
+        for message, entry in zip(messages, entries, strict=True):
+            known.setdefault(entry.thread_id, Kept()).extend([private(message, entry.seq, entry.parent_seq)])
+        for thread_id, kept in known.items():
+            memory = self._remembered.of(thread_id)
+            memory.keep(CONVERSATION, kept)
+            self._remembered.trim(memory)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that `config` names, or its thread's newest."""
         thread_id, ns = _address(config)
+        wanted = get_checkpoint_id(config)
         async with self._store.reading() as tx:
-            row = await checkpoints.find(tx, thread_id, ns, get_checkpoint_id(config), user_id=self._user_id)
-            if row is not None:
-                return await self._tuple(tx, row)
-            try:
-                await log.find_thread(tx, thread_id, user_id=self._user_id)
-            except ThreadNotFound:
+            thread = await checkpoints.lock(tx, thread_id, user_id=self._user_id)
+            if thread is None:
                 self._expect_new(thread_id)
-            return None
+            row = await checkpoints.find(tx, thread_id, ns, wanted) if thread is not None else None
+            if thread is None or row is None:
+                if not wanted:
+                    self._trail.note_nothing((thread_id, ns))
+                return None
+            memory = self._remembered.of_locked(thread)
+            rows = await checkpoints.writes(tx, thread_id, ns, row.id)
+            found = await Reader(tx, thread_id, memory, self.serde, remembers=True).read(row, rows)
+        self._remembered.trim(memory)
+        if not wanted:
+            self._trail.note(found.config["configurable"]["checkpoint_id"])
+        return found
 
     async def alist(
         self,
@@ -93,21 +109,24 @@ class LongthreadSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Checkpoints that match, newest first."""
-        where = config["configurable"] if config else {}
+        """Checkpoints that match, the newest ids first. They are read as they are asked for, some at a time."""
+        where = self._where(config, before)
         wanted = get_checkpoint_id(config) if config else None
-        async with self._store.reading() as tx:
-            rows = await checkpoints.find_all(
-                tx,
-                where.get("thread_id"),
-                where.get("checkpoint_ns"),
-                get_checkpoint_id(before) if before else None,
-                user_id=self._user_id,
-            )
-            chosen = [r for r in rows if (not wanted or r.id == wanted) and _matches(r, filter)]
-            found = [await self._tuple(tx, row) for row in chosen[:limit]]
-        for item in found:
-            yield item
+        after: CheckpointRow | None = None
+        left = limit if limit is not None else -1
+        size = _PAGE if filter or left < 0 else min(left, _PAGE)
+        while left:
+            async with self._store.reading() as tx:
+                rows = await self._page(tx, where, wanted, after, size)
+                chosen = [row for row in rows if _is_wanted(row, where, wanted, filter)]
+                found = await self._read_all(tx, chosen[:left] if left > 0 else chosen)
+            for item in found:
+                yield item
+            left -= len(found) if left > 0 else 0
+            if len(rows) < size:
+                return
+            after = rows[-1]
+            size = _PAGE
 
     async def aput(
         self,
@@ -120,31 +139,38 @@ class LongthreadSaver(BaseCheckpointSaver[str]):
 
         Raises:
             LeaseLost: the run belongs to another process now.
-            ThreadConflict: the thread was extended by somebody else.
-            ThreadNotFound: the thread is another user's.
+            ThreadConflict: another run, or somebody else, has written to the thread since this one looked.
+            ThreadNotFound: the thread is another user's, or was deleted meanwhile.
         """
         thread_id, ns = _address(config)
-        slim = {**checkpoint, "channel_values": {}}
-        kind, body = self.serde.dumps_typed(slim)
-        meta = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False, default=str)
-        parent_id = config["configurable"].get("checkpoint_id")
-        row = CheckpointRow(thread_id, ns, checkpoint["id"], parent_id, kind, body, meta)
-        placed: dict[ListName, list[Place]] = {}
-        async with self._store.writing() as tx:
-            if self._lease:
-                await runs.check(tx, self._lease)
-            thread = await log.create_thread(tx, thread_id, user_id=self._user_id)
-            rows: list[ChannelRow] = []
-            # The conversation first: entries that other channels share with it then stand where it has them.
-            for name in sorted(new_versions, key=lambda name: name != _TIP_CHANNEL):
-                values, version = checkpoint["channel_values"], str(new_versions[name])
-                rows.append(await self._channel_row(tx, thread, ListName(thread_id, ns, name), version, values, placed))
-            await checkpoints.put(tx, row, rows)
-        # Only now: a transaction that was rolled back has placed nothing.
-        for where, places in placed.items():
-            self._places.keep(where, thread.created_at, places)
+        parent_id = get_checkpoint_id(config)
+        try:
+            async with self._store.writing() as tx:
+                create = parent_id is None or not self._remembered.has_seen(thread_id)
+                thread = await self._lock(tx, thread_id, create=create)
+                memory = self._remembered.of_locked(thread)
+                head = await checkpoints.head(tx, thread_id, ns)
+                self._trail.check((thread_id, ns), head, config, checkpoint)
+                growth = Growth(tx, thread, self._lease.run_id if self._lease else None)
+                putting = Putting(growth, memory, self.serde, ns, head)
+                await putting.put(config, checkpoint, metadata, new_versions)
+        except ThreadConflict:
+            self._trail.lose(checkpoint["id"])
+            self._remembered.forget(thread_id)
+            await self._drop_writes(thread_id, ns, checkpoint["id"])
+            raise
+        except BaseException:
+            # What was prepared may be half of it, and whether it was committed is not known for certain.
+            self._remembered.forget(thread_id)
+            raise
+        putting.remember()
+        self._remembered.trim(memory)
         self._new.discard(thread_id)
-        return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": checkpoint["id"]}}
+        if parent_id is None:
+            self._trail.began((thread_id, ns))
+        self._trail.note(checkpoint["id"])
+        at = {"thread_id": thread_id, "checkpoint_ns": ns}
+        return {"configurable": {**at, "checkpoint_id": anew(checkpoint["id"])}}
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -153,32 +179,95 @@ class LongthreadSaver(BaseCheckpointSaver[str]):
 
         Raises:
             LeaseLost: the run belongs to another process now.
+            ThreadConflict: another run has stored a checkpoint where this one was to store its own.
             ThreadNotFound: the thread was deleted meanwhile, or is another user's.
         """
         thread_id, ns = _address(config)
-        rows = [
-            WriteRow(task_id, WRITES_IDX_MAP.get(channel, idx), task_path, channel, *self.serde.dumps_typed(value))
-            for idx, (channel, value) in enumerate(writes)
-        ]
+        checkpoint_id = str(get_checkpoint_id(config))
+        if self._trail.is_lost(checkpoint_id):
+            raise ThreadConflict(thread=thread_id)
         async with self._store.writing() as tx:
-            if self._lease:
-                await runs.check(tx, self._lease)
             # A graph that begins with a command writes before its first checkpoint.
-            find = log.create_thread if thread_id in self._new else log.find_thread
-            await find(tx, thread_id, user_id=self._user_id)
-            await checkpoints.put_writes(tx, thread_id, ns, str(get_checkpoint_id(config)), rows)
+            create = thread_id in self._new or not self._remembered.has_seen(thread_id)
+            memory = self._remembered.of_locked(await self._lock(tx, thread_id, create=create))
+            task = Task.of(task_id, task_path, writes, self.serde, memory.finder())
+            if not await checkpoints.put_writes(tx, thread_id, task.row(ns, checkpoint_id)):
+                rows = await checkpoints.writes(tx, thread_id, ns, checkpoint_id)
+                [there] = [Task.from_row(row) for row in rows if row.task_id == task_id]
+                there.merge(task)
+                task = there
+                await checkpoints.replace_writes(tx, thread_id, task.row(ns, checkpoint_id))
+        memory.keep_task((ns, checkpoint_id), task)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread with everything that is kept of it, its messages too. It cannot be undone."""
         async with self._store.writing() as tx:
             with suppress(ThreadNotFound):
                 await log.delete_thread(tx, thread_id, user_id=self._user_id)
-        self._places.forget(thread_id)
-        self._new.discard(thread_id)
+        self._forget(thread_id)
 
-    def get_next_version(self, current: str | None, channel: None) -> str:
-        """Versions count up; padded, so that they sort as text."""
-        return f"{int(current or 0) + 1:010}"
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints whose metadata names one of these runs, with what their tasks have written.
+
+        The messages stay in the log; where the newest checkpoint goes, the conversation ends where the one before has
+        it end.
+        """
+        async with self._store.reading() as tx:
+            found = [row for run_id in run_ids for row in await checkpoints.of_run(tx, run_id, user_id=self._user_id)]
+        for thread_id in dict.fromkeys(row.thread_id for row in found):
+            rows = [row for row in found if row.thread_id == thread_id]
+            async with self._store.writing() as tx:
+                if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
+                    await upkeep.delete_for_run(tx, rows, self.serde)
+            self._remembered.forget(thread_id)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy a thread's messages and checkpoints, with what their tasks have written, to a new thread.
+
+        Raises:
+            ThreadNotFound: there is no thread to copy.
+            ThreadTaken: there already is a thread of the new id.
+        """
+        async with self._store.writing() as tx:
+            await checkpoints.copy_thread(tx, source_thread_id, target_thread_id, user_id=self._user_id)
+        self._forget(target_thread_id)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete checkpoints that are no longer needed. The messages stay in the log. Safe while runs go on.
+
+        Args:
+            strategy: `keep_latest` keeps the newest checkpoint of each namespace, and those before it that its delta
+                channels are made of; `delete` deletes all checkpoints.
+
+        Raises:
+            TypeError: `thread_ids` is a single text.
+            ValueError: there is no such strategy.
+        """
+        if isinstance(thread_ids, str):
+            raise TypeError("thread_ids must be a sequence of thread ids, not a str")
+        chosen = next((known for known in get_args(upkeep.Strategy) if known == strategy), None)
+        if chosen is None:
+            raise ValueError(f"Unknown prune strategy: {strategy!r}")
+        for thread_id in thread_ids:
+            async with self._store.writing() as tx:
+                if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
+                    await upkeep.prune(tx, thread_id, chosen, self.serde)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """What was written to channels before the checkpoint that `config` names since each last had a value."""
+        thread_id, ns = _address(config)
+        async with self._store.reading() as tx:
+            known = await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None
+            row = await checkpoints.find(tx, thread_id, ns, get_checkpoint_id(config)) if known else None
+            if row is None:
+                return {channel: {"writes": []} for channel in channels}
+            return await channel_history(tx, row, channels, self.serde)
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """Versions count up. Those of a thread that began with another saver stay texts."""
+        return next_version(current)
 
     def _expect_new(self, thread_id: str) -> None:
         """A thread that was not there may be begun by writes; one that was may not: it has been deleted."""
@@ -186,53 +275,53 @@ class LongthreadSaver(BaseCheckpointSaver[str]):
             self._new.clear()
         self._new.add(thread_id)
 
-    async def _channel_row(
-        self,
-        tx: Transaction,
-        thread: Thread,
-        where: ListName,
-        version: str,
-        values: Mapping[str, Any],
-        placed: dict[ListName, list[Place]],
-    ) -> ChannelRow:
-        if where.channel not in values:
-            return ChannelRow(where.channel, version, "empty", None)
-        value = values[where.channel]
-        if not _is_messages(value):
-            kind, body = self.serde.dumps_typed(value)
-            return ChannelRow(where.channel, version, kind, body)
-        known = self._places.find(where, thread) or await places_on_branch(tx, thread, limit=len(value))
-        leads = where.channel == _TIP_CHANNEL and where.ns == ""
-        placing = Placing(tx, thread, known, leads, self._lease.run_id if self._lease else None)
-        placed[where] = await placing.place(value)
-        ranges = _ranges([place.seq for place in placed[where]])
-        return ChannelRow(where.channel, version, _RANGES, json.dumps(ranges).encode())
+    def _forget(self, thread_id: str) -> None:
+        self._remembered.forget(thread_id)
+        self._trail.forget(thread_id)
+        self._new.discard(thread_id)
 
-    async def _tuple(self, tx: Transaction, row: CheckpointRow) -> CheckpointTuple:
-        checkpoint: Checkpoint = self.serde.loads_typed((row.type, row.body))
-        stored = await checkpoints.channels(tx, row.thread_id, row.ns, checkpoint["channel_versions"])
-        checkpoint["channel_values"] = {
-            channel.channel: await self._value(tx, row.thread_id, channel)
-            for channel in stored
-            if channel.type != "empty"
-        }
-        pending = await checkpoints.writes(tx, row.thread_id, row.ns, row.id)
-        at = {"thread_id": row.thread_id, "checkpoint_ns": row.ns}
-        return CheckpointTuple(
-            config={"configurable": {**at, "checkpoint_id": row.id}},
-            checkpoint=checkpoint,
-            metadata=json.loads(row.metadata),
-            parent_config={"configurable": {**at, "checkpoint_id": row.parent_id}} if row.parent_id else None,
-            pending_writes=[(w.task_id, w.channel, self.serde.loads_typed((w.type, w.body or b""))) for w in pending],
-        )
+    async def _lock(self, tx: Transaction, thread_id: str, *, create: bool) -> Locked:
+        if self._lease:
+            await runs.check(tx, self._lease)
+        thread = await checkpoints.lock(tx, thread_id, user_id=self._user_id, create=create)
+        if thread is None:
+            raise ThreadNotFound(thread=thread_id)
+        return thread
 
-    async def _value(self, tx: Transaction, thread_id: str, row: ChannelRow) -> Any:
-        if row.type != _RANGES:
-            return self.serde.loads_typed((row.type, row.body or b""))
-        entries: list[Entry] = []
-        for first, last in json.loads(row.body or b"[]"):
-            entries += await log.entries_between(tx, thread_id, first, last)
-        return [message_of(entry) for entry in entries]
+    async def _drop_writes(self, thread_id: str, ns: str, checkpoint_id: str) -> None:
+        """Delete what the tasks of a checkpoint that was refused have written already."""
+        async with self._store.writing() as tx:
+            if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
+                await checkpoints.delete_writes(tx, thread_id, ns, checkpoint_id)
+
+    def _where(self, config: RunnableConfig | None, before: RunnableConfig | None) -> Where:
+        at = config["configurable"] if config else {}
+        thread_id = at.get("thread_id")
+        last = get_checkpoint_id(before) if before else None
+        thread_id = str(thread_id) if thread_id is not None else None
+        return Where(self._user_id, thread_id, at.get("checkpoint_ns"), last or LAST)
+
+    async def _page(
+        self, tx: Transaction, where: Where, wanted: str | None, after: CheckpointRow | None, limit: int
+    ) -> list[CheckpointRow]:
+        if not wanted or where.thread_id is None or where.ns is None:
+            return await checkpoints.page(tx, where, after, limit=limit)
+        known = await checkpoints.lock(tx, where.thread_id, user_id=self._user_id) is not None and after is None
+        row = await checkpoints.find(tx, where.thread_id, where.ns, wanted) if known else None
+        return [row] if row is not None and row.id < where.before else []
+
+    async def _read_all(self, tx: Transaction, rows: Sequence[CheckpointRow]) -> list[CheckpointTuple]:
+        found: list[CheckpointTuple] = []
+        memories: dict[str, Memory] = {}
+        for row in rows:
+            memory = memories.get(row.thread_id)
+            if memory is None:
+                thread = await checkpoints.lock(tx, row.thread_id, user_id=self._user_id)
+                assert thread is not None  # its rows are in the same snapshot
+                memory = memories[row.thread_id] = self._remembered.of_locked(thread)
+            writes = await checkpoints.writes(tx, row.thread_id, row.ns, row.id)
+            found.append(await Reader(tx, row.thread_id, memory, self.serde, remembers=False).read(row, writes))
+        return found
 
 
 def _address(config: RunnableConfig) -> tuple[str, str]:
@@ -240,22 +329,10 @@ def _address(config: RunnableConfig) -> tuple[str, str]:
     return str(where["thread_id"]), str(where.get("checkpoint_ns", ""))
 
 
-def _is_messages(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(m, BaseMessage) and m.id for m in value)
-
-
-def _ranges(seqs: Sequence[int]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for seq in seqs:
-        if found and found[-1][1] == seq - 1:
-            found[-1] = (found[-1][0], seq)
-        else:
-            found.append((seq, seq))
-    return found
-
-
-def _matches(row: CheckpointRow, wanted: Mapping[str, Any] | None) -> bool:
-    if not wanted:
+def _is_wanted(row: CheckpointRow, where: Where, wanted: str | None, filter_: Mapping[str, Any] | None) -> bool:
+    if (where.ns is not None and row.ns != where.ns) or (wanted and row.id != wanted):
+        return False
+    if not filter_:
         return True
     metadata = json.loads(row.metadata)
-    return all(metadata.get(key) == value for key, value in wanted.items())
+    return all(metadata.get(key) == value for key, value in filter_.items())

@@ -3,125 +3,236 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    SystemMessage,
-    ToolMessage,
-)
+import langchain_core.messages as lc
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pydantic import BaseModel
 
+from longthread.agent.storable import storable
 from longthread.model.entry import Draft, Entry, Role, ToolCall
 from longthread.model.ids import new_id
-from longthread.store.log import MESSAGE_ID, sent_id
+from longthread.store.log import MESSAGE_ID
 
 NOTE = "longthread"
 """Key of `additional_kwargs` under which we keep what an entry's metadata says."""
 
-_ROLES: dict[type[BaseMessage], Role] = {
+Fields = dict[str, Any]
+"""What a message's `__dict__` holds."""
+
+ROLES: Mapping[type[BaseMessage], Role] = {
     HumanMessage: "user",
     AIMessage: "assistant",
     ToolMessage: "tool",
     SystemMessage: "system",
 }
-_CLASSES: dict[Role, type[BaseMessage]] = {role: cls for cls, role in _ROLES.items()}
-_DEFAULTS: dict[str, Any] = {
-    "additional_kwargs": {},
-    "response_metadata": {},
-    "tool_calls": [],
-    "invalid_tool_calls": [],
-    "usage_metadata": None,
-    "artifact": None,
-    "status": "success",
-    "name": None,
-    "example": False,
+_CLASSES: dict[str, type[BaseMessage]] = {role: cls for cls, role in ROLES.items()}
+_BLANK: dict[type[BaseMessage], Fields] = {
+    cls: cls(content="", **({"tool_call_id": ""} if cls is ToolMessage else {})).__dict__ for cls in ROLES
+}
+"""A message of each class that says nothing: its defaults. Never given away."""
+_NAMED: dict[str, type[BaseMessage]] = {
+    name: cls
+    for name in lc.__all__
+    if isinstance(cls := getattr(lc, name), type) and issubclass(cls, BaseMessage) and not name.startswith("Base")
 }
 _NOT_NOTED = {"latency_ms", MESSAGE_ID}
 """What of a note is not kept as metadata: a column of its own, and the log's word."""
-_IN_COLUMNS = {"type", "id", "content", "tool_calls", "tool_call_id", "name"}
 _SERDE = JsonPlusSerializer()
 _PACKED = b"\x00"
-"""First byte of a payload that is not JSON but the whole message, packed: a message that JSON cannot hold."""
+"""First byte of a payload that is not JSON but a whole message, with its kind up to the next such byte: a message that
+the columns and JSON cannot hold."""
+_JSON = "json:"
+"""The kind of a packed message that is JSON all the same, before the name of its class in `langchain_core.messages`."""
+
+_CONTAINERS = frozenset((dict, list))
+
+_set_dict = BaseModel.__dict__["__dict__"].__set__
+_set_fields_set = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+_set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
+_set_private = BaseModel.__dict__["__pydantic_private__"].__set__
 
 
 def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
-    """A message as a draft. `message_of` on the entry gives an equal message."""
-    role = _ROLES.get(type(message), "user")
-    note = message.additional_kwargs.get(NOTE, {})
+    """A message as a draft. `message_of` on the entry gives an equal message.
+
+    Text that no database holds (NUL, halves of surrogate pairs) is U+FFFD in the draft, and exact in its payload.
+    """
+    role = ROLES.get(type(message), "user")
+    note = message.additional_kwargs.get(NOTE) or {}
     usage = getattr(message, "usage_metadata", None) or {}
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    metadata = {key: value for key, value in note.items() if key not in _NOT_NOTED}
     return Draft(
-        id=message.id or new_id(),
+        id=storable(message.id) if message.id else new_id(),
         role=role,
-        text=str(message.text),
-        tool_calls=tuple(_calls(message)),
-        tool_call_id=getattr(message, "tool_call_id", None),
-        name=message.name,
-        payload=_payload(message, role),
+        text=storable(_text(message)),
+        tool_calls=tuple(ToolCall(storable(c["id"] or ""), storable(c["name"]), storable(c["args"])) for c in calls),
+        tool_call_id=storable(getattr(message, "tool_call_id", None)),
+        name=storable(message.name),
+        payload=_payload(message),
         tokens=usage.get("output_tokens"),
         latency_ms=note.get("latency_ms"),
         run_id=run_id,
-        metadata={key: value for key, value in note.items() if key not in _NOT_NOTED},
+        metadata=storable(metadata) if metadata else {},
     )
 
 
 def message_of(entry: Entry | Draft) -> BaseMessage:
     """The message that an entry was made from, with the id that it had."""
-    if entry.payload is not None and entry.payload.startswith(_PACKED):
-        kind, body = entry.payload[1:].split(_PACKED, 1)
+    calls = [call.to_json() for call in entry.tool_calls]
+    row = {name: getattr(entry, name) for name in ("id", "role", "text", "tool_call_id", "name", "payload")}
+    rest = rest_of([entry.payload])[0] if entry.payload and not is_packed(entry.payload) else None
+    made = read_message(row, calls, rest, entry.metadata.get(MESSAGE_ID))
+    return made if isinstance(made, BaseMessage) else build(*made)
+
+
+def is_packed(payload: bytes) -> bool:
+    """Whether a payload is a whole message, and no JSON."""
+    return payload.startswith(_PACKED)
+
+
+def rest_of(payloads: Sequence[bytes]) -> list[Fields]:
+    """What payloads that are not packed hold; parsed at once, for that is faster."""
+    objects: list[Fields] = json.loads((b"[%b]" % b",".join(payloads)).decode("utf-8", "surrogatepass"))
+    return objects
+
+
+def read_message(
+    row: Mapping[str, Any], calls: list[dict[str, Any]], rest: Fields | None, sent_id: str | None
+) -> BaseMessage | tuple[type[BaseMessage], Fields]:
+    """The message of an entry's row: its class and fields, or the message itself where these do not say it all.
+
+    Args:
+        calls: its tool calls, which become the message's.
+        rest: what its payload holds, unless that is packed.
+        sent_id: the id that the message had, where the entry has another.
+    """
+    if rest is None and row["payload"]:
+        message = unpack(row["payload"])
+        if message.id is None:
+            message.id = sent_id or row["id"]
+        return message
+    cls = _CLASSES[row["role"]]
+    fields = _BLANK[cls].copy()
+    fields["content"], fields["name"], fields["id"] = row["text"], row["name"], sent_id or row["id"]
+    if cls is AIMessage:
+        for call in calls:
+            call["type"] = "tool_call"
+        fields["tool_calls"] = calls
+    elif cls is ToolMessage:
+        fields["tool_call_id"] = row["tool_call_id"]
+    if rest:
+        fields |= rest
+        if len(fields) != len(_BLANK[cls]):
+            return _with_extra(cls, fields)
+    return cls, fields
+
+
+def build(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
+    """A message of these very fields, as they are: nothing is checked or completed. Containers are copied."""
+    message: BaseMessage = object.__new__(cls)
+    _set_dict(message, copied(fields))
+    _set_fields_set(message, set(fields))
+    _set_extra(message, {})
+    _set_private(message, None)
+    return message
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two values are equal. Those that cannot say so, such as arrays, are not."""
+    try:
+        return bool(one == other)
+    except (ValueError, TypeError, RuntimeError):
+        return False
+
+
+def copied(value: Any) -> Any:
+    """A copy of lists and objects, whatever they hold else being the same."""
+    kind = type(value)
+    if kind is dict:
+        fields = value.copy()
+        for key, item in value.items():
+            if type(item) in _CONTAINERS:
+                fields[key] = copied(item)
+        return fields
+    if kind is list:
+        return [copied(item) if type(item) in _CONTAINERS else item for item in value]
+    return value
+
+
+def pack(message: BaseMessage) -> bytes:
+    """A whole message as bytes; `unpack` gives an equal one."""
+    name = type(message).__name__
+    if _NAMED.get(name) is type(message):
+        body = _json(message.__dict__ | (message.__pydantic_extra__ or {}))
+        if body is not None:
+            return _PACKED + f"{_JSON}{name}".encode() + _PACKED + body
+    try:
+        kind, body = _SERDE.dumps_typed(message)
+    except (TypeError, ValueError):
+        # Half a surrogate pair inside of what JSON cannot hold: no serializer takes it.
+        kind, body = _SERDE.dumps_typed(type(message)(**storable(message.model_dump())))
+    return _PACKED + kind.encode() + _PACKED + body
+
+
+def unpack(packed: bytes) -> BaseMessage:
+    """The message that `pack` was given."""
+    kind, body = packed[1:].split(_PACKED, 1)
+    if not kind.startswith(_JSON.encode()):
         message: BaseMessage = _SERDE.loads_typed((kind.decode(), body))
         return message
-    rest: dict[str, Any] = json.loads(entry.payload) if entry.payload else {}
-    fields: dict[str, Any] = {"id": sent_id(entry), "content": entry.text, "name": entry.name}
-    if entry.role == "assistant":
-        fields["tool_calls"] = [{**call.to_json(), "type": "tool_call"} for call in entry.tool_calls]
-    if entry.role == "tool":
-        fields["tool_call_id"] = entry.tool_call_id
-    return _CLASSES[entry.role](**(fields | rest))
+    cls = _NAMED[kind.decode().removeprefix(_JSON)]
+    return _with_extra(cls, json.loads(body.decode("utf-8", "surrogatepass")))
 
 
-def _calls(message: BaseMessage) -> list[ToolCall]:
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    return [ToolCall(id=call["id"] or "", name=call["name"], args=call["args"]) for call in calls]
+def _with_extra(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
+    known = cls.model_fields
+    message = build(cls, {key: value for key, value in fields.items() if key in known})
+    _set_extra(message, {key: value for key, value in fields.items() if key not in known})
+    return message
 
 
-def _payload(message: BaseMessage, role: Role) -> bytes | None:
-    if type(message) not in _ROLES:
-        return _pack(message)
-    rest = _rest(message)
+def _text(message: BaseMessage) -> str:
+    # `text` makes a new string of one that is there already: of a long one, that is to be had without.
+    return message.content if type(message.content) is str else str(message.text)
+
+
+def _payload(message: BaseMessage) -> bytes | None:
+    blank = _BLANK.get(type(message))
+    if blank is None or message.__dict__.keys() != blank.keys():
+        return pack(message)
+    rest = _rest(message, blank)
     if not rest:
         return None
-    try:
-        text = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
-        encoded = text.encode("utf-8")
-    except (TypeError, ValueError):
-        return _pack(message)
-    return encoded if json.loads(text) == rest else _pack(message)
+    encoded = _json(rest)
+    return pack(message) if encoded is None else encoded
 
 
-def _rest(message: BaseMessage) -> dict[str, Any]:
+def _rest(message: BaseMessage, blank: Fields) -> Fields:
     """What the columns of an entry do not hold of a message."""
-    dump = message.model_dump()
-    rest = {
-        key: value
-        for key, value in dump.items()
-        if key not in _IN_COLUMNS and not (key in _DEFAULTS and value == _DEFAULTS[key])
-    }
-    if message.content != str(message.text):
-        rest["content"] = dump["content"]
-    calls = dump.get("tool_calls") or []
-    if any(not _fits_column(call) for call in calls):
-        rest["tool_calls"] = calls
-    return rest
+    fields = message.__dict__
+    held = {"content": storable(_text(message)), "name": storable(message.name), "id": storable(message.id)}
+    if isinstance(message, AIMessage):
+        held["tool_calls"] = [_held(call) for call in message.tool_calls]
+    if isinstance(message, ToolMessage):
+        held["tool_call_id"] = storable(message.tool_call_id)
+    rest = {key: value for key, value in fields.items() if not alike(value, held.get(key, blank[key]))}
+    return rest | (message.__pydantic_extra__ or {})
 
 
-def _fits_column(call: Mapping[str, Any]) -> bool:
-    return bool(call.get("id")) and set(call) <= {"id", "name", "args", "type"} and call.get("type") == "tool_call"
+def _held(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A call as its column gives it back."""
+    held = {"id": storable(call["id"] or ""), "name": storable(call["name"]), "args": storable(call["args"])}
+    return {**held, "type": "tool_call"}
 
 
-def _pack(message: BaseMessage) -> bytes:
-    kind, body = _SERDE.dumps_typed(message)
-    return _PACKED + kind.encode() + _PACKED + body
+def _json(value: Fields) -> bytes | None:
+    """An object as JSON, if JSON gives back the same. Halves of surrogate pairs are kept as they are."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return text.encode("utf-8", "surrogatepass") if alike(json.loads(text), value) else None

@@ -1,88 +1,92 @@
-"""Where the messages of a list stand in the log: found there, or written."""
+"""Where the messages of a list stand in the log: found there, or about to be written."""
 
 from __future__ import annotations
 
-import copy
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from longthread.agent.messages import draft_of, message_of
+from longthread.agent.kept import Kept, Message, Run, add_run, private
+from longthread.agent.messages import draft_of
 from longthread.errors import ThreadConflict
 from longthread.model.entry import Draft, Entry
-from longthread.model.thread import Thread
 from longthread.store import log
+from longthread.store.checkpoints import Locked, entry_row
 from longthread.store.driver import Transaction
 
-LISTS = 64
-"""Lists of messages whose places are remembered; the one not used for the longest time goes first."""
 
+@dataclass(slots=True)
+class Growth:
+    """A thread's log while a transaction makes it grow: its tip, its number of entries, and rows not yet written.
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A message's entry. `message` is a copy of our own: its owner may change theirs."""
-
-    message: BaseMessage
-    seq: int
-    parent_seq: int
-
-    def holds(self, message: BaseMessage) -> bool:
-        """Whether the message is still what the entry says."""
-        try:
-            return bool(self.message == message)
-        except ValueError:
-            # An array in it compares item by item: the log compares what is stored of it.
-            return False
-
-
-@dataclass(frozen=True, slots=True)
-class ListName:
-    """A channel that holds a list of messages."""
-
-    thread_id: str
-    ns: str
-    channel: str
-
-
-class Places:
-    """The places of the lists that were stored last, by message id: what is here need not be looked up.
-
-    Each list replaces the one before it, and so holds no more than its channel does.
+    The rows wait for each other, for they are written in one statement at the end.
     """
 
-    def __init__(self) -> None:
-        self._lists: OrderedDict[ListName, tuple[datetime | None, Mapping[str, Place]]] = OrderedDict()
+    tx: Transaction
+    thread: Locked
+    run_id: str | None = None
+    tip: int = field(init=False)
+    size: int = field(init=False)
+    rows: list[Mapping[str, Any]] = field(default_factory=list)
+    new: dict[str, Message] = field(default_factory=dict)
+    """The messages that were not in the log before, by id."""
+    _ids: set[str] = field(default_factory=set)
 
-    def find(self, name: ListName, thread: Thread) -> Mapping[str, Place]:
-        """The list's places; empty when they were those of a deleted thread of the same id."""
-        since, places = self._lists.get(name, (None, {}))
-        return places if since in (None, thread.created_at) else {}
+    def __post_init__(self) -> None:
+        self.tip, self.size = self.thread.tip, self.thread.size
 
-    def keep(self, name: ListName, since: datetime | None, places: Sequence[Place]) -> None:
-        """Remember a list. `since` is when its thread was made: None when the caller makes sure it is the same."""
-        self._lists[name] = (since, {place.message.id or "": place for place in places})
-        self._lists.move_to_end(name)
-        while len(self._lists) > LISTS:
-            self._lists.popitem(last=False)
+    async def find(self, ids: Sequence[str]) -> dict[str, Entry]:
+        """Those entries that there are of these ids; none that were added here."""
+        return await log.find_entries(self.tx, self.thread.id, ids)
 
-    def forget(self, thread_id: str) -> None:
-        """Drop what is remembered of a thread."""
-        for name in [name for name in self._lists if name.thread_id == thread_id]:
-            del self._lists[name]
+    async def add(self, message: BaseMessage, draft: Draft, parent: int, *, is_free: bool) -> Message:
+        """Add an entry behind `parent`. `is_free`: no entry has the draft's id."""
+        if is_free and draft.id not in self._ids:
+            self.size += 1
+            seq = self.size
+            self.rows.append(entry_row(self.thread.id, draft, parent_seq=parent, seq=seq))
+            self._ids.add(draft.id)
+        else:
+            await self.flush()
+            [entry] = await log.add(self.tx, self.thread.id, [draft], parent=parent)
+            seq, self.size = entry.seq, max(self.size, entry.seq)
+        made = self.new[message.id or ""] = private(message, seq, parent)
+        return made
+
+    async def flush(self) -> None:
+        """Write what waits."""
+        if self.rows:
+            await self.tx.run_all("insert_entry", self.rows)
+            self.rows = []
+        if (self.tip, self.size) != (self.thread.tip, self.thread.size):
+            await self.tx.run("move_tip", id=self.thread.id, tip=self.tip, entry_count=self.size, now=log.now())
+            self.thread = self.thread.at(self.tip, self.size)
 
 
-def place_of(message: BaseMessage, entry: Entry) -> Place:
-    """The place of a message that is `entry`."""
-    return Place(copy.deepcopy(message), entry.seq, entry.parent_seq)
+@dataclass(slots=True)
+class Placed:
+    """A list whose messages all have their place: the first `count` of `base` and then `more`."""
 
+    base: Kept
+    count: int
+    more: list[Message]
 
-async def places_on_branch(tx: Transaction, thread: Thread, *, limit: int) -> dict[str, Place]:
-    """The places of the last messages of the thread's branch."""
-    entries = await log.branch(tx, thread.id, thread.tip, limit=limit)
-    return {log.sent_id(entry): Place(message_of(entry), entry.seq, entry.parent_seq) for entry in entries}
+    def kept(self, base: Kept | None) -> Kept:
+        """The list as it is remembered. It is `base` itself, grown, where that is still what it was."""
+        if base is self.base and len(base) == self.count:
+            base.extend(self.more)
+            return base
+        return Kept([*self.base.messages[: self.count], *self.more])
+
+    @property
+    def runs(self) -> list[Run]:
+        """The seqs of the list."""
+        runs = self.base.runs_of(self.count)
+        for message in self.more:
+            add_run(runs, message.seq, message.seq)
+        return runs
 
 
 @dataclass(slots=True)
@@ -94,67 +98,95 @@ class Placing:
     list, save for messages that the list leaves out: they stay in the log and on the branch. So a message behind an
     edited one is written again, as the edit's descendant; the entries on the branch from before the edit stay.
 
-    With `run_id`, the conversation may only grow at the tip: whoever holds a run's lease is its only writer.
+    With a run, the conversation may only grow at the tip: whoever holds a run's lease is its only writer.
+
+    `known` is a list of the thread's whose places are known: the one that was stored or read last.
     """
 
-    tx: Transaction
-    thread: Thread
-    known: Mapping[str, Place]
+    growth: Growth
+    known: Kept
     leads: bool
-    run_id: str | None = None
 
-    async def place(self, messages: Sequence[BaseMessage]) -> list[Place]:
-        """The place of each message.
+    async def place(self, messages: Sequence[BaseMessage], count: int) -> Placed:
+        """The place of each message. The first `count` are those that are known first.
 
         Raises:
             ThreadConflict: the conversation was extended by somebody else than the run.
         """
-        placed: list[Place] = []
-        tip = self.thread.tip
-        for message in messages:
-            before = placed[-1].seq if placed else None
-            place = await self._find(message, before)
+        more: list[Message] = []
+        before = self.known.messages[count - 1] if count else None
+        tip = self.growth.tip
+        rest = messages[count:]
+        there = await self._look_up(rest)
+        for message in rest:
+            place = await self._known(message, before)
             if place is None:
-                place = await self._add(message, before, tip)
-                tip = place.seq
-            placed.append(place)
-        if self.leads and placed:
-            self._expect_tip(tip, placed[-1].seq)
-            await log.set_tip(self.tx, self.thread.id, placed[-1].seq)
-        return placed
+                draft, entry = there.get(id(message)) or await self._look_again(message)
+                place = await self._fitting(message, draft, entry, before)
+                if place is None:
+                    place = await self._add(message, draft, entry, before, tip)
+                    tip = place.seq
+            more.append(place)
+            before = place
+        if self.leads and before is not None:
+            self._expect_tip(tip, before.seq)
+            self.growth.tip = before.seq
+        return Placed(self.known, count, more)
 
-    async def _find(self, message: BaseMessage, before: int | None) -> Place | None:
-        known = self.known.get(message.id or "")
-        if known and known.holds(message) and await self._fits(known, before):
-            return known
-        draft = draft_of(message)
-        entry = (await log.find_entries(self.tx, self.thread.id, [draft.id])).get(draft.id)
+    async def _look_up(self, messages: Sequence[BaseMessage]) -> dict[int, tuple[Draft, Entry | None]]:
+        """The drafts of those messages that are not known, and the entries that have their ids."""
+        unknown = [message for message in messages if self._same(message) is None]
+        drafts = {id(message): draft_of(message, run_id=self.growth.run_id) for message in unknown}
+        found = await self.growth.find([draft.id for draft in drafts.values()]) if drafts else {}
+        return {key: (draft, found.get(draft.id)) for key, draft in drafts.items()}
+
+    async def _look_again(self, message: BaseMessage) -> tuple[Draft, Entry | None]:
+        """The same of one that is known, and does not stand behind the one before it."""
+        draft = draft_of(message, run_id=self.growth.run_id)
+        return draft, (await self.growth.find([draft.id])).get(draft.id)
+
+    def _same(self, message: BaseMessage) -> Message | None:
+        """The message of this id that is known, if it is still the same."""
+        place = self.known.place_of(message.id)
+        known = self.known.messages[place] if place is not None else self.growth.new.get(message.id or "")
+        return known if known is not None and known.is_like(message) else None
+
+    async def _known(self, message: BaseMessage, before: Message | None) -> Message | None:
+        known = self._same(message)
+        return known if known is not None and await self._fits(known.seq, known.parent_seq, before) else None
+
+    async def _fitting(
+        self, message: BaseMessage, draft: Draft, entry: Entry | None, before: Message | None
+    ) -> Message | None:
         if entry is None or not entry.says_the_same_as(draft):
             return None
-        found = place_of(message, entry)
-        return found if await self._fits(found, before) else None
+        fits = await self._fits(entry.seq, entry.parent_seq, before)
+        return private(message, entry.seq, entry.parent_seq) if fits else None
 
-    async def _fits(self, place: Place, before: int | None) -> bool:
+    async def _fits(self, seq: int, parent_seq: int, before: Message | None) -> bool:
         """Whether a branch leads from the message before to this place."""
-        if not self.leads or before is None or place.parent_seq == before:
+        if not self.leads or before is None or parent_seq == before.seq:
             return True
-        return place.seq > before and await log.descends(self.tx, self.thread.id, place.seq, before)
+        if seq <= before.seq:
+            return False
+        await self.growth.flush()
+        return await log.descends(self.growth.tx, self.growth.thread.id, seq, before.seq)
 
-    async def _add(self, message: BaseMessage, before: int | None, tip: int) -> Place:
-        draft = draft_of(message, run_id=self.run_id)
-        parent = before if before is not None else await self._parent_of_first(draft)
+    async def _add(
+        self, message: BaseMessage, draft: Draft, entry: Entry | None, before: Message | None, tip: int
+    ) -> Message:
+        parent = before.seq if before is not None else self._parent_of_first(message, entry)
         if self.leads:
             self._expect_tip(tip, parent)
-        [entry] = await log.add(self.tx, self.thread.id, [draft], parent=parent)
-        return place_of(message, entry)
+        return await self.growth.add(message, draft, parent, is_free=entry is None)
 
-    async def _parent_of_first(self, draft: Draft) -> int:
+    def _parent_of_first(self, message: BaseMessage, entry: Entry | None) -> int:
         """Where a list begins whose first message is new: beside the entry that it is an edit of, or at the root."""
-        if draft.id in self.known:
-            return self.known[draft.id].parent_seq
-        edited = await log.find_entries(self.tx, self.thread.id, [draft.id])
-        return edited[draft.id].parent_seq if edited else 0
+        place = self.known.place_of(message.id)
+        if place is not None:
+            return self.known.messages[place].parent_seq
+        return entry.parent_seq if entry is not None else 0
 
     def _expect_tip(self, tip: int, seq: int) -> None:
-        if self.run_id is not None and seq != tip:
-            raise ThreadConflict(thread=self.thread.id)
+        if self.growth.run_id is not None and seq != tip:
+            raise ThreadConflict(thread=self.growth.thread.id)

@@ -11,7 +11,8 @@ _UNSTORABLE = re.compile(r"[\ud800-\udfff\x00]")
 def storable(value: Any) -> Any:
     """A text, list or object with halves of surrogate pairs and NULs replaced: no database takes them as text."""
     if isinstance(value, str):
-        return _UNSTORABLE.sub("\ufffd", value)
+        plain = value.isascii() and "\x00" not in value
+        return value if plain else _UNSTORABLE.sub("\ufffd", value)
     if isinstance(value, list):
         return [storable(item) for item in value]
     if isinstance(value, dict):

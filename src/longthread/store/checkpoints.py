@@ -2,100 +2,301 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
+from longthread.errors import ThreadNotFound, ThreadTaken
+from longthread.model.entry import Draft
+from longthread.store import log
 from longthread.store.driver import Row, Transaction, one
+
+_ENDLESS = 2**62
+LAST = "\U0010ffff"
+"""Sorts behind every id: where a listing starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """A thread that is locked until the transaction ends; `size` is the number of its last entry."""
+
+    id: str
+    tip: int
+    size: int
+    first_seq: int
+    created_at: str
+
+    def at(self, tip: int, size: int) -> Locked:
+        """The thread after it has grown."""
+        return replace(self, tip=tip, size=size)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A namespace's newest checkpoint."""
+
+    n: int
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRow:
-    """One checkpoint without its channels' values. `metadata` is JSON text."""
+    """One checkpoint. `metadata` is JSON text; `writes` counts those of its tasks that are in `body`."""
 
     thread_id: str
     ns: str
+    n: int
     id: str
     parent_id: str | None
-    type: str
-    body: bytes
     metadata: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelRow:
-    """One version of one channel's value."""
-
-    channel: str
-    version: str
-    type: str
-    body: bytes | None
+    body: bytes
+    writes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRow:
-    """One write of a task that its checkpoint has not taken in yet. A negative `idx` is replaced, others are kept."""
+    """What one task has written so far."""
 
+    ns: str
+    checkpoint_id: str
     task_id: str
-    idx: int
     task_path: str
-    channel: str
-    type: str
-    body: bytes | None
+    writes: int
+    body: bytes
 
 
-async def put(tx: Transaction, row: CheckpointRow, channels: Sequence[ChannelRow]) -> None:
-    """Store a checkpoint and the channel versions that are new with it."""
-    await tx.run_all("put_channel", [asdict(c) | {"thread_id": row.thread_id, "ns": row.ns} for c in channels])
-    await tx.run("put_checkpoint", **asdict(row))
+async def lock(tx: Transaction, thread_id: str, *, user_id: str, create: bool = False) -> Locked | None:
+    """A user's thread, locked when the transaction writes; None when there is none.
+
+    Raises:
+        ThreadNotFound: it was to be made, and the id is another user's.
+    """
+    row = await one(tx, "lock_thread", id=thread_id, user_id=user_id)
+    if row is None and create:
+        await tx.run("insert_thread", id=thread_id, user_id=user_id, title=None, source=None, now=log.now())
+        row = await one(tx, "lock_thread", id=thread_id, user_id=user_id)
+        if row is None:
+            raise ThreadNotFound(thread=thread_id)
+    if row is None:
+        return None
+    return Locked(row["id"], row["tip"], row["entry_count"], row["first_seq"], row["created_at"])
 
 
-async def put_writes(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str, writes: Sequence[WriteRow]) -> None:
-    """Store a task's writes. Storing them again changes nothing."""
-    at = {"thread_id": thread_id, "ns": ns, "checkpoint_id": checkpoint_id}
-    for query, chosen in (
-        ("put_write", [w for w in writes if w.idx >= 0]),
-        ("replace_write", [w for w in writes if w.idx < 0]),
-    ):
-        await tx.run_all(query, [asdict(w) | at for w in chosen])
+async def head(tx: Transaction, thread_id: str, ns: str) -> Head | None:
+    """The checkpoint of a namespace that was stored last."""
+    row = await one(tx, "select_head", thread_id=thread_id, ns=ns)
+    return Head(row["n"], row["id"]) if row else None
 
 
-async def find(
-    tx: Transaction, thread_id: str, ns: str, checkpoint_id: str | None, *, user_id: str
-) -> CheckpointRow | None:
-    """A checkpoint of a user's thread by its id, or the newest one of its namespace."""
-    at = {"thread_id": thread_id, "ns": ns, "user_id": user_id}
+async def put(tx: Transaction, row: CheckpointRow) -> bool:
+    """Store a new checkpoint; False when its id is there already, and nothing was stored."""
+    values = asdict(row)
+    del values["writes"]
+    return bool(await tx.run("insert_checkpoint", **values))
+
+
+async def replace_checkpoint(tx: Transaction, row: CheckpointRow) -> None:
+    """Store a checkpoint in the place of the one that has its number."""
+    values = asdict(row)
+    del values["writes"], values["id"]
+    await tx.run("replace_checkpoint", **values)
+
+
+async def take_in(tx: Transaction, row: CheckpointRow, task_ids: Iterable[str]) -> None:
+    """Give a checkpoint another body, which holds what these tasks have written: their own rows go."""
+    at = {"thread_id": row.thread_id, "ns": row.ns}
+    await tx.run("update_checkpoint_body", **at, n=row.n, body=row.body, writes=row.writes)
+    await tx.run_all("delete_writes", [{**at, "checkpoint_id": row.id, "task_id": task_id} for task_id in task_ids])
+
+
+async def put_blobs(tx: Transaction, thread_id: str, ns: str, n: int, blobs: Mapping[str, bytes]) -> None:
+    """Store a checkpoint's large values, by channel."""
+    at = {"thread_id": thread_id, "ns": ns, "n": n}
+    await tx.run_all("put_blob", [{**at, "channel": channel, "body": body} for channel, body in blobs.items()])
+
+
+async def delete_blob(tx: Transaction, thread_id: str, ns: str, n: int, channel: str) -> None:
+    """Delete a large value."""
+    await tx.run("delete_blob", thread_id=thread_id, ns=ns, n=n, channel=channel)
+
+
+async def blob(tx: Transaction, thread_id: str, ns: str, n: int, channel: str) -> bytes | None:
+    """A large value."""
+    row = await one(tx, "select_blob", thread_id=thread_id, ns=ns, n=n, channel=channel)
+    return row["body"] if row else None
+
+
+async def put_writes(tx: Transaction, thread_id: str, row: WriteRow) -> bool:
+    """Store what a task has written; False when it has a row already, and nothing was stored."""
+    return bool(await tx.run("insert_writes", thread_id=thread_id, **asdict(row)))
+
+
+async def replace_writes(tx: Transaction, thread_id: str, row: WriteRow) -> None:
+    """Store what a task has written in the place of its row."""
+    values = asdict(row)
+    del values["task_path"]
+    await tx.run("replace_writes", thread_id=thread_id, **values)
+
+
+async def delete_writes(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str) -> None:
+    """Delete the rows of a checkpoint's tasks."""
+    await tx.run("delete_writes_of", thread_id=thread_id, ns=ns, checkpoint_id=checkpoint_id)
+
+
+async def writes(tx: Transaction, thread_id: str, ns: str, first: str, last: str | None = None) -> list[WriteRow]:
+    """The rows of the tasks of a checkpoint, or of all with ids up to `last`."""
+    rows = await tx.fetch("select_writes", thread_id=thread_id, ns=ns, first=first, last=last or first)
+    return [WriteRow(**row) for row in rows]
+
+
+async def find(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str | None) -> CheckpointRow | None:
+    """A checkpoint by its id, or the newest one of its namespace."""
+    at = {"thread_id": thread_id, "ns": ns}
     if checkpoint_id is None:
-        row = await one(tx, "select_latest_checkpoint", **at)
+        row = await one(tx, "select_newest_checkpoint", **at)
     else:
         row = await one(tx, "select_checkpoint", **at, id=checkpoint_id)
-    return _checkpoint(row) if row else None
+    return CheckpointRow(**row) if row else None
 
 
-async def find_all(
-    tx: Transaction, thread_id: str | None, ns: str | None, before: str | None, *, user_id: str
-) -> list[CheckpointRow]:
-    """Checkpoints of a user's threads, newest first; None stands for any."""
-    rows = await tx.fetch("select_checkpoints", thread_id=thread_id, ns=ns, before=before, user_id=user_id)
-    return [_checkpoint(row) for row in rows]
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which checkpoints of a user's to list: those with smaller ids than `before`; None stands for any."""
+
+    user_id: str
+    thread_id: str | None = None
+    ns: str | None = None
+    before: str = LAST
 
 
-async def channels(
-    tx: Transaction, thread_id: str, ns: str, versions: Mapping[str, str | int | float]
-) -> list[ChannelRow]:
-    """The stored channel values that `versions` names."""
-    found: list[ChannelRow] = []
-    for channel, version in versions.items():
-        row = await one(tx, "select_channel", thread_id=thread_id, ns=ns, channel=channel, version=str(version))
-        if row is not None:
-            found.append(ChannelRow(row["channel"], row["version"], row["type"], row["body"]))
-    return found
+async def page(tx: Transaction, where: Where, after: CheckpointRow | None, *, limit: int) -> list[CheckpointRow]:
+    """So many checkpoints, the newest ids first, from behind `after` on; of any namespace when no thread is given."""
+    values: dict[str, Any] = {"user_id": where.user_id, "before": where.before, "limit": limit}
+    if where.thread_id is not None and where.ns is not None:
+        before = where.before if after is None else after.id
+        values |= {"thread_id": where.thread_id, "ns": where.ns, "before": before}
+        rows = await tx.fetch("select_checkpoints_of_ns", **values)
+        return [CheckpointRow(**row) for row in rows]
+    values |= {"after_id": after.id if after else LAST, "after_ns": after.ns if after else LAST}
+    if where.thread_id is not None:
+        rows = await tx.fetch("select_checkpoints_of_thread", **values, thread_id=where.thread_id)
+    else:
+        rows = await tx.fetch("select_checkpoints_of_user", **values, after_thread=after.thread_id if after else LAST)
+    return [CheckpointRow(**row) for row in rows]
 
 
-async def writes(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str) -> list[WriteRow]:
-    """A checkpoint's pending writes, in the order in which a live run applies them."""
-    rows = await tx.fetch("select_writes", thread_id=thread_id, ns=ns, checkpoint_id=checkpoint_id)
-    return [WriteRow(r["task_id"], r["idx"], r["task_path"], r["channel"], r["type"], r["body"]) for r in rows]
+async def before(tx: Transaction, thread_id: str, ns: str, n: int | None, *, limit: int) -> list[CheckpointRow]:
+    """The checkpoints of a namespace that were stored before number `n`, or all; the last of them first."""
+    at = {"thread_id": thread_id, "ns": ns, "n": _ENDLESS if n is None else n}
+    return [CheckpointRow(**row) for row in await tx.fetch("select_checkpoints_down", **at, limit=limit)]
 
 
-def _checkpoint(row: Row) -> CheckpointRow:
-    return CheckpointRow(**{name: row[name] for name in CheckpointRow.__dataclass_fields__})
+async def namespaces(tx: Transaction, thread_id: str) -> list[str]:
+    """A thread's namespaces, the root first."""
+    return [row["ns"] for row in await tx.fetch("select_namespaces", thread_id=thread_id)]
+
+
+async def of_run(tx: Transaction, run_id: str, *, user_id: str) -> list[CheckpointRow]:
+    """A user's checkpoints whose metadata names this run."""
+    escaped = json.dumps(run_id, ensure_ascii=False).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    rows = await tx.fetch("select_checkpoints_of_run", user_id=user_id, pattern=f"%{escaped}%")
+    found = [CheckpointRow(**row) for row in rows]
+    return [row for row in found if json.loads(row.metadata).get("run_id") == run_id]
+
+
+async def delete(tx: Transaction, rows: Iterable[CheckpointRow]) -> None:
+    """Delete checkpoints with what their tasks have written. Their large values stay, for others may have them too."""
+    for row in rows:
+        await tx.run("delete_checkpoint", thread_id=row.thread_id, ns=row.ns, n=row.n)
+        await delete_writes(tx, row.thread_id, row.ns, row.id)
+
+
+async def delete_before(tx: Transaction, first: CheckpointRow, head: CheckpointRow) -> None:
+    """Delete the checkpoints before `first`, and what tasks have written for such as are not there. `head` stays."""
+    at = {"thread_id": first.thread_id, "ns": first.ns}
+    await tx.run("delete_checkpoints_before", **at, n=first.n)
+    await tx.run("delete_writes_before", **at, before=head.id)
+
+
+async def tidy(tx: Transaction, thread_id: str, ns: str, wanted: Set[tuple[int, str]]) -> None:
+    """Delete large values but the wanted ones, by number and channel; no checkpoint names a parent that is gone."""
+    at = {"thread_id": thread_id, "ns": ns}
+    there = {(row["n"], row["channel"]) for row in await tx.fetch("select_blob_names", **at)}
+    await tx.run_all("delete_blob", [{**at, "n": n, "channel": channel} for n, channel in sorted(there - wanted)])
+    await tx.run("forget_lost_parents", **at)
+
+
+async def delete_namespace(tx: Transaction, thread_id: str, ns: str) -> None:
+    """Delete all checkpoints of a namespace with all that belongs to them."""
+    for query in ("delete_ns_checkpoints", "delete_ns_writes", "delete_ns_blobs"):
+        await tx.run(query, thread_id=thread_id, ns=ns)
+
+
+async def messages(tx: Transaction, thread_id: str, runs: Sequence[tuple[int, int]]) -> list[Row]:
+    """The entries with these seqs, in their order, as far as a message is made of them."""
+    rows = await tx.fetch("select_messages", thread_id=thread_id, runs=json.dumps(runs))
+    return sorted(rows, key=_seq)
+
+
+async def messages_of_branch(tx: Transaction, thread_id: str, tip: int, *, limit: int) -> list[Row]:
+    """The last `limit` entries of the branch that ends in `tip`, oldest first, as far as a message is made of them."""
+    found: list[Row] = []
+    wanted = tip
+    while wanted and len(found) < limit:
+        left = limit - len(found)
+        rows = await tx.fetch("select_messages_down", thread_id=thread_id, seq=wanted, limit=left)
+        before = wanted
+        for row in rows:
+            if row["seq"] == wanted:
+                found.append(row)
+                wanted = row["parent_seq"]
+        if wanted == before:
+            break  # what comes before was deleted by retention
+    return found[::-1]
+
+
+def _seq(row: Row) -> int:
+    seq: int = row["seq"]
+    return seq
+
+
+def entry_row(thread_id: str, draft: Draft, *, parent_seq: int, seq: int) -> dict[str, Any]:
+    """The row of a new entry."""
+    calls = [call.to_json() for call in draft.tool_calls]
+    return {
+        "thread_id": thread_id,
+        "seq": seq,
+        "parent_seq": parent_seq,
+        "id": draft.id,
+        "role": draft.role,
+        "text": draft.text,
+        "tool_calls": _dump(calls) if calls else None,
+        "tool_call_id": draft.tool_call_id,
+        "name": draft.name,
+        "payload": draft.payload,
+        "tokens": draft.tokens,
+        "latency_ms": draft.latency_ms,
+        "run_id": draft.run_id,
+        "metadata": _dump(draft.metadata) if draft.metadata else None,
+        "created_at": log.now(),
+    }
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
+
+
+async def copy_thread(tx: Transaction, source: str, target: str, *, user_id: str) -> None:
+    """Copy a thread's entries and checkpoints to a new thread of the same user.
+
+    Raises:
+        ThreadNotFound: there is no such thread.
+        ThreadTaken: there is a thread of the new id.
+    """
+    if await lock(tx, source, user_id=user_id) is None:
+        raise ThreadNotFound(thread=source)
+    if not await tx.run("copy_thread", source=source, target=target, user_id=user_id, now=log.now()):
+        raise ThreadTaken(thread=target)
+    for query in ("copy_entries", "copy_checkpoints", "copy_blobs", "copy_writes"):
+        await tx.run(query, source=source, target=target)

@@ -1,45 +1,153 @@
--- name: put_checkpoint
-INSERT INTO checkpoints (thread_id, ns, id, parent_id, type, body, metadata)
-VALUES (:thread_id, :ns, :id, :parent_id, :type, :body, :metadata)
-ON CONFLICT (thread_id, ns, id) DO UPDATE
-SET parent_id = excluded.parent_id, type = excluded.type, body = excluded.body, metadata = excluded.metadata;
+-- name: lock_thread
+SELECT id, tip, entry_count, first_seq, created_at FROM threads WHERE id = :id AND user_id = :user_id;
 
--- name: put_channel
-INSERT INTO checkpoint_channels (thread_id, ns, channel, version, type, body)
-VALUES (:thread_id, :ns, :channel, :version, :type, :body)
-ON CONFLICT (thread_id, ns, channel, version) DO UPDATE SET type = excluded.type, body = excluded.body;
+-- name: select_head
+SELECT n, id FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns ORDER BY n DESC LIMIT 1;
 
--- name: put_write
-INSERT INTO checkpoint_writes (thread_id, ns, checkpoint_id, task_id, idx, task_path, channel, type, body)
-VALUES (:thread_id, :ns, :checkpoint_id, :task_id, :idx, :task_path, :channel, :type, :body)
-ON CONFLICT (thread_id, ns, checkpoint_id, task_id, idx) DO NOTHING;
+-- name: insert_checkpoint
+INSERT INTO checkpoints (thread_id, ns, n, id, parent_id, metadata, body)
+VALUES (:thread_id, :ns, :n, :id, :parent_id, :metadata, :body)
+ON CONFLICT DO NOTHING;
 
--- name: replace_write
-INSERT INTO checkpoint_writes (thread_id, ns, checkpoint_id, task_id, idx, task_path, channel, type, body)
-VALUES (:thread_id, :ns, :checkpoint_id, :task_id, :idx, :task_path, :channel, :type, :body)
-ON CONFLICT (thread_id, ns, checkpoint_id, task_id, idx) DO UPDATE
-SET task_path = excluded.task_path, channel = excluded.channel, type = excluded.type, body = excluded.body;
+-- name: replace_checkpoint
+UPDATE checkpoints SET parent_id = :parent_id, metadata = :metadata, body = :body, writes = 0
+WHERE thread_id = :thread_id AND ns = :ns AND n = :n;
 
--- name: select_checkpoint
-SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
-WHERE c.thread_id = :thread_id AND c.ns = :ns AND c.id = :id;
+-- name: update_checkpoint_body
+UPDATE checkpoints SET body = :body, writes = :writes WHERE thread_id = :thread_id AND ns = :ns AND n = :n;
 
--- name: select_latest_checkpoint
-SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
-WHERE c.thread_id = :thread_id AND c.ns = :ns
-ORDER BY c.id DESC LIMIT 1;
+-- name: put_blob
+INSERT INTO checkpoint_blobs (thread_id, ns, n, channel, body) VALUES (:thread_id, :ns, :n, :channel, :body)
+ON CONFLICT (thread_id, ns, n, channel) DO UPDATE SET body = excluded.body;
 
--- name: select_checkpoints
-SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
-WHERE (:thread_id IS NULL OR c.thread_id = :thread_id) AND (:ns IS NULL OR c.ns = :ns)
-  AND (:before IS NULL OR c.id < :before)
-ORDER BY c.id DESC;
+-- name: delete_blob
+DELETE FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns AND n = :n AND channel = :channel;
 
--- name: select_channel
-SELECT channel, version, type, body FROM checkpoint_channels
-WHERE thread_id = :thread_id AND ns = :ns AND channel = :channel AND version = :version;
+-- name: select_blob
+SELECT body FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns AND n = :n AND channel = :channel;
+
+-- name: select_blob_names
+SELECT n, channel FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns;
+
+-- name: insert_writes
+INSERT INTO checkpoint_writes (thread_id, ns, checkpoint_id, task_id, task_path, writes, body)
+VALUES (:thread_id, :ns, :checkpoint_id, :task_id, :task_path, :writes, :body)
+ON CONFLICT DO NOTHING;
+
+-- name: replace_writes
+UPDATE checkpoint_writes SET writes = :writes, body = :body
+WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id AND task_id = :task_id;
+
+-- name: delete_writes
+DELETE FROM checkpoint_writes
+WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id AND task_id = :task_id;
+
+-- name: delete_writes_of
+DELETE FROM checkpoint_writes WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id;
+
+-- name: delete_writes_before
+-- Of checkpoints that are not there. What a run writes just now is for a checkpoint that is still to come.
+DELETE FROM checkpoint_writes AS w
+WHERE w.thread_id = :thread_id AND w.ns = :ns AND w.checkpoint_id < :before AND NOT EXISTS (
+    SELECT 1 FROM checkpoints c WHERE c.thread_id = w.thread_id AND c.ns = w.ns AND c.id = w.checkpoint_id
+);
 
 -- name: select_writes
-SELECT * FROM checkpoint_writes
-WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id
-ORDER BY task_path, task_id, idx;
+SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes
+WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id >= :first AND checkpoint_id <= :last;
+
+-- name: select_checkpoint
+SELECT c.* FROM checkpoints c WHERE c.thread_id = :thread_id AND c.ns = :ns AND c.id = :id;
+
+-- name: select_newest_checkpoint
+SELECT c.* FROM checkpoints c WHERE c.thread_id = :thread_id AND c.ns = :ns ORDER BY c.n DESC LIMIT 1;
+
+-- name: select_checkpoints_of_ns
+SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+WHERE c.thread_id = :thread_id AND c.ns = :ns AND c.id < :before
+ORDER BY c.id DESC LIMIT :limit;
+
+-- name: select_checkpoints_of_thread
+SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+WHERE c.thread_id = :thread_id AND c.id < :before AND (c.id, c.ns) < (:after_id, :after_ns)
+ORDER BY c.id DESC, c.ns DESC LIMIT :limit;
+
+-- name: select_checkpoints_of_user
+SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+WHERE c.id < :before AND (c.id, c.ns, c.thread_id) < (:after_id, :after_ns, :after_thread)
+ORDER BY c.id DESC, c.ns DESC, c.thread_id DESC LIMIT :limit;
+
+-- name: select_checkpoints_down
+SELECT c.* FROM checkpoints c WHERE c.thread_id = :thread_id AND c.ns = :ns AND c.n < :n ORDER BY c.n DESC LIMIT :limit;
+
+-- name: select_namespaces
+SELECT DISTINCT ns FROM checkpoints WHERE thread_id = :thread_id
+UNION SELECT DISTINCT ns FROM checkpoint_writes WHERE thread_id = :thread_id
+ORDER BY ns;
+
+-- name: delete_checkpoint
+DELETE FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND n = :n;
+
+-- name: delete_checkpoints_before
+DELETE FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND n < :n;
+
+-- name: forget_lost_parents
+UPDATE checkpoints SET parent_id = NULL
+WHERE thread_id = :thread_id AND ns = :ns AND parent_id IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM checkpoints p
+    WHERE p.thread_id = checkpoints.thread_id AND p.ns = checkpoints.ns AND p.id = checkpoints.parent_id
+);
+
+-- name: delete_ns_checkpoints
+DELETE FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns;
+
+-- name: delete_ns_writes
+DELETE FROM checkpoint_writes WHERE thread_id = :thread_id AND ns = :ns;
+
+-- name: delete_ns_blobs
+DELETE FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns;
+
+-- name: select_checkpoints_of_run
+SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+WHERE c.metadata LIKE :pattern ESCAPE '\'
+ORDER BY c.thread_id, c.ns, c.n;
+
+-- name: select_messages
+SELECT e.seq, e.parent_seq, e.id, e.role, e.text, e.tool_calls, e.tool_call_id, e.name, e.payload, e.metadata
+FROM json_each(:runs) r
+JOIN entries e ON e.thread_id = :thread_id
+              AND e.seq BETWEEN json_extract(r.value, '$[0]') AND json_extract(r.value, '$[1]');
+
+-- name: select_messages_down
+SELECT seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, metadata FROM entries
+WHERE thread_id = :thread_id AND seq <= :seq ORDER BY seq DESC LIMIT :limit;
+
+-- name: select_entries_of_ids
+SELECT e.* FROM json_each(:ids) i JOIN entries e ON e.thread_id = :thread_id AND e.id = i.value;
+
+-- name: copy_thread
+INSERT INTO threads (id, user_id, title, source, tip, entry_count, tool_categories, tags, created_at, updated_at,
+                     agent_id, status, metadata, ended_at, expires_at, first_seq)
+SELECT :target, user_id, title, source, tip, entry_count, tool_categories, tags, :now, :now,
+       agent_id, status, metadata, ended_at, expires_at, first_seq
+FROM threads WHERE id = :source AND user_id = :user_id
+ON CONFLICT DO NOTHING;
+
+-- name: copy_entries
+INSERT INTO entries (thread_id, seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, tokens,
+                     latency_ms, run_id, metadata, created_at)
+SELECT :target, seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, tokens, latency_ms, NULL,
+       metadata, created_at
+FROM entries WHERE thread_id = :source;
+
+-- name: copy_checkpoints
+INSERT INTO checkpoints (thread_id, ns, n, id, parent_id, metadata, writes, body)
+SELECT :target, ns, n, id, parent_id, metadata, writes, body FROM checkpoints WHERE thread_id = :source;
+
+-- name: copy_blobs
+INSERT INTO checkpoint_blobs (thread_id, ns, n, channel, body)
+SELECT :target, ns, n, channel, body FROM checkpoint_blobs WHERE thread_id = :source;
+
+-- name: copy_writes
+INSERT INTO checkpoint_writes (thread_id, ns, checkpoint_id, task_id, task_path, writes, body)
+SELECT :target, ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes WHERE thread_id = :source;

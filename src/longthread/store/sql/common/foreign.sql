@@ -17,6 +17,7 @@ WHERE thread_id = :thread_id AND checkpoint_ns = :ns AND checkpoint_id = :id;
 -- name: count_checkpoint_writes
 -- In our own.
 SELECT c.ns, c.id,
-       (SELECT count(*) FROM checkpoint_writes w
-        WHERE w.thread_id = c.thread_id AND w.ns = c.ns AND w.checkpoint_id = c.id) AS writes
-FROM checkpoints c WHERE c.thread_id = :thread_id;
+       c.writes + coalesce((SELECT sum(w.writes) FROM checkpoint_writes w
+                            WHERE w.thread_id = c.thread_id AND w.ns = c.ns AND w.checkpoint_id = c.id), 0) AS writes
+FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+WHERE c.thread_id = :thread_id;

@@ -1,0 +1,230 @@
+"""Lists of messages that the log holds, as private copies: to tell what has changed, and to give away unread."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import repeat
+from operator import attrgetter
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from pydantic import BaseModel
+
+from longthread.agent.collector import paused
+from longthread.agent.messages import Fields, alike, copied, pack, unpack
+
+Run = tuple[int, int]
+"""The first and the last of seqs that follow one another."""
+
+_fields_of = attrgetter("__dict__")
+_extra_of = attrgetter("__pydantic_extra__")
+_set_dict = BaseModel.__dict__["__dict__"].__set__
+_set_fields_set = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+_set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
+_set_private = BaseModel.__dict__["__pydantic_private__"].__set__
+_FLAT = frozenset((str, int, float, bool, type(None), bytes))
+
+
+class Message:
+    """A private copy of one message, and where it stands. `fields` is its `__dict__`; nothing of it is ever changed.
+
+    Where the fields do not say it all, or cannot be copied, `odd` is the message and `packed` what makes it anew.
+    """
+
+    __slots__ = ("fields", "odd", "packed", "parent_seq", "seq", "type")
+
+    def __init__(self, message: BaseMessage | tuple[type[BaseMessage], Fields], seq: int, parent_seq: int) -> None:
+        self.odd: BaseMessage | None = None
+        self.packed = b""
+        if isinstance(message, BaseMessage):
+            self.type, self.fields = type(message), message.__dict__
+            self.odd, self.packed = message, pack(message)
+        else:
+            self.type, self.fields = message
+        self.seq = seq
+        self.parent_seq = parent_seq
+
+    def is_like(self, message: BaseMessage) -> bool:
+        """Whether the message is still what this one says."""
+        if self.odd is not None:
+            return alike(self.odd, message)
+        plain = type(message) is self.type and not message.__pydantic_extra__
+        return plain and alike(self.fields, message.__dict__)
+
+
+class Kept:
+    """A list of messages. It only grows; what was given away is never seen again here."""
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self.messages: list[Message] = []
+        self.runs: list[Run] = []
+        """Their seqs, those that follow one another together."""
+        self._fields: list[Fields] = []
+        self._types: list[type[BaseMessage]] = []
+        self._names: list[set[str]] = []
+        # By the field's name, the places of the messages whose field is one, and what it is.
+        self._nested: dict[str, tuple[list[int], list[Any]]] = {}
+        self._flat: dict[str, tuple[list[int], list[Any]]] = {}
+        self._empty_objects: dict[str, tuple[list[int], list[Any]]] = {}
+        self._empty_lists: dict[str, tuple[list[int], list[Any]]] = {}
+        self._odd: dict[int, Message] = {}
+        self._places: dict[str, int] | None = None
+        self.extend(messages)
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def extend(self, messages: Iterable[Message]) -> None:
+        """Append messages."""
+        for message in messages:
+            place = len(self.messages)
+            self.messages.append(message)
+            self._fields.append(message.fields)
+            self._types.append(message.type)
+            self._names.append(_names_of(message.type))
+            if self._places is not None:
+                self._places[message.fields["id"] or ""] = place
+            add_run(self.runs, message.seq, message.seq)
+            if message.odd is not None:
+                self._odd[place] = message
+            else:
+                self._sort(place, message.fields)
+
+    def place_of(self, message_id: str | None) -> int | None:
+        """Where in the list the message of this id is: the last one, if there are several."""
+        if self._places is None:
+            self._places = {fields["id"] or "": place for place, fields in enumerate(self._fields)}
+        return self._places.get(message_id or "")
+
+    def equal(self, messages: Sequence[BaseMessage], place: int = 0) -> int:
+        """How many of `messages`, from their first on, are equal to those kept from `place` on."""
+        count = min(len(messages), len(self.messages) - place)
+        given = messages if count == len(messages) else messages[:count]
+        if not self._odd:
+            # Nearly always they all are, and comparing whole lists is many times faster than message by message.
+            whole = place == 0 and count == len(self.messages)
+            fields, types = (self._fields, self._types) if whole else self._between(place, place + count)
+            same_types = list(map(type, given)) == types
+            if same_types and not any(map(_extra_of, given)) and alike(list(map(_fields_of, given)), fields):
+                return count
+        for number in range(count):
+            if not self.messages[place + number].is_like(given[number]):
+                return number
+        return count
+
+    def runs_of(self, count: int) -> list[Run]:
+        """The seqs of the first `count` messages."""
+        if count == len(self.messages):
+            return list(self.runs)
+        found: list[Run] = []
+        for message in self.messages[:count]:
+            add_run(found, message.seq, message.seq)
+        return found
+
+    def starts_with(self, runs: Sequence[Run]) -> int | None:
+        """How many messages the runs are, if the list begins with them; else None."""
+        if not runs:
+            return 0
+        *whole, (first, last) = runs
+        mine = self.runs[: len(runs)]
+        if mine[:-1] != whole or len(mine) != len(runs) or mine[-1][0] != first or mine[-1][1] < last:
+            return None
+        return sum(end - start + 1 for start, end in runs)
+
+    def copies(self, count: int) -> list[BaseMessage]:
+        """The first `count` messages, for the caller to keep and to change."""
+        with paused():
+            made = self._made(count)
+        for place, message in self._odd.items():
+            if place < count:
+                made[place] = unpack(message.packed)
+        return made
+
+    def _made(self, count: int) -> list[BaseMessage]:
+        types = self._types[:count]
+        made: list[BaseMessage] = list(map(object.__new__, types))
+        fields = list(map(dict.copy, self._fields[:count]))
+        # One kind of field after the other: that is several times faster than one message after the other.
+        for name, (places, _) in self._empty_objects.items():
+            for target in _at(fields, places, count):
+                target[name] = {}
+        for name, (places, _) in self._empty_lists.items():
+            for target in _at(fields, places, count):
+                target[name] = []
+        for name, (places, values) in self._flat.items():
+            for target, value in zip(_at(fields, places, count), values, strict=False):
+                target[name] = value.copy()
+        for name, (places, values) in self._nested.items():
+            for target, value in zip(_at(fields, places, count), values, strict=False):
+                target[name] = copied(value)
+        _exhaust(map(_set_dict, made, fields))
+        _exhaust(map(_set_fields_set, made, self._names))
+        _exhaust(map(_set_extra, made, [{} for _ in types]))
+        _exhaust(map(_set_private, made, repeat(None)))
+        return made
+
+    def _sort(self, place: int, fields: Fields) -> None:
+        """Note which fields hold what must be copied, and how."""
+        for name, value in fields.items():
+            if type(value) not in _FLAT:
+                places, values = self._kind(value).setdefault(name, ([], []))
+                places.append(place)
+                values.append(value)
+
+    def _kind(self, value: dict[Any, Any] | list[Any]) -> dict[str, tuple[list[int], list[Any]]]:
+        if not value:
+            return self._empty_objects if type(value) is dict else self._empty_lists
+        items = value.values() if isinstance(value, dict) else value
+        return self._flat if _FLAT.issuperset(map(type, items)) else self._nested
+
+    def _between(self, first: int, stop: int) -> tuple[list[Fields], list[type[BaseMessage]]]:
+        return self._fields[first:stop], self._types[first:stop]
+
+
+def add_run(runs: list[Run], first: int, last: int) -> None:
+    """Append seqs to runs of them."""
+    if runs and runs[-1][1] == first - 1:
+        runs[-1] = (runs[-1][0], last)
+    else:
+        runs.append((first, last))
+
+
+def seqs_of(runs: Iterable[Run]) -> Iterator[int]:
+    """The seqs of runs, one by one."""
+    for first, last in runs:
+        yield from range(first, last + 1)
+
+
+def private(message: BaseMessage, seq: int, parent_seq: int) -> Message:
+    """A message of which nothing is shared with the one that is given."""
+    if message.__pydantic_extra__ or message.__pydantic_private__ or not _is_plain(message.__dict__):
+        return Message(unpack(pack(message)), seq, parent_seq)
+    return Message((type(message), copied(message.__dict__)), seq, parent_seq)
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    if kind in _FLAT:
+        return True
+    if kind is dict:
+        return all(map(_is_plain, value.keys())) and all(map(_is_plain, value.values()))
+    return kind is list and all(map(_is_plain, value))
+
+
+def _at(fields: list[Fields], places: list[int], count: int) -> list[Fields]:
+    """The fields at those places that are before `count`."""
+    stop = len(places) if not places or places[-1] < count else bisect_left(places, count)
+    return fields if stop == count else [fields[place] for place in places[:stop]]
+
+
+@cache
+def _names_of(kind: type[BaseMessage]) -> set[str]:
+    # Shared by all messages of a kind: pydantic only ever adds names of fields to it, and these are all there are.
+    return set(kind.model_fields)
+
+
+def _exhaust(steps: Iterator[Any]) -> None:
+    deque(steps, maxlen=0)

@@ -1,0 +1,70 @@
+"""JSON and pieces of bytes as one compressed body."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+_RAW, _SMALL, _LARGE = b"\x00", b"\x01", b"\x02"
+"""The first byte of a body: how the rest is compressed."""
+_LARGE_BYTES = 16_384
+_LARGEST_BYTES = 64 * 1024 * 1024
+_SAMPLE_BYTES = 4096
+# What is in nearly every small body, the most frequent last. It can never be changed: bodies are read by means of it.
+_DICTIONARY = (
+    b'"__interrupt__","__resume__","__error__","__pregel_tasks","__previous__","__return__","__no_writes__",'
+    b'"context","structured_response","jump_to","remaining_steps","branch:to:agent","branch:to:tools","branch:to:model"'
+    b'"~__pregel_push, ""~__pregel_pull, tools""~__pregel_pull, model""~__pregel_pull, __start__"'
+    b'"additional_kwargs":{},"response_metadata":{},"type":"ai","name":null,"tool_calls":[],"invalid_tool_calls":[],'
+    b'"usage_metadata":{"input_tokens":0,"output_tokens":0,"total_tokens":0}},"type":"tool_call"'
+    b'"messages":["msgpack",2,["i",json:HumanMessage,["l",[[0,1,2]],["d",[["messages",'
+    b'],"pending_sends":[],"updated_channels":["branch:to:model","branch:to:tools","messages"]},"cells":{"messages":'
+    b'{"slim":{"v":4,"ts":"2026-01-01T00:00:00.000000+00:00","channel_versions":{"__start__":2,"messages":3,'
+    b'"branch:to:model":3},"versions_seen":{"__input__":{},"__start__":{"__start__":1},"model":{"branch:to:model":2}'
+)
+
+
+def pack_body(head: Any, parts: Sequence[bytes] = ()) -> bytes:
+    """A JSON value, and the parts that it tells the lengths of, as one body."""
+    text = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return _compressed(b"".join((len(text).to_bytes(4), text, *parts)))
+
+
+def unpack_body(body: bytes) -> tuple[Any, memoryview]:
+    """The JSON value of a body, and all its parts, one behind the other."""
+    raw = _expanded(body)
+    stop = 4 + int.from_bytes(raw[:4])
+    return json.loads(raw[4:stop].decode("utf-8", "surrogatepass")), memoryview(raw)[stop:]
+
+
+def _compressed(raw: bytes) -> bytes:
+    if len(raw) <= _LARGE_BYTES:
+        # A small window is as good here, and much faster to set up.
+        squeezer = zlib.compressobj(6, zlib.DEFLATED, -12, 5, zdict=_DICTIONARY)
+        mark = _SMALL
+    elif len(raw) <= _LARGEST_BYTES and _is_worth_it(raw):
+        squeezer = zlib.compressobj(1, zlib.DEFLATED, -15, 8)
+        mark = _LARGE
+    else:
+        return _RAW + raw
+    squeezed = squeezer.compress(raw) + squeezer.flush()
+    return mark + squeezed if len(squeezed) < len(raw) else _RAW + raw
+
+
+def _is_worth_it(raw: bytes) -> bool:
+    """Whether it gets smaller at all: pictures and the like do not, and trying that takes long."""
+    middle = len(raw) // 2
+    sample = raw[middle : middle + _SAMPLE_BYTES]
+    return len(zlib.compress(sample, 1)) < 0.9 * len(sample)
+
+
+def _expanded(body: bytes) -> bytes:
+    mark, rest = body[:1], memoryview(body)[1:]
+    if mark == _RAW:
+        return bytes(rest)
+    if mark == _SMALL:
+        expander = zlib.decompressobj(-12, zdict=_DICTIONARY)
+        return expander.decompress(rest) + expander.flush()
+    return zlib.decompress(rest, -15)

@@ -1,0 +1,158 @@
+"""Checkpoints read back: from rows to what LangGraph is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.agent.cells import MESSAGES, Cell, Gap, merged
+from longthread.agent.collector import paused
+from longthread.agent.kept import Kept, Message, Run, seqs_of
+from longthread.agent.messages import Fields, is_packed, read_message, rest_of
+from longthread.agent.record import Stored, Task, cell_of_blob, in_order
+from longthread.agent.remembered import Memory
+from longthread.agent.trail import anew
+from longthread.store import checkpoints
+from longthread.store.checkpoints import CheckpointRow, WriteRow
+from longthread.store.driver import Row, Transaction
+from longthread.store.log import MESSAGE_ID
+
+_SENT_ID = f'"{MESSAGE_ID}"'
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads one thread's checkpoints in one snapshot.
+
+    `remembers`: the lists that are read replace those that are remembered. They do so for who goes on from them.
+    """
+
+    tx: Transaction
+    thread_id: str
+    memory: Memory
+    serde: SerializerProtocol
+    remembers: bool
+
+    async def read(self, row: CheckpointRow, rows: Iterable[WriteRow]) -> CheckpointTuple:
+        """The checkpoint of a row, with what its tasks have written since."""
+        stored = Stored.from_row(row, self.serde)
+        writes = in_order(merged_tasks(stored, rows).values())
+        cells = {name: await filled(self.tx, row, name, cell) for name, cell in stored.cells.items()}
+        lists = {name: runs for name, cell in cells.items() if cell is not None and (runs := list_of(cell)) is not None}
+        values = {name: cell for name, cell in cells.items() if cell is not None and name not in lists}
+        source = await source_of(self.tx, self.thread_id, [*values.values(), *(cell for *_, cell in writes)])
+        channels: dict[str, Any] = {name: await self._list((row.ns, name), runs) for name, runs in lists.items()}
+        channels |= {name: cell.value(self.serde, source) for name, cell in values.items()}
+        at = {"thread_id": row.thread_id, "checkpoint_ns": row.ns}
+        return CheckpointTuple(
+            config={"configurable": {**at, "checkpoint_id": anew(row.id)}},
+            checkpoint={**stored.checkpoint(self.serde), "channel_values": channels},  # type: ignore[typeddict-item]
+            metadata=json.loads(row.metadata),
+            parent_config={"configurable": {**at, "checkpoint_id": row.parent_id}} if row.parent_id else None,
+            pending_writes=[(task_id, name, cell.value(self.serde, source)) for task_id, _, name, cell in writes],
+        )
+
+    async def _list(self, name: tuple[str, str], runs: Sequence[Run]) -> list[BaseMessage]:
+        first = self.memory.first_seq
+        runs = [(max(start, first), end) for start, end in runs if end >= first]
+        kept = self.memory.lists.get(name)
+        count = kept.starts_with(runs) if kept is not None else None
+        if kept is None or count is None:
+            kept = Kept(await _messages(self.tx, self.thread_id, runs))
+            count = len(kept)
+            if self.remembers:
+                self.memory.keep(name, kept)
+        return kept.copies(count)
+
+
+@dataclass(slots=True)
+class Found:
+    """Messages of the log, by seq."""
+
+    by_seq: Mapping[int, Message]
+
+    def messages(self, first: int, last: int) -> list[BaseMessage]:
+        """Those of these seqs that there are, each time anew."""
+        found = Kept(self.by_seq[seq] for seq in range(first, last + 1) if seq in self.by_seq)
+        return found.copies(len(found))
+
+
+async def source_of(tx: Transaction, thread_id: str, cells: Iterable[Cell]) -> Found:
+    """All messages that values refer to."""
+    runs = [run for cell in cells for run in cell.runs()]
+    found = await _messages(tx, thread_id, merged(runs)) if runs else []
+    return Found({message.seq: message for message in found})
+
+
+async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: Cell) -> Cell | None:
+    """A checkpoint's value, read if it is stored apart; None when it is gone."""
+    if cell.stored_by is None:
+        return cell
+    body = await checkpoints.blob(tx, row.thread_id, row.ns, cell.stored_by, channel)
+    return cell_of_blob(body, cell.stored_by) if body is not None else None
+
+
+def merged_tasks(stored: Stored, rows: Iterable[WriteRow]) -> dict[str, Task]:
+    """The tasks of a checkpoint: what was taken in of them, and what they have written since."""
+    tasks = dict(stored.tasks)
+    for row in rows:
+        task = Task.from_row(row)
+        if task.id in tasks:
+            tasks[task.id].merge(task)
+        else:
+            tasks[task.id] = task
+    return tasks
+
+
+async def _messages(tx: Transaction, thread_id: str, runs: Sequence[Run]) -> list[Message]:
+    """The messages with these seqs, in the order of the runs, as far as they are still there."""
+    rows = await checkpoints.messages(tx, thread_id, merged(runs))
+    with paused():
+        found = messages_of(rows)
+        if any(later <= first for (_, first), (later, _) in pairwise(runs)):
+            by_seq = {message.seq: message for message in found}
+            found = [by_seq[seq] for seq in seqs_of(runs) if seq in by_seq]
+    return found
+
+
+async def kept_on_branch(tx: Transaction, thread_id: str, tip: int, count: int) -> Kept:
+    """The last `count` messages of the branch that ends in `tip`."""
+    rows = await checkpoints.messages_of_branch(tx, thread_id, tip, limit=count)
+    with paused():
+        return Kept(messages_of(rows))
+
+
+def messages_of(rows: Sequence[Row]) -> list[Message]:
+    """The messages of entries' rows."""
+    calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
+    plain = [row["payload"] for row in rows if row["payload"] and not is_packed(row["payload"])]
+    rests = iter(rest_of(plain))
+    found = []
+    for row in rows:
+        payload, metadata = row["payload"], row["metadata"]
+        rest: Fields | None = next(rests) if payload and not is_packed(payload) else None
+        sent_id = json.loads(metadata).get(MESSAGE_ID) if metadata and _SENT_ID in metadata else None
+        message = read_message(row, next(calls) if row["tool_calls"] else [], rest, sent_id)
+        found.append(Message(message, row["seq"], row["parent_seq"]))
+    return found
+
+
+def _parsed(texts: Sequence[str]) -> list[Any]:
+    """JSON values; parsed at once, for that is faster."""
+    values: list[Any] = json.loads(f"[{','.join(texts)}]")
+    return values
+
+
+def list_of(cell: Cell) -> list[Run] | None:
+    """The runs of a cell that is a list of nothing but messages of the log; else None."""
+    hole = cell.hole
+    if not isinstance(hole, Gap) or hole.kind != MESSAGES:
+        return None
+    return [(first, last) for _, first, last in hole.runs]

@@ -1,0 +1,194 @@
+"""A checkpoint and what its tasks have written, as rows hold them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph.checkpoint.base import WRITES_IDX_MAP, writes_sort_key
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.agent.cells import Cell, Finder, cell_of
+from longthread.agent.packing import pack_body, unpack_body
+from longthread.store.checkpoints import CheckpointRow, WriteRow
+
+_JSON = ""
+"""Kind of a slim checkpoint that is JSON and needed no serializer."""
+INLINE_BYTES = 256
+"""A value up to so large is in each checkpoint that has it; a larger one is stored once, apart."""
+
+
+@dataclass(slots=True)
+class Task:
+    """What one task has written, by index: a negative one is replaced by the next of its kind, others are kept."""
+
+    id: str
+    path: str
+    items: dict[int, tuple[str, Cell]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, task_id: str, path: str, writes: Sequence[tuple[str, Any]], serde: SerializerProtocol, finder: Finder
+    ) -> Task:
+        """What a task hands in at once."""
+        task = cls(task_id, path)
+        for number, (channel, value) in enumerate(writes):
+            task._add(WRITES_IDX_MAP.get(channel, number), channel, cell_of(value, serde, finder))
+        return task
+
+    def merge(self, later: Task) -> None:
+        """Take in what the same task has handed in later."""
+        for index, (channel, cell) in later.items.items():
+            self._add(index, channel, cell)
+
+    def _add(self, index: int, channel: str, cell: Cell) -> None:
+        if index < 0 or index not in self.items:
+            self.items[index] = channel, cell
+
+    def cells(self) -> Iterator[Cell]:
+        for _, cell in self.items.values():
+            yield cell
+
+    def row(self, ns: str, checkpoint_id: str) -> WriteRow:
+        """The task's row."""
+        parts: list[bytes] = []
+        items = self._items(parts)
+        return WriteRow(ns, checkpoint_id, self.id, self.path, len(items), pack_body(items, parts))
+
+    @classmethod
+    def from_row(cls, row: WriteRow) -> Task:
+        items, parts = unpack_body(row.body)
+        return cls(row.task_id, row.task_path, _read_items(items, _Taker(parts)))
+
+    def to_json(self, parts: list[bytes]) -> list[Any]:
+        return [self.id, self.path, self._items(parts)]
+
+    def _items(self, parts: list[bytes]) -> list[Any]:
+        return [[index, channel, cell.to_json(parts)] for index, (channel, cell) in self.items.items()]
+
+
+def _read_items(items: Iterable[Any], take: _Taker) -> dict[int, tuple[str, Cell]]:
+    return {index: (channel, Cell.from_json(data, take)) for index, channel, data in items}
+
+
+def in_order(tasks: Iterable[Task]) -> list[tuple[str, int, str, Cell]]:
+    """What tasks have written, in the order in which a run applies it: the task's id, index, channel and value."""
+    writes = [
+        (writes_sort_key(task.path, task.id, index), channel, cell)
+        for task in tasks
+        for index, (channel, cell) in task.items.items()
+    ]
+    writes.sort(key=lambda write: write[0])
+    return [(task_id, index, channel, cell) for (_, task_id, index), channel, cell in writes]
+
+
+@dataclass(slots=True)
+class Stored:
+    """A checkpoint. `slim` is what it holds besides its channels' values, serialized; `versions` those of its channels.
+
+    `tasks` are those whose writes were taken in. A cell that was stored apart, and that nothing is to be done with, is
+    but a stub.
+    """
+
+    n: int
+    id: str
+    slim: tuple[str, bytes]
+    versions: Mapping[str, Any]
+    cells: dict[str, Cell]
+    tasks: dict[str, Task] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, checkpoint: Mapping[str, Any], n: int, cells: dict[str, Cell], serde: SerializerProtocol) -> Stored:
+        """A checkpoint that is to be stored. Nothing of it is shared with the one that is given."""
+        slim = {key: value for key, value in checkpoint.items() if key != "channel_values"}
+        return cls(n, checkpoint["id"], _slim_bytes(slim, serde), dict(checkpoint["channel_versions"]), cells)
+
+    def checkpoint(self, serde: SerializerProtocol) -> dict[str, Any]:
+        """The checkpoint, without its values, made anew."""
+        kind, body = self.slim
+        found: dict[str, Any] = json.loads(body) if kind == _JSON else serde.loads_typed((kind, body))
+        return found
+
+    def body(self) -> bytes:
+        """The body of its row. Values that are stored apart are only named."""
+        kind, slim = self.slim
+        parts = [slim]
+        head: dict[str, Any] = {"slim": [kind, len(slim)]}
+        head["cells"] = {
+            channel: {"n": cell.stored_by} if cell.stored_by is not None else cell.to_json(parts)
+            for channel, cell in self.cells.items()
+        }
+        if self.tasks:
+            head["tasks"] = [task.to_json(parts) for task in self.tasks.values()]
+        return pack_body(head, parts)
+
+    @property
+    def writes(self) -> int:
+        """How many writes were taken in."""
+        return sum(len(task.items) for task in self.tasks.values())
+
+    @classmethod
+    def from_row(cls, row: CheckpointRow, serde: SerializerProtocol) -> Stored:
+        """The checkpoint of a row. Values that are stored apart are stubs."""
+        head, parts = unpack_body(row.body)
+        take = _Taker(parts)
+        kind, length = head["slim"]
+        slim = kind, take(length)
+        cells = {channel: _read_cell(data, take) for channel, data in head["cells"].items()}
+        tasks = [Task(task_id, path, _read_items(items, take)) for task_id, path, items in head.get("tasks", ())]
+        stored = cls(row.n, row.id, slim, {}, cells, {task.id: task for task in tasks})
+        stored.versions = stored.checkpoint(serde)["channel_versions"]
+        return stored
+
+
+def stub(stored_by: int) -> Cell:
+    """A value that is stored apart, without what it is."""
+    return Cell("", b"", None, stored_by)
+
+
+def is_large(cell: Cell) -> bool:
+    """Whether a value is to be stored apart."""
+    return cell.size > INLINE_BYTES
+
+
+def blob_of(cell: Cell) -> bytes:
+    """A value that is stored apart."""
+    parts: list[bytes] = []
+    return pack_body(cell.to_json(parts), parts)
+
+
+def cell_of_blob(body: bytes, stored_by: int) -> Cell:
+    """The value that `blob_of` was given."""
+    data, parts = unpack_body(body)
+    cell = Cell.from_json(data, _Taker(parts))
+    cell.stored_by = stored_by
+    return cell
+
+
+def _read_cell(data: Any, take: _Taker) -> Cell:
+    return stub(data["n"]) if isinstance(data, dict) else Cell.from_json(data, take)
+
+
+def _slim_bytes(slim: dict[str, Any], serde: SerializerProtocol) -> tuple[str, bytes]:
+    try:
+        text = json.dumps(slim, separators=(",", ":"))
+        if json.loads(text) == slim:
+            return _JSON, text.encode()
+    except (TypeError, ValueError):
+        pass  # it holds what only the serializer knows
+    return serde.dumps_typed(slim)
+
+
+class _Taker:
+    """Hands out a body's bytes, one piece after the other."""
+
+    def __init__(self, parts: memoryview) -> None:
+        self._parts = parts
+        self._at = 0
+
+    def __call__(self, length: int) -> bytes:
+        piece = bytes(self._parts[self._at : self._at + length])
+        self._at += length
+        return piece

@@ -1,0 +1,157 @@
+"""What a saver remembers of threads, so that it need not read and compare them anew. All of it may be forgotten."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from longthread.agent.kept import Kept, Message
+from longthread.agent.record import Stored, Task
+from longthread.store.checkpoints import Locked
+
+THREADS = 2048
+"""Threads that are remembered; the one not used for the longest time goes first."""
+SEEN = 16_384
+"""Threads that are remembered to have been there."""
+MESSAGES = 40_000
+"""Messages that are remembered, of all threads together."""
+LISTS = 8
+"""Lists of messages of one thread."""
+CHECKPOINTS = 16
+"""Checkpoints of one thread: the newest of its namespaces."""
+OPEN = 64
+"""Checkpoints of one thread whose tasks are still writing."""
+
+Name = tuple[str, str]
+"""A namespace, and the name of a channel in it or the id of a checkpoint."""
+CONVERSATION: Name = ("", "messages")
+"""The list whose last message is the thread's tip."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """One thread. `since` is when it was made, which tells it from a later one of the same id; None: not known yet."""
+
+    since: str | None = None
+    first_seq: int = 1
+    lists: OrderedDict[Name, Kept] = field(default_factory=OrderedDict)
+    newest: OrderedDict[str, Stored] = field(default_factory=OrderedDict)
+    """By namespace, the checkpoint that this process put there last."""
+    tasks: OrderedDict[Name, dict[str, Task]] = field(default_factory=OrderedDict)
+    """By namespace and checkpoint, what this process has stored of the writes of its tasks."""
+    counted: int = 0
+    """How many messages of it are in the sum over all threads."""
+
+    def keep(self, name: Name, kept: Kept) -> None:
+        """Remember a list."""
+        _put(self.lists, name, kept, LISTS)
+
+    def keep_newest(self, ns: str, stored: Stored) -> None:
+        """Remember a namespace's newest checkpoint."""
+        _put(self.newest, ns, stored, CHECKPOINTS)
+
+    def keep_task(self, name: Name, task: Task) -> None:
+        """Remember what a task's row holds."""
+        tasks = self.tasks.get(name, {})
+        tasks[task.id] = task
+        _put(self.tasks, name, tasks, OPEN)
+
+    def finder(self, new: dict[str, Message] | None = None) -> Known:
+        """Finds the messages that are remembered, the conversation's first; and those in `new`, by id."""
+        names = sorted(self.lists, key=lambda name: name != CONVERSATION)
+        return Known([self.lists[name] for name in names], new or {}, self.first_seq)
+
+
+class Remembered:
+    """All threads of a saver."""
+
+    def __init__(self) -> None:
+        self._threads: OrderedDict[str, Memory] = OrderedDict()
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._size = 0
+
+    def has_seen(self, thread_id: str) -> bool:
+        """Whether the thread was there once: if it is not there now, it has been deleted."""
+        return thread_id in self._seen
+
+    def of(self, thread_id: str) -> Memory:
+        """A thread, as far as is known of it."""
+        memory = self._threads.get(thread_id) or Memory()
+        self._threads[thread_id] = memory
+        self._threads.move_to_end(thread_id)
+        return memory
+
+    def of_locked(self, thread: Locked) -> Memory:
+        """A thread as the database has it. What is known of an earlier thread of the same id is forgotten."""
+        memory = self.of(thread.id)
+        if memory.since not in (None, thread.created_at):
+            self.forget(thread.id)
+            memory = self.of(thread.id)
+        memory.since, memory.first_seq = thread.created_at, thread.first_seq
+        _put(self._seen, thread.id, None, SEEN)
+        return memory
+
+    def forget(self, thread_id: str) -> None:
+        """A thread is not there any more."""
+        memory = self._threads.pop(thread_id, None)
+        self._size -= memory.counted if memory is not None else 0
+
+    def trim(self, memory: Memory) -> None:
+        """Forget the oldest threads, as far as it is too much now that this one has grown. This one stays."""
+        count = sum(map(len, memory.lists.values()))
+        self._size += count - memory.counted
+        memory.counted = count
+        while len(self._threads) > THREADS:
+            self.forget(next(iter(self._threads)))
+        for other in list(self._threads.values()) if self._size > MESSAGES else ():
+            if self._size <= MESSAGES:
+                return
+            if other is not memory:
+                self._size -= other.counted
+                other.counted = 0
+                other.lists.clear()
+
+
+@dataclass(slots=True)
+class Known:
+    """Tells where messages stand that are remembered. Entries before `first_seq` are gone."""
+
+    lists: Sequence[Kept]
+    new: dict[str, Message]
+    first_seq: int
+
+    def seqs(self, items: Sequence[Any]) -> list[int | None]:
+        """Of each of these that is a message that the log holds, its seq."""
+        found: list[int | None] = []
+        stretch = 1
+        while len(found) < len(items):
+            at = len(found)
+            places = self._stretch(items[at : at + stretch])
+            found += places
+            # Messages that follow one another mostly do so in the log too: look at twice as many the next time.
+            stretch = 2 * stretch if len(places) == stretch else 1
+        return [seq if seq is not None and seq >= self.first_seq else None for seq in found]
+
+    def _stretch(self, items: Sequence[Any]) -> list[int | None]:
+        """Where the first items stand that follow one another somewhere; at least one is told."""
+        first = items[0]
+        if not isinstance(first, BaseMessage) or not first.id:
+            return [None]
+        messages = items if all(isinstance(item, BaseMessage) for item in items) else items[:1]
+        for kept in self.lists:
+            place = kept.place_of(first.id)
+            if place is not None and (count := kept.equal(messages, place)):
+                return [message.seq for message in kept.messages[place : place + count]]
+        new = self.new.get(first.id)
+        return [new.seq if new is not None and new.is_like(first) else None]
+
+
+def _put(many: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    many[key] = value
+    many.move_to_end(key)
+    while len(many) > most:
+        many.popitem(last=False)

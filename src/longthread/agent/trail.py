@@ -1,0 +1,101 @@
+"""Which checkpoints a run goes on from, so that two runs that go on from the same one do not both succeed.
+
+LangGraph names the checkpoint that a put goes on from, and not why: a run that loaded the newest one and a caller who
+asked for an old one, to fork from there, look the same. But the id comes back as the very object that it was handed out
+as. So the ids that a run was given as the newest checkpoint's, and those of the checkpoints that it put itself, are
+remembered as objects, and every other answer holds an id made anew. A put that goes on from a remembered id must find
+that checkpoint still the newest; one that goes on from any other is a fork.
+
+A run that found no checkpoint has no id to hand back: it is counted, and the first put without a parent takes it off.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint
+
+from longthread.errors import ThreadConflict
+from longthread.store.checkpoints import Head
+
+IDS = 8192
+"""Ids that are remembered. A run whose id was forgotten is taken for a fork."""
+_REPLAY = "__pregel_replay_state"
+"""Key of a config that LangGraph sets while it replays a graph from an old checkpoint, for the graphs inside of it."""
+
+Place = tuple[str, str]
+"""A thread and a namespace."""
+
+
+class Trail:
+    """The ids that runs go on from."""
+
+    def __init__(self) -> None:
+        self._ids: OrderedDict[int, str] = OrderedDict()
+        self._lost: OrderedDict[str, None] = OrderedDict()
+        self._found_nothing: Counter[Place] = Counter()
+
+    def note(self, checkpoint_id: str) -> None:
+        """A run goes on from here: it was given this as the newest, or has put it."""
+        # The object is kept, so that no other can get its number.
+        self._ids[id(checkpoint_id)] = checkpoint_id
+        self._ids.move_to_end(id(checkpoint_id))
+        while len(self._ids) > IDS:
+            self._ids.popitem(last=False)
+
+    def holds(self, checkpoint_id: str) -> bool:
+        """Whether it is such an id, the very object."""
+        return self._ids.get(id(checkpoint_id)) is checkpoint_id
+
+    def note_nothing(self, place: Place) -> None:
+        """A run begins where there is nothing yet."""
+        if len(self._found_nothing) >= IDS:
+            self._found_nothing.clear()
+        self._found_nothing[place] += 1
+
+    def began(self, place: Place) -> bool:
+        """Whether a run found nothing here and has not put anything since; it has now."""
+        if self._found_nothing[place] <= 0:
+            del self._found_nothing[place]
+            return False
+        self._found_nothing[place] -= 1
+        return True
+
+    def lose(self, checkpoint_id: str) -> None:
+        """A put was refused: nothing more of its run may be stored."""
+        self._lost[checkpoint_id] = None
+        while len(self._lost) > IDS:
+            self._lost.popitem(last=False)
+
+    def is_lost(self, checkpoint_id: str | None) -> bool:
+        """Whether this is a checkpoint that was refused."""
+        return checkpoint_id in self._lost
+
+    def forget(self, thread_id: str) -> None:
+        """A thread is not there any more."""
+        for place in [place for place in self._found_nothing if place[0] == thread_id]:
+            del self._found_nothing[place]
+
+    def check(self, place: Place, head: Head | None, config: RunnableConfig, checkpoint: Checkpoint) -> None:
+        """Make sure that a run that goes on does so from the newest checkpoint.
+
+        Raises:
+            ThreadConflict: another run has put one since.
+        """
+        parent_id = config["configurable"].get("checkpoint_id")
+        if self.is_lost(parent_id):
+            raise ThreadConflict(thread=place[0])
+        if head is None or head.id in (parent_id, checkpoint["id"]):
+            return
+        if parent_id is None:
+            goes_on = not config["configurable"].get(_REPLAY) and self.began(place)
+        else:
+            goes_on = self.holds(parent_id)
+        if goes_on:
+            raise ThreadConflict(thread=place[0])
+
+
+def anew(text: str) -> str:
+    """The same text as another object."""
+    return text.encode().decode()

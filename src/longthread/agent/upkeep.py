@@ -1,0 +1,100 @@
+"""Checkpoints that go: those of runs that are taken back, and those that nobody needs any more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.agent.history import ancestors
+from longthread.agent.reading import filled, list_of
+from longthread.agent.record import Stored
+from longthread.agent.remembered import CONVERSATION
+from longthread.store import checkpoints, log
+from longthread.store.checkpoints import CheckpointRow
+from longthread.store.driver import Transaction
+
+Strategy = Literal["keep_latest", "delete"]
+_PAGE = 256
+_COUNTERS = "counters_since_delta_snapshot"
+"""Key of a checkpoint's metadata that names the delta channels that are made of what earlier tasks have written."""
+
+
+async def prune(tx: Transaction, thread_id: str, strategy: Strategy, serde: SerializerProtocol) -> None:
+    """Delete a thread's checkpoints, but for the newest of each namespace when the strategy is `keep_latest`.
+
+    Of those before it, the ones stay that its delta channels are made of. A call of a subgraph goes with the root's
+    checkpoint that it was made from. The messages stay in the log.
+    """
+    heads = {ns: await checkpoints.find(tx, thread_id, ns, None) for ns in await checkpoints.namespaces(tx, thread_id)}
+    for ns, head in heads.items():
+        if strategy == "delete" or (head is not None and await _is_over(tx, head, heads.get(""))):
+            await checkpoints.delete_namespace(tx, thread_id, ns)
+        elif head is not None:
+            first = await _first_needed(tx, head, serde)
+            await checkpoints.delete_before(tx, first, head)
+            await _tidy(tx, thread_id, ns, serde)
+
+
+async def _is_over(tx: Transaction, head: CheckpointRow, root: CheckpointRow | None) -> bool:
+    """Whether a namespace is that of a subgraph's call that belongs to a checkpoint of the root which goes too."""
+    parent = json.loads(head.metadata).get("parents", {}).get("")
+    if ":" not in head.ns or parent is None or root is None or parent == root.id:
+        return False
+    # A call may be stored before the checkpoint that it was made from.
+    return await checkpoints.find(tx, head.thread_id, "", parent) is not None
+
+
+async def _first_needed(tx: Transaction, head: CheckpointRow, serde: SerializerProtocol) -> CheckpointRow:
+    """The first checkpoint that the newest one cannot do without."""
+    open_ = set(json.loads(head.metadata).get(_COUNTERS, ())) - Stored.from_row(head, serde).cells.keys()
+    first = head
+    if open_:
+        async for row, _ in ancestors(tx, head):
+            first = row if row.n < first.n else first
+            open_ -= Stored.from_row(row, serde).cells.keys()
+            if not open_:
+                break
+    return first
+
+
+async def delete_for_run(tx: Transaction, rows: Sequence[CheckpointRow], serde: SerializerProtocol) -> None:
+    """Delete checkpoints of one thread, and lead the conversation back to where it was before them."""
+    thread_id = rows[0].thread_id
+    end = await _end(tx, thread_id, serde)
+    await checkpoints.delete(tx, rows)
+    for ns in sorted({row.ns for row in rows}):
+        await _tidy(tx, thread_id, ns, serde)
+    before = await _end(tx, thread_id, serde)
+    tip, _ = await log.position(tx, thread_id)
+    if end == tip and before is not None and before != tip:
+        await log.set_tip(tx, thread_id, before)
+
+
+async def _end(tx: Transaction, thread_id: str, serde: SerializerProtocol) -> int | None:
+    """The last message of the newest checkpoint's conversation."""
+    ns, channel = CONVERSATION
+    row = await checkpoints.find(tx, thread_id, ns, None)
+    cell = Stored.from_row(row, serde).cells.get(channel) if row is not None else None
+    whole = await filled(tx, row, channel, cell) if row is not None and cell is not None else None
+    runs = list_of(whole) if whole is not None else None
+    return runs[-1][1] if runs else None
+
+
+async def _tidy(tx: Transaction, thread_id: str, ns: str, serde: SerializerProtocol) -> None:
+    wanted: set[tuple[int, str]] = set()
+    last: CheckpointRow | None = None
+    while rows := await checkpoints.before(tx, thread_id, ns, last.n if last else None, limit=_PAGE):
+        wanted.update(_apart(rows, serde))
+        last = rows[-1]
+    await checkpoints.tidy(tx, thread_id, ns, wanted)
+
+
+def _apart(rows: Iterable[CheckpointRow], serde: SerializerProtocol) -> Iterable[tuple[int, str]]:
+    """The large values that checkpoints have, by number and channel."""
+    for row in rows:
+        for channel, cell in Stored.from_row(row, serde).cells.items():
+            if cell.stored_by is not None:
+                yield cell.stored_by, channel

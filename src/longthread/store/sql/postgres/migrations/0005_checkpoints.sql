@@ -1,0 +1,40 @@
+-- LangGraph checkpoints. A message in one, wherever it is, is a reference to its entry.
+
+-- `n` counts a namespace's checkpoints in the order in which they came: the last one is the newest, whatever the clocks of
+-- those who made their ids. `body` holds the checkpoint with its channels' values, those that are stored apart excepted,
+-- and the writes of its tasks once a later checkpoint has taken them in: `writes` counts those.
+CREATE TABLE checkpoints (
+    thread_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    ns        TEXT COLLATE "C" NOT NULL,
+    n         BIGINT NOT NULL,
+    id        TEXT COLLATE "C" NOT NULL,
+    parent_id TEXT COLLATE "C",
+    metadata  TEXT COLLATE "C" NOT NULL,
+    writes    BIGINT NOT NULL DEFAULT 0,
+    body      BYTEA NOT NULL,
+    PRIMARY KEY (thread_id, ns, n)
+);
+
+CREATE UNIQUE INDEX checkpoints_by_id ON checkpoints (thread_id, ns, id);
+
+-- Values that are too large to be in each checkpoint, under the number of the one that stored them.
+CREATE TABLE checkpoint_blobs (
+    thread_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    ns        TEXT COLLATE "C" NOT NULL,
+    n         BIGINT NOT NULL,
+    channel   TEXT COLLATE "C" NOT NULL,
+    body      BYTEA NOT NULL,
+    PRIMARY KEY (thread_id, ns, n, channel)
+);
+
+-- What the tasks of a checkpoint have written so far, a row for each task.
+CREATE TABLE checkpoint_writes (
+    thread_id     TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    ns            TEXT COLLATE "C" NOT NULL,
+    checkpoint_id TEXT COLLATE "C" NOT NULL,
+    task_id       TEXT COLLATE "C" NOT NULL,
+    task_path     TEXT COLLATE "C" NOT NULL DEFAULT '',
+    writes        BIGINT NOT NULL,
+    body          BYTEA NOT NULL,
+    PRIMARY KEY (thread_id, ns, checkpoint_id, task_id)
+);
