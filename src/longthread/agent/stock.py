@@ -32,6 +32,11 @@ class Address:
     id: str
     writes: int
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its name within the thread."""
+        return self.ns, self.id
+
 
 class Faithful(JsonPlusSerializer):
     """Reads messages as messages, and leaves every other object packed as it is.

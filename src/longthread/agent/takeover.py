@@ -80,26 +80,44 @@ class _Taking:
     failures: list[str] = field(default_factory=list)
 
     async def take(self, thread_id: str) -> None:
+        """Bring what is missing of a thread, oldest first: what comes last is its newest state."""
         wanted = await self.stock.checkpoints(thread_id)
         here = await self._here(thread_id)
-        stored: set[tuple[str, str, Any]] = set()
-        unread: set[Address] = set()
-        for address in wanted:
-            if here.get((address.ns, address.id), -1) >= address.writes:
-                self.already += 1
+        done = {address.key for address in wanted if here.get(address.key, -1) >= address.writes}
+        self.already += len(done)
+        last = max((place for place, address in enumerate(wanted) if address.key in done), default=-1)
+        for address in wanted[: last + 1]:
+            if address.key in done:
+                self._told(thread_id, address)
             else:
-                try:
-                    await self._bring(thread_id, address, stored)
-                except CheckpointUnreadable as error:
-                    unread.add(address)
-                    self.failures.append(str(error))
-                except ThreadNotFound:
-                    self.failures += [f"thread {thread_id} is here, and is another user's."] * len(wanted)
-                    return
-            self.done += 1
-            self.writes += address.writes
-            self.progress(Progress(self.done, self.total, thread_id))
-        await self._verify(thread_id, [address for address in wanted if address not in unread])
+                # Now it would become the newest state of the thread.
+                self._fail(
+                    f"checkpoint {address.id} of thread {thread_id} is missing before others that are here: the thread "
+                    "was pruned here, or the checkpoint could not be read."
+                )
+        if here.keys() - {address.key for address in wanted} and wanted[last + 1 :]:
+            self._fail(f"thread {thread_id} has gone on here.", len(wanted[last + 1 :]))
+        else:
+            await self._bring_all(thread_id, wanted[last + 1 :])
+
+    async def _bring_all(self, thread_id: str, missing: Sequence[Address]) -> None:
+        stored: set[tuple[str, str, Any]] = set()
+        brought: list[Address] = []
+        for address in missing:
+            try:
+                await self._bring(thread_id, address, stored)
+            except CheckpointUnreadable as error:
+                self._fail(str(error))
+            except ThreadNotFound:
+                self._fail(f"thread {thread_id} is here already, and is another user's.", len(missing))
+                return
+            else:
+                brought.append(address)
+                self._told(thread_id, address)
+        here = await self._here(thread_id) if brought else {}
+        for address in brought:
+            if here.get(address.key, -1) < address.writes:
+                self._fail(f"checkpoint {address.id} of thread {thread_id} is not here with all its writes.")
 
     async def _bring(self, thread_id: str, address: Address, stored: set[tuple[str, str, Any]]) -> None:
         found = await self.stock.read(thread_id, address)
@@ -116,17 +134,19 @@ class _Taking:
         await self.saver.aput(config, found.checkpoint, found.metadata, new)
         stored |= {(address.ns, channel, version) for channel, version in new.items()}
 
-    async def _verify(self, thread_id: str, wanted: Sequence[Address]) -> None:
-        here = await self._here(thread_id)
-        for address in wanted:
-            if here.get((address.ns, address.id), -1) < address.writes:
-                self.failures.append(f"checkpoint {address.id} of thread {thread_id} is not here with all its writes.")
-
     async def _here(self, thread_id: str) -> dict[tuple[str, str], int]:
         """The number of writes of each checkpoint of a thread that is here."""
         async with self.saver._store.reading() as tx:
-            rows = await tx.fetch("count_checkpoint_writes", thread_id=thread_id)
+            rows = await tx.fetch("count_checkpoint_writes", thread_id=thread_id, user_id=self.saver._user_id)
         return {(row["ns"], row["id"]): row["writes"] for row in rows}
+
+    def _told(self, thread_id: str, address: Address) -> None:
+        self.done += 1
+        self.writes += address.writes
+        self.progress(Progress(self.done, self.total, thread_id))
+
+    def _fail(self, reason: str, checkpoints: int = 1) -> None:
+        self.failures += [reason] * checkpoints
 
 
 def _by_task(found: CheckpointTuple) -> Iterator[tuple[str, list[Write]]]:

