@@ -84,12 +84,25 @@ class StoreConflict(StoreError):
     exit_code = 4
 
 
-class TextNotStorable(StoreError):
+class NotStorable(StoreError):
+    """The value of {name} cannot be stored."""
+
+    code = "not_storable"
+    exit_code = 2
+
+
+class TextNotStorable(NotStorable):
     """The text of {name} holds a NUL character or half of a surrogate pair, which no text column can hold. Replace it
     (by U+FFFD, say), or store the content as bytes."""
 
     code = "text_not_storable"
-    exit_code = 2
+
+
+class NumberNotStorable(NotStorable):
+    """The number of {name} is none that every store can hold: whole numbers have at most 64 bits, and others are not
+    NaN. Give another."""
+
+    code = "number_not_storable"
 
 
 class ThreadNotFound(LongthreadError):

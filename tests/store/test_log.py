@@ -11,6 +11,7 @@ import pytest
 
 from longthread.errors import (
     EntryNotFound,
+    NumberNotStorable,
     StoreError,
     StoreTooNew,
     StoreUnavailable,
@@ -62,6 +63,18 @@ async def test_entries_come_back_as_they_were_written(store: Driver) -> None:
     assert entry.says_the_same_as(full)
     assert (entry.tokens, entry.latency_ms, entry.run_id, entry.kind) == (3, 7, "r", "answer")
     assert (entry.seq, entry.parent_seq) == (1, 0)
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, float("nan")])
+async def test_a_number_that_not_every_store_can_hold_is_refused(store: Driver, number: int) -> None:
+    await thread_with(store, "a")
+    with pytest.raises(NumberNotStorable, match="tokens"):
+        async with store.writing() as tx:
+            await log.extend(tx, "t", [draft("b", tokens=number)])
+    for name, most in (("c", 2**63 - 1), ("d", -(2**63))):
+        async with store.writing() as tx:
+            [entry] = await log.extend(tx, "t", [draft(name, tokens=most)])
+            assert (await log.find_entry(tx, "t", name)).tokens == entry.tokens == most
 
 
 @pytest.mark.parametrize("at", [{}, {"parent": 1}, {"expect": 3}, {"expect": 1}])

@@ -21,6 +21,7 @@ from longthread.errors import (
     ModelNotUsable,
     ModelUnavailable,
     NothingToResume,
+    NotStorable,
     QuestionTooLong,
     RunInProgress,
     RunNotFound,
@@ -28,7 +29,6 @@ from longthread.errors import (
     SourceNotAllowed,
     StoreConflict,
     StoreError,
-    TextNotStorable,
     ThreadConflict,
     ThreadNotFound,
 )
@@ -50,7 +50,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     ModelNotUsable: 422,
     ModelUnavailable: 503,
     ModelFailed: 502,
-    TextNotStorable: 422,
+    NotStorable: 422,
     StoreConflict: 409,
     StoreError: 503,
 }

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from longthread.errors import ArchiveInvalid, TextNotStorable
+from longthread.errors import ArchiveInvalid, NotStorable
 from longthread.store.archive import FORMAT, VERSION, row_of
 from longthread.store.driver import Row, storable
 from longthread.store.migrate import latest
@@ -133,7 +133,7 @@ class ArchiveReader:
     def _storable(self, values: Mapping[str, Any]) -> dict[str, Any]:
         try:
             return storable(values)
-        except TextNotStorable as error:
+        except NotStorable as error:
             raise self.invalid(str(error)) from None
 
     def _check_end(self) -> None:

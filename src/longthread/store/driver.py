@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from longthread.errors import TextNotStorable
+from longthread.errors import NumberNotStorable, TextNotStorable
 
 Row = Mapping[str, Any]
 
@@ -21,7 +21,7 @@ class Transaction(Protocol):
     every backend can hold: Unicode without NUL and without lone surrogates.
 
     Raises:
-        TextNotStorable: a text is not such a text. The transaction is as it was.
+        NotStorable: a text is not such a text, or a number none of 64 bits. The transaction is as it was.
         StoreError: the statement failed. The transaction can only be rolled back.
     """
 
@@ -99,11 +99,18 @@ def storable(values: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         TextNotStorable: a text holds a NUL or half of a surrogate pair.
+        NumberNotStorable: a whole number has more than 64 bits, or another is NaN.
     """
     for name, value in values.items():
-        if isinstance(value, str) and ("\x00" in value or not _is_unicode(value)):
-            raise TextNotStorable(name=name)
+        if isinstance(value, str):
+            if "\x00" in value or not _is_unicode(value):
+                raise TextNotStorable(name=name)
+        elif (isinstance(value, int) and not _LEAST <= value <= _MOST) or value != value:  # NaN
+            raise NumberNotStorable(name=name)
     return dict(values)
+
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def _is_unicode(text: str) -> bool:
