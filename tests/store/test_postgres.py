@@ -398,3 +398,18 @@ async def test_a_restart_between_two_uses_is_not_seen(tmp_path: Path) -> None:
         await asyncio.to_thread(server.start)
         await asyncio.gather(*waiting)
         assert await ids(store) == ["a", "b"]
+
+
+async def test_many_rows_of_which_one_fails_are_not_stored_and_the_connection_goes_on(store: Driver) -> None:
+    await extend(store, "a")
+    rows = [{"id": name, "thread_id": thread} for name, thread in (("x", "t"), ("y", "t"), ("z", "none"), ("w", "t"))]
+    insert = Sql("INSERT INTO folds (thread_id, seq, data) VALUES (:thread_id, 1, :id) ON CONFLICT DO NOTHING")
+    for _ in range(postgres.CONNECTIONS):
+        with pytest.raises(StoreError, match="foreign key"):
+            async with store.writing() as tx:
+                await tx.run_all(insert, rows)
+        async with store.writing() as tx:
+            assert await tx.fetch(Sql("SELECT * FROM folds")) == []
+            await tx.run_all(insert, rows[:2])
+            assert len(await tx.fetch(Sql("SELECT * FROM folds"))) == 1
+            await tx.run(Sql("DELETE FROM folds"))
