@@ -12,6 +12,7 @@ from typing import Any
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.thread import Thread
+from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 
 _LAST = "\U0010ffff"
@@ -323,6 +324,7 @@ async def find_entries(tx: Transaction, thread_id: str, ids: Sequence[str]) -> d
     return found
 
 
+@decoder
 def _thread(row: Row) -> Thread:
     return Thread(
         id=row["id"],
@@ -333,11 +335,13 @@ def _thread(row: Row) -> Thread:
         updated_at=datetime.fromisoformat(row["updated_at"]),
         tip=row["tip"],
         entry_count=row["entry_count"],
+        first_seq=row["first_seq"],
         tool_categories=tuple(json.loads(row["tool_categories"])),
         tags=tuple(json.loads(row["tags"])),
     )
 
 
+@decoder
 def _entry(row: Row) -> Entry:
     calls = json.loads(row["tool_calls"]) if row["tool_calls"] else []
     return Entry(
