@@ -21,13 +21,14 @@ from turn import turn
 from longthread.agent.analyst import Analyst
 from longthread.agent.messages import message_of
 from longthread.agent.owner import may_be_alive
+from longthread.agent.retaining import CheckpointKeeper
 from longthread.model.ids import new_id
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.pruning import prune
-from longthread.store.retention import Policy
+from longthread.store.retention import Policy, Retention
 from longthread.store.space import reclaim
 from longthread.testing import ScriptedChatModel
 
@@ -149,5 +150,6 @@ async def _raw(analyst: Analyst, thread: str) -> tuple[int, int]:
 
 
 async def _prune(store: Driver, policy: Policy) -> None:
-    await prune(store, policy, alive=may_be_alive, apply=True, progress=lambda done, total, thread: None)
+    retention = Retention(policy, CheckpointKeeper(), may_be_alive)
+    await prune(store, retention, lambda done, total, thread: None, apply=True)
     await reclaim(store, lambda text: None)

@@ -20,13 +20,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from longthread.agent.retaining import CheckpointKeeper
 from longthread.errors import LongthreadError
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.open import open_store
 from longthread.store.pruning import prune
-from longthread.store.retention import Policy
+from longthread.store.retention import Policy, Retention
 from longthread.testing.reference import Node, ReferenceLog, content_of
 
 THREADS = ("a", "b")
@@ -148,8 +149,8 @@ class LogMachine(RuleBasedStateMachine):
         """Everything is old enough; so many entries stay."""
         policy = Policy(entries_before="9", window=window)
         for store in self.stores:
-            work = prune(store, policy, alive=lambda owner: True, apply=True, progress=lambda *_: None)
-            self.runner.run(work)
+            retention = Retention(policy, CheckpointKeeper(), lambda owner: True)
+            self.runner.run(prune(store, retention, lambda *_: None, apply=True))
         for thread_id in self.reference.trees:
             self.reference.prune(thread_id, window)
 

@@ -11,6 +11,7 @@ import pytest
 from tests.store.samples import all_of, everything, fill
 from tests.store.turns import age, alive, at, begin, finish, run_id, turns
 
+from longthread.agent.retaining import CheckpointKeeper
 from longthread.errors import EntryNotFound, ThreadNotFound
 from longthread.model.entry import Draft
 from longthread.model.fold import state_of
@@ -18,7 +19,7 @@ from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.log import now
 from longthread.store.pruning import Pruned, prune
-from longthread.store.retention import Policy
+from longthread.store.retention import Policy, Retention
 from longthread.store.tables import read_tables
 from longthread.store.transfer import count_threads
 
@@ -34,7 +35,7 @@ def dead(owner: str) -> bool:
 
 
 async def pruned(store: Driver, policy: Policy, *, apply: bool = True, alive: Any = alive) -> Pruned:
-    return await prune(store, policy, alive=alive, apply=apply, progress=silent)
+    return await prune(store, Retention(policy, CheckpointKeeper(), alive), silent, apply=apply)
 
 
 def entries_before(turn: int, *, window: int = 8, **more: Any) -> Policy:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from longthread.agent.owner import may_be_alive
+from longthread.agent.retaining import CheckpointKeeper
 from longthread.cli import options
 from longthread.cli.progress import bytes_text, counted, shown
 from longthread.cli.terminal import print_line
@@ -20,7 +21,7 @@ from longthread.errors import InvalidInput
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.pruning import Pruned, prune
-from longthread.store.retention import Policy
+from longthread.store.retention import Policy, Retention
 from longthread.store.space import reclaim
 
 _AGE = re.compile(r"(\d+)\s*([smhdw])")
@@ -68,13 +69,16 @@ def prune_(
         runs_before=_before(now, runs_older_than, "--runs-older-than"),
         checkpoints=_checkpoints(keep_checkpoints),
         checkpoints_before=_before(now, checkpoints_older_than, "--checkpoints-older-than"),
+        window=settings.memory_max_messages_per_thread,
     )
+
+    retention = Retention(policy, CheckpointKeeper(), may_be_alive)
 
     async def work(store_work: bool) -> tuple[Pruned, list[str], tuple[int, int]]:
         async with existing(settings.database) as store:
             before = await _size(store)
             with shown("pruning" if store_work else "looking") as progress:
-                found = await prune(store, policy, alive=may_be_alive, apply=store_work, progress=progress)
+                found = await prune(store, retention, progress, apply=store_work)
                 problems = await reclaim(store, progress.say) if store_work else []
             return found, problems, (before, await _size(store))
 

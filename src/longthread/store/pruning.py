@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.queries import Sql, queries
-from longthread.store.retention import Plan, Policy, plan
-from longthread.store.runs import Alive
+from longthread.store.retention import Plan, Retention
 from longthread.store.tables import Table, Tables, read_tables
 from longthread.store.transfer import Progress, count_threads, thread_ids
 
@@ -35,8 +34,8 @@ class Pruned:
             self.bytes += size
 
 
-async def prune(store: Driver, policy: Policy, *, alive: Alive, apply: bool, progress: Progress) -> Pruned:
-    """Delete what the policy does not keep; without `apply`, only say what that is.
+async def prune(store: Driver, retention: Retention, progress: Progress, *, apply: bool) -> Pruned:
+    """Delete what is not to be kept; without `apply`, only say what that is.
 
     Each transaction locks one thread and deletes a limited number of rows, or one thread. Stopped at any moment, what
     is left is whole, and another prune goes on.
@@ -45,7 +44,7 @@ async def prune(store: Driver, policy: Policy, *, alive: Alive, apply: bool, pro
         StoreError: the database failed; what was deleted before stays deleted.
     """
     async with store.reading() as tx:
-        pruning = _Pruning(store, policy, alive, await read_tables(tx))
+        pruning = _Pruning(store, retention, await read_tables(tx))
         total = await count_threads(tx)
     done, page = 0, [""]
     while page:
@@ -62,15 +61,14 @@ async def prune(store: Driver, policy: Policy, *, alive: Alive, apply: bool, pro
 @dataclass(slots=True)
 class _Pruning:
     store: Driver
-    policy: Policy
-    alive: Alive
+    retention: Retention
     tables: Tables
     pruned: Pruned = field(default_factory=Pruned)
 
     async def look(self, thread_id: str) -> bool:
         """Note what would go of a thread; whether anything would."""
         async with self.store.reading() as tx:
-            found = await plan(tx, thread_id, self.policy, alive=self.alive)
+            found = await self.retention.plan(tx, thread_id)
             if found is None:
                 self.pruned.busy += 1
                 return False
@@ -83,7 +81,7 @@ class _Pruning:
     async def apply(self, thread_id: str) -> None:
         """Delete what may go of a thread. Most threads have nothing: they are not locked for it."""
         looked = Pruned()
-        if not await _Pruning(self.store, self.policy, self.alive, self.tables, looked).look(thread_id):
+        if not await _Pruning(self.store, self.retention, self.tables, looked).look(thread_id):
             self.pruned.busy += looked.busy
             return
         self.pruned.touched += 1
@@ -96,14 +94,14 @@ class _Pruning:
             # Locked first: a run that begins now waits, and one that has begun is seen.
             if not await tx.fetch("select_position", id=thread_id):
                 return False
-            found = await plan(tx, thread_id, self.policy, alive=self.alive, at_once=False)
+            found = await self.retention.plan(tx, thread_id, at_once=False)
             if found is None:
                 return False
             await self._measure(tx, thread_id, found)
             if found.whole:
                 [thread] = await tx.fetch("select_retention", id=thread_id)
                 await log.delete_thread(tx, thread_id, user_id=thread["user_id"])
-            for deletion in found.rows:
+            for deletion in (*found.rows, *found.after):
                 await tx.run(deletion.query, thread_id=thread_id, **deletion.values)
             if found.first_seq:
                 await tx.run("move_first_seq", thread_id=thread_id, first_seq=found.first_seq)

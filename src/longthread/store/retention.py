@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from longthread.store import log, runs
 from longthread.store.driver import Row, Transaction, one
@@ -13,6 +13,7 @@ from longthread.store.runs import Alive
 
 ENTRIES_AT_ONCE = 2000
 RUNS_AT_ONCE = 200
+CHECKPOINTS_AT_ONCE = 2000
 """What one transaction deletes of a thread at most."""
 _PART = 200
 _OBSERVATION = "observation"
@@ -43,7 +44,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """Rows to delete: the name of a `DELETE FROM` query, and its values."""
+    """Rows to delete: the name of a `DELETE FROM` query, and its values besides the thread's id."""
 
     query: str
     values: Mapping[str, Any]
@@ -51,34 +52,76 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to go of a thread: all of it, or some rows. `more`: there will be more when these are gone."""
+    """What is to go of a thread: all of it, or some rows. `after` is what to do when they are gone; `more`: there will
+    be more to go then."""
 
     whole: bool = False
     rows: tuple[Deletion, ...] = ()
+    after: tuple[Deletion, ...] = ()
     first_seq: int = 0
     more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Staying:
+    """The checkpoints of a namespace that stay: those from number `first` on, up to the newest."""
+
+    first: int
+    newest: int
+    newest_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """Checkpoints that may go: those before the ones that stay in their namespace, all of namespaces that are `over`,
+    and large values that no other has, by namespace, number and channel."""
+
+    staying: Mapping[str, Staying]
+    over: tuple[str, ...]
+    blobs: tuple[tuple[str, int, str], ...]
+
+
+class Checkpoints(Protocol):
+    """Knows what checkpoints are made of."""
+
+    async def surplus(self, tx: Transaction, thread_id: str, *, keep: int | None, before: str | None) -> Surplus:
+        """The checkpoints of a thread that may go, when the newest `keep` of each namespace (None: all) and those that
+        were not made before a moment are to stay, with what they need."""
+        ...
+
+    async def first_entry(self, tx: Transaction, thread_id: str, staying: Mapping[str, Staying]) -> int | None:
+        """The first entry that checkpoints which stay refer to."""
+        ...
 
 
 KEEP = Plan()
 
 
-async def plan(tx: Transaction, thread_id: str, policy: Policy, *, alive: Alive, at_once: bool = True) -> Plan | None:
-    """What is to go of a thread; None when a run on it is being executed, and it is to be left alone.
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Plans what is to go. `alive` tells whether the owner of a run may still be at work on it."""
 
-    Without `at_once`, no more than one transaction should delete.
-    """
-    thread = await one(tx, "select_retention", id=thread_id)
-    if thread is None:
-        return KEEP
-    live = await one(tx, "select_live_run", thread_id=thread_id)
-    if live is not None:
-        run = await runs.find_run(tx, thread_id, live["id"])
-        if run is not None and await runs.is_held(tx, run, alive=alive):
-            return None
-    if _is_over(thread, policy):
-        return Plan(whole=True)
-    planning = _Planning(tx, thread_id, thread, policy, at_once)
-    return await planning.plan(None if live is None else live["started_at"])
+    policy: Policy
+    checkpoints: Checkpoints
+    alive: Alive
+
+    async def plan(self, tx: Transaction, thread_id: str, *, at_once: bool = True) -> Plan | None:
+        """What is to go of a thread; None when a run on it is being executed, and it is to be left alone.
+
+        Without `at_once`, no more than one transaction should delete.
+        """
+        thread = await one(tx, "select_retention", id=thread_id)
+        if thread is None:
+            return KEEP
+        live = await one(tx, "select_live_run", thread_id=thread_id)
+        if live is not None:
+            run = await runs.find_run(tx, thread_id, live["id"])
+            if run is not None and await runs.is_held(tx, run, alive=self.alive):
+                return None
+        if _is_over(thread, self.policy):
+            return Plan(whole=True)
+        planning = _Planning(tx, thread_id, thread, self.policy, self.checkpoints, at_once)
+        return await planning.plan(None if live is None else live["started_at"])
 
 
 def _is_over(thread: Row, policy: Policy) -> bool:
@@ -100,20 +143,53 @@ class _Planning:
     thread_id: str
     thread: Row
     policy: Policy
+    checkpoints: Checkpoints
     at_once: bool
 
     async def plan(self, unfinished_since: str | None) -> Plan:
-        """Runs first, with what they did: they need their entries, and these do not need them."""
+        """Checkpoints first, then runs with what they did, then entries: nothing goes before what needs it."""
         first = int(self.thread["first_seq"])
-        cut = await self._cut(unfinished_since)
+        of_checkpoints, staying = await self._surplus()
+        if of_checkpoints.more:
+            return of_checkpoints
+        cut = await self._cut(unfinished_since, staying)
         of_runs = await self._runs(cut)
         if of_runs.more:
-            return of_runs
+            return replace(of_runs, rows=(*of_checkpoints.rows, *of_runs.rows), after=of_checkpoints.after)
         end = cut if self.at_once else min(cut, first + ENTRIES_AT_ONCE)
         entries = (Deletion("prune_entries", {"cut": end}),) if end > first else ()
-        return Plan(rows=(*of_runs.rows, *entries), first_seq=end, more=end < cut)
+        rows = (*of_checkpoints.rows, *of_runs.rows, *entries)
+        return Plan(rows=rows, after=of_checkpoints.after, first_seq=end, more=end < cut)
 
-    async def _cut(self, unfinished_since: str | None) -> int:
+    async def _surplus(self) -> tuple[Plan, Mapping[str, Staying]]:
+        """What goes of the checkpoints, and those that stay."""
+        keep, before = self.policy.checkpoints, self.policy.checkpoints_before
+        found = await self.checkpoints.surplus(self.tx, self.thread_id, keep=keep, before=before)
+        rows: list[Deletion] = []
+        more = False
+        for ns in found.over:
+            rows += [Deletion(query, {"ns": ns}) for query in ("prune_ns", "prune_ns_writes", "prune_ns_blobs")]
+        after: list[Deletion] = []
+        for ns, kept in found.staying.items():
+            if await self._checkpoint_after(ns, kept.first, 0) is None:
+                continue
+            stop = None if self.at_once else await self._checkpoint_after(ns, kept.first, CHECKPOINTS_AT_ONCE)
+            more = more or stop is not None
+            n = kept.first if stop is None else stop
+            rows.append(Deletion("prune_writes", {"ns": ns, "n": n, "newest": kept.newest_id}))
+            rows.append(Deletion("prune_checkpoints", {"ns": ns, "n": n}))
+            after.append(Deletion("forget_lost_parents", {"ns": ns}))
+        if not more:  # else others still have them
+            rows += [Deletion("prune_blob", {"ns": ns, "n": n, "channel": channel}) for ns, n, channel in found.blobs]
+        first_seq = int(self.thread["first_seq"])
+        return Plan(rows=tuple(rows), after=tuple(after), first_seq=first_seq, more=more), found.staying
+
+    async def _checkpoint_after(self, ns: str, n: int, few: int) -> int | None:
+        """The checkpoint behind the namespace's first `few`, if it is before number `n`."""
+        row = await one(self.tx, "select_checkpoint_after", thread_id=self.thread_id, ns=ns, n=n, few=few)
+        return int(row["n"]) if row else None
+
+    async def _cut(self, unfinished_since: str | None, staying: Mapping[str, Staying]) -> int:
         """The first entry that stays: a question on the conversation's branch, or the first one there is."""
         first, tip = int(self.thread["first_seq"]), int(self.thread["tip"])
         before = self.policy.entries_before
@@ -122,6 +198,8 @@ class _Planning:
         since = min(before, unfinished_since or before)
         newer = await one(self.tx, "select_first_entry_since", thread_id=self.thread_id, from_seq=first, since=since)
         limit = int(newer["seq"] if newer else self.thread["entry_count"] + 1)
+        needed = await self.checkpoints.first_entry(self.tx, self.thread_id, staying) if limit > first else None
+        limit = limit if needed is None else min(limit, needed)
         if tip:
             window = await log.branch(self.tx, self.thread_id, tip, limit=self.policy.window)
             return await self._question_at_or_before(min(limit, window[0].seq), tip) or first

@@ -47,3 +47,29 @@ WHERE thread_id = :thread_id
       WHERE thread_id = :thread_id AND prompt IS NOT NULL
         AND (idx >= :first_step OR idx = (SELECT max(idx) FROM steps WHERE thread_id = :thread_id))
   );
+
+-- name: select_checkpoint_after
+-- The first checkpoint behind the next few.
+SELECT n FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND n < :n ORDER BY n LIMIT 1 OFFSET :few;
+
+-- name: prune_checkpoints
+DELETE FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND n < :n;
+
+-- name: prune_writes
+-- What a run writes just now is for a checkpoint that is still to come.
+DELETE FROM checkpoint_writes
+WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id < :newest AND checkpoint_id NOT IN (
+    SELECT id FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND n >= :n
+);
+
+-- name: prune_blob
+DELETE FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns AND n = :n AND channel = :channel;
+
+-- name: prune_ns
+DELETE FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns;
+
+-- name: prune_ns_writes
+DELETE FROM checkpoint_writes WHERE thread_id = :thread_id AND ns = :ns;
+
+-- name: prune_ns_blobs
+DELETE FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns;

@@ -1,0 +1,338 @@
+"""`longthread db` and the export and import of threads, on both backends."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, MessagesState, StateGraph
+from tests.store.samples import fill
+from tests.store.turns import at, begin, turns
+from typer.testing import CliRunner
+
+from longthread.agent.owner import new_owner
+from longthread.cli.app import app
+from longthread.errors import LongthreadError
+from longthread.model.entry import Draft
+from longthread.store import log
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+from longthread.store.queries import Sql
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def run(tmp_path: Path, store_address: str, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command on the store under test; with `code` it must end with that exit code."""
+    monkeypatch.setenv("LONGTHREAD_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("LONGTHREAD_DATABASE_URL", store_address)
+    monkeypatch.setenv("LONGTHREAD_USER", "u")
+    monkeypatch.chdir(tmp_path)
+
+    def run_(*args: str, code: int = 0, text: str | bytes | None = None) -> Any:
+        result = CliRunner().invoke(app, args, input=text)
+        ended = result.exception.exit_code if isinstance(result.exception, LongthreadError) else result.exit_code
+        assert ended == code, f"{result.output}\n{result.exception!r}"
+        return result
+
+    return run_
+
+
+def in_store(address: str, work: Callable[[Driver], Any]) -> Any:
+    """Does something with a store, in a loop of its own."""
+
+    async def do() -> Any:
+        async with open_store(address) as store:
+            return await work(store)
+
+    return asyncio.run(do())
+
+
+def said(result: Any) -> str:
+    return " ".join(str(result.exception).split())
+
+
+def test_upgrade_says_from_which_version_to_which(run: Run, tmp_path: Path, store_address: str) -> None:
+    in_store(store_address, lambda store: fill(store, "t"))
+    assert "nothing to do" in run("db", "upgrade").stdout
+    assert "made, version" in run("db", "upgrade", "--database", "new.db").stdout
+    connection = sqlite3.connect(tmp_path / "new.db")
+    tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    assert "entries" in tables
+
+
+def test_status_tells_what_the_store_holds(run: Run, store_address: str) -> None:
+    in_store(store_address, lambda store: turns(store, 3))
+    told = json.loads(run("db", "status", "--json").stdout)
+    assert (told["threads"], told["entries"], told["runs"], told["live"]) == (1, 12, 3, 0)
+    assert told["tables"]["entries"]["rows"] == 12
+    assert told["tables"]["entries"]["bytes"] > 4096
+    assert told["bytes"] > told["tables"]["entries"]["bytes"]
+    text = run("db", "status").stdout
+    assert "1 thread, 12 entries, " in text
+    assert told["server"] in text
+
+
+def test_status_shows_no_password(run: Run, postgres_url: str) -> None:
+    secret = postgres_url.replace("postgres:@", "postgres:geheim@")
+    run("db", "upgrade", "--database", postgres_url)
+    for command in (("status",), ("status", "--json"), ("upgrade",), ("prune",)):
+        result = run("db", *command, "--database", secret)
+        assert "geheim" not in result.output
+
+
+@pytest.mark.parametrize("command", [("status",), ("prune",), ("copy", "other.db")])
+def test_a_store_that_is_not_there_is_not_made(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
+    name, *to = command
+    args = ("db", name, "none.db", *to) if to else ("db", name, "--database", "none.db")
+    assert "there is none yet" in said(run(*args, code=5))
+    assert not (tmp_path / "none.db").exists()
+    assert not (tmp_path / "other.db").exists()
+
+
+def test_a_store_is_copied(run: Run, store_address: str, other_address: str) -> None:
+    in_store(store_address, lambda store: fill(store, "t"))
+    assert "1 thread copied" in run("db", "copy", store_address, other_address).stdout
+    again = json.loads(run("db", "copy", store_address, other_address, "--json").stdout)
+    assert (again["written"], again["same"], again["refused"], again["went_on"]) == (0, 1, [], [])
+    assert "to itself" in said(run("db", "copy", store_address, store_address, code=2))
+
+
+def test_a_copy_that_would_overwrite_is_refused_and_an_update_is_not(
+    run: Run, store_address: str, other_address: str
+) -> None:
+    async def two(store: Driver) -> None:
+        await fill(store, "a")
+        await fill(store, "b")
+
+    in_store(store_address, two)
+    run("db", "copy", store_address, other_address)
+    in_store(store_address, lambda store: extend(store, "a", "more"))
+    in_store(store_address, lambda store: extend(store, "b", "more"))
+    in_store(other_address, lambda store: extend(store, "b", "elsewhere"))
+    refused = said(run("db", "copy", store_address, other_address, code=5))
+    assert "thread a (entries: 12 there, 13 here), thread b" in refused
+    assert "never overwritten" in refused
+    result = run("db", "copy", store_address, other_address, "--update", code=5)
+    assert "1 brought up to date" in result.stdout
+    assert "thread b" in said(result)
+    assert "thread a" not in said(result)
+    assert in_store(other_address, lambda store: ids(store, "a"))[-1] == "more"
+    assert in_store(other_address, lambda store: ids(store, "b"))[-1] == "elsewhere"
+
+
+async def extend(store: Driver, thread_id: str, name: str) -> None:
+    async with store.writing() as tx:
+        await log.extend(tx, thread_id, [Draft(name, "user", name)])
+
+
+async def ids(store: Driver, thread_id: str) -> list[str]:
+    async with store.reading() as tx:
+        tip, _ = await log.position(tx, thread_id)
+        return [entry.id for entry in await log.branch(tx, thread_id, tip)]
+
+
+def test_pruning_says_first_and_then_does(run: Run, store_address: str) -> None:
+    async def expired(store: Driver) -> None:
+        await turns(store, 2, thread_id="kept")
+        await turns(store, 300, thread_id="old")
+        async with store.writing() as tx:
+            await tx.run(Sql("UPDATE threads SET expires_at = :at WHERE id = 'old'"), at=at(0))
+
+    in_store(store_address, expired)
+    dry = run("db", "prune").stdout
+    assert "Would delete: 1 whole thread, 1,200 entries, 300 events, 300 runs, 300 steps" in dry
+    assert "--apply" in dry
+    assert json.loads(run("db", "prune", "--json").stdout)["rows"]["entries"] == 1200
+    assert "Would delete: nothing" in run("db", "prune", "--keep-expired").stdout
+    before = json.loads(run("db", "status", "--json").stdout)
+    assert before["entries"] == 1208
+    done = json.loads(run("db", "prune", "--apply", "--yes", "--json").stdout)
+    assert (done["threads"], done["applied"]) == (1, True)
+    after = json.loads(run("db", "status", "--json").stdout)
+    assert after["entries"] == 8
+    assert after["tables"]["entries"]["bytes"] < before["tables"]["entries"]["bytes"]
+    assert after["bytes"] < before["bytes"]
+
+
+def test_pruning_leaves_a_run_under_way_alone(run: Run, store_address: str) -> None:
+    async def asked(store: Driver) -> None:
+        await turns(store, 1)
+        async with store.writing() as tx:
+            await begin(tx, "t", 1, owner=new_owner())
+
+    in_store(store_address, asked)
+    told = run("db", "prune", "--apply", "--yes", "--threads-idle", "0s").stdout
+    assert "Left alone: 1 thread with a run under way" in told
+    assert json.loads(run("db", "status", "--json").stdout)["live"] == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--threads-idle", "soon"),
+        ("--entries-older-than", "5"),
+        ("--runs-older-than", "-1d"),
+        ("--keep-checkpoints", "0"),
+    ],
+)
+def test_a_wrong_option_names_what_is_allowed(run: Run, store_address: str, option: str, value: str) -> None:
+    in_store(store_address, lambda store: fill(store, "t"))
+    assert f"{option} is '{value}'; allowed is" in said(run("db", "prune", option, value, code=2))
+
+
+def test_threads_go_out_and_come_back(run: Run, tmp_path: Path, store_address: str, other_address: str) -> None:
+    async def three(store: Driver) -> None:
+        for name in ("alpha", "beta"):
+            await fill(store, name)
+        await fill(store, "gamma", user_id="somebody else")
+
+    in_store(store_address, three)
+    run("threads", "export", "--all", "--to", "all.jsonl")
+    data = (tmp_path / "all.jsonl").read_bytes()
+    assert json.loads(data.partition(b"\n")[0])["threads"] == 2
+    assert run("threads", "export", "alpha", "beta", "alpha").stdout_bytes == data
+    assert "2 threads imported" in run("threads", "import", "all.jsonl", "--database", other_address).stdout
+    assert run("threads", "export", "--all", "--database", other_address).stdout_bytes == data
+    assert "0 threads imported, 2 there already" in run("threads", "import", "-", text=data).stdout
+    assert "no thread gamma" in said(run("threads", "export", "gamma", code=2))
+    assert "give --all" in said(run("threads", "export", code=2))
+    assert list(tmp_path.glob(".*part")) == []
+
+
+def test_an_import_says_what_it_refuses(run: Run, tmp_path: Path, store_address: str) -> None:
+    in_store(store_address, lambda store: fill(store, "t"))
+    run("threads", "export", "t", "-o", "t.jsonl")
+    in_store(store_address, lambda store: extend(store, "t", "more"))
+    refused = said(run("threads", "import", "t.jsonl", code=2))
+    assert "thread t (entries: 13 there, 12 here)" in refused
+    assert "--as NEW_ID" in refused
+    assert "1 thread imported" in run("threads", "import", "t.jsonl", "--as", "t2").stdout
+    assert "1 thread imported" in run("threads", "import", "t.jsonl", "--user", "v", "--as", "t3").stdout
+    whole = (tmp_path / "t.jsonl").read_bytes()
+    (tmp_path / "cut.jsonl").write_bytes(whole[:-200])
+    assert "cut.jsonl cannot be imported: line " in said(run("threads", "import", "cut.jsonl", code=2))
+    (tmp_path / "other.txt").write_text("hello\n")
+    assert "line 1: it is not JSON" in said(run("threads", "import", "other.txt", code=2))
+    assert "none.jsonl cannot be read" in said(run("threads", "import", "none.jsonl", code=2))
+
+
+def test_an_export_that_fails_leaves_the_file_that_was_there(
+    run: Run, tmp_path: Path, store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_store(store_address, lambda store: fill(store, "t"))
+    (tmp_path / "t.jsonl").write_text("before")
+
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "open", lambda *args: Full())
+    assert "No space left on device" in said(run("threads", "export", "t", "-o", "t.jsonl", code=2))
+    monkeypatch.undo()
+    assert (tmp_path / "t.jsonl").read_text() == "before"
+
+
+def test_a_store_of_ours_is_copied_and_not_imported(run: Run, tmp_path: Path, store_address: str) -> None:
+    in_store(str(tmp_path / "other.db"), lambda store: fill(store, "t"))
+    assert "longthread db copy other.db TO" in said(run("threads", "import", "other.db", code=2))
+
+
+def test_a_conversation_goes_on_after_its_beginning_was_pruned(
+    run: Run, store_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORY_MAX_MESSAGES_PER_THREAD", "6")
+    connection = sqlite3.connect(tmp_path / "shop.sqlite")
+    connection.executescript(
+        "CREATE TABLE customers (id INTEGER, country TEXT); INSERT INTO customers VALUES (1, 'UK')"
+    )
+    connection.close()
+    for _ in range(4):
+        run("ask", "How many customers are there?", "--source", "shop.sqlite", "--thread", "t")
+
+    async def age(store: Driver) -> None:
+        async with store.writing() as tx:
+            await tx.run(Sql("UPDATE entries SET created_at = :at"), at=at(0))
+            await tx.run(Sql("UPDATE runs SET started_at = :at, ended_at = :at"), at=at(0))
+
+    in_store(store_address, age)
+    before = shown(run, "t")
+    told = json.loads(run("db", "prune", "--entries-older-than", "1d", "--apply", "--yes", "--json").stdout)
+    left = shown(run, "t")
+    assert told["rows"]["entries"] == len(before) - len(left) > 0
+    assert (left[0]["role"], left[0]["parent_seq"]) == ("user", 0)
+    assert [line | {"parent_seq": 0} for line in left] == [line | {"parent_seq": 0} for line in before[-len(left) :]]
+    messages = json.loads(run("state", "t").stdout)["messages"]
+    run("ask", "How many customers are there?", "--thread", "t")
+    again = json.loads(run("state", "t").stdout)["messages"]
+    assert again[:-2] == messages
+    assert again[-1]["content"].count("**1**") == 1
+    assert json.loads(run("threads", "search", "customers", "--json").stdout)["id"] == "t"
+    run("threads", "export", "t", "-o", "t.jsonl")
+    run("threads", "import", "t.jsonl", "--as", "t2")
+    assert [line | {"thread_id": "t"} for line in shown(run, "t2")] == shown(run, "t")
+
+
+def test_a_langgraph_database_comes_in(run: Run, tmp_path: Path, store_address: str) -> None:
+    graph = StateGraph(MessagesState)
+    graph.add_node("node", lambda state: {"messages": [AIMessage("an answer")]})
+    graph.add_edge(START, "node")
+    with SqliteSaver.from_conn_string(str(tmp_path / "graph.db")) as saver:
+        for thread in ("a", "b"):
+            told: Any = {"configurable": {"thread_id": thread}}
+            graph.compile(checkpointer=saver).invoke({"messages": [HumanMessage("a question")]}, told)
+    assert "2 threads: 6 checkpoints imported, 0 there already" in run("threads", "import", "graph.db").stdout
+    assert "2 threads: 0 checkpoints imported, 6 there already" in run("threads", "import", "graph.db").stdout
+    assert [line["text"] for line in shown(run, "a")] == ["a question", "an answer"]
+    assert "--as is for" in said(run("threads", "import", "graph.db", "--as", "c", code=2))
+
+
+def shown(run: Run, thread: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run("threads", "show", thread, "--json").stdout.splitlines()]
+
+
+STOPPING = """
+import os, signal
+from longthread.cli.app import main
+from longthread.store import copying
+
+copy_thread = copying._Copying.copy_thread
+
+async def stopped(self, thread_id):
+    await copy_thread(self, thread_id)
+    if thread_id == "b":
+        os.kill(os.getpid(), signal.SIGINT)
+
+copying._Copying.copy_thread = stopped
+main()
+"""
+
+
+def test_ctrl_c_breaks_a_copy_off_and_the_next_one_goes_on(run: Run, tmp_path: Path, store_address: str) -> None:
+    async def four(store: Driver) -> None:
+        for name in "abcd":
+            await fill(store, name)
+
+    in_store(store_address, four)
+    stopped = subprocess.run(
+        [sys.executable, "-c", STOPPING, "db", "copy", store_address, str(tmp_path / "other.db")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert stopped.returncode == 130
+    assert stopped.stderr == "Stopped. What was done is kept; give the command again to go on.\n"
+    assert (
+        "2 threads copied, 0 brought up to date, 2 there already" in run("db", "copy", store_address, "other.db").stdout
+    )

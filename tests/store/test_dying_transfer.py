@@ -1,0 +1,37 @@
+"""`kill -9` in the middle of a copy, an import and a prune: no half thread is left, and the next one finishes it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+from tests.store.dying_transfer import exported
+from tests.store.samples import fill
+
+from longthread.store.open import open_store
+
+
+async def died(what: str, source: str, target: str, stride: int) -> int:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "tests.store.dying_transfer", what, source, target, str(stride)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    return int(out)
+
+
+@pytest.mark.parametrize(("what", "stride"), [("copy", 9), ("import", 9), ("prune", 13)])
+async def test_what_was_killed_goes_on(other_address: str, tmp_path: Path, what: str, stride: int) -> None:
+    source = str(tmp_path / "source.db")
+    async with open_store(source) as store:
+        for thread_id in ("a", "b"):
+            await fill(store, thread_id)
+        if what == "import":
+            source = str(tmp_path / "export.jsonl")
+            Path(source).write_bytes(await exported(store, ["a", "b"]))
+    assert await died(what, source, other_address, stride) > 4
