@@ -172,8 +172,8 @@ async def _connect(
     if first is not None:
         await first(connection, path)
     connection.row_factory = sqlite3.Row
-    # Two of them are settled for good when something is in the file. Messages of one or two kilobytes fill smaller pages
-    # so badly that a file of them is a quarter larger.
+    # The first two are settled for good when something is in the file. Messages of one or two kilobytes fill smaller
+    # pages so badly that a file of them is a quarter larger.
     for pragma in (
         "page_size=8192",
         "auto_vacuum=INCREMENTAL",
