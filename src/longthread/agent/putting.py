@@ -22,7 +22,7 @@ from longthread.agent.kept import Kept, Message
 from longthread.agent.messages import alike
 from longthread.agent.places import Growth, Placed, Placing
 from longthread.agent.reading import kept_on_branch
-from longthread.agent.record import Stored, blob_of, is_large, stub
+from longthread.agent.record import Stored, Task, blob_of, is_large, stub
 from longthread.agent.remembered import CONVERSATION, Memory, Name
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, Head
@@ -41,6 +41,7 @@ class Putting:
     stored: Stored | None = None
     parent: Stored | None = None
     settled: list[str] = field(default_factory=list)
+    taken: dict[str, Task] = field(default_factory=dict)
 
     async def put(
         self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, new: ChannelVersions
@@ -142,7 +143,8 @@ class Putting:
         parent = self._newest(parent_id)
         if parent is None:
             return
-        tasks = self.memory.tasks.get((self.ns, parent.id), {})
+        # Those known now, and no others: a task may be noted meanwhile, and what it wrote stays where it is.
+        tasks = self.taken = dict(self.memory.tasks.get((self.ns, parent.id), {}))
         for cell in (cell for task in tasks.values() for cell in task.cells()):
             cell.settle(self._seq_of)
         self.settled = [channel for channel, cell in parent.cells.items() if cell.settle(self._seq_of)]
@@ -158,7 +160,7 @@ class Putting:
                 cell.stored_by = None
                 await checkpoints.delete_blob(self.growth.tx, thread_id, self.ns, parent.n, name)
         row = CheckpointRow(thread_id, self.ns, parent.n, parent.id, None, "", parent.body(), parent.writes)
-        await checkpoints.take_in(self.growth.tx, row, self.memory.tasks.get((self.ns, parent.id), {}))
+        await checkpoints.take_in(self.growth.tx, row, self.taken)
         await checkpoints.put_blobs(self.growth.tx, thread_id, self.ns, parent.n, _blobs(parent, apart))
 
     def _seq_of(self, inline: Inline) -> int | None:
