@@ -8,7 +8,7 @@ from typing import Any
 
 from longthread.model.entry import Entry, Role, ToolCall
 from longthread.model.facts import Facts
-from longthread.model.fold import facts_of, state_of
+from longthread.model.fold import facts_of, observation_of, state_of
 from longthread.model.run import asks_to_continue
 from longthread.model.thread import title_of
 
@@ -131,6 +131,12 @@ def test_a_result_without_its_call_is_passed_over() -> None:
     thread.ask("x")
     thread.add("tool", '{"ok": true, "data": {"tables": ["ghost"]}}', tool_call_id="gone")
     assert state_of(thread.entries)["known_tables"] == []
+
+
+def test_a_result_that_is_no_json_is_text() -> None:
+    for text in ("plain", "{", "NaN", '{"ok": true, "data": [Infinity]}', "Observation: -Infinity", "[" * 100_000):
+        assert observation_of(text) == {"ok": True, "data": text}
+    assert observation_of("Observation: [1]") == {"ok": True, "data": [1]}
 
 
 def test_what_counts_as_continue() -> None:

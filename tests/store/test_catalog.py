@@ -217,14 +217,14 @@ async def test_a_session_and_a_memory_go_with_their_agent(store: Driver, plain: 
 
 
 async def test_each_thread_has_a_number_of_its_own(store: Driver, plain: Plain) -> None:
-    for thread_id in ("b", "a", "c"):
+    for thread_id in ("b", "a", "c", "b", "c"):
         await talk(store, thread_id)
+    assert plain("SELECT scid, id FROM conversation_state ORDER BY id") == [("b", 1), ("a", 2), ("c", 3)]
     plain("DELETE FROM threads WHERE id = 'a'")
     await talk(store, "d")
-    await talk(store, "b")
-    found = dict(plain("SELECT scid, id FROM conversation_state"))
-    assert sorted(found, key=lambda scid: found[scid]) == ["b", "c", "d"]
-    assert len(set(found.values())) == 3
+    assert plain("SELECT scid, id FROM conversation_state ORDER BY id") == [("b", 1), ("c", 3), ("d", 4)]
+    insert(plain, "threads", id="e", number=1, created_at="2026-01-01", updated_at="2026-01-01")
+    assert plain("SELECT id FROM conversation_state WHERE scid = 'e'") == [(5,)]
 
 
 async def test_a_server_without_pgvector_is_told_what_to_install(postgres_url: str) -> None:

@@ -72,7 +72,7 @@ def observations(draw: st.DrawFn) -> str:
     odd = st.fixed_dictionaries({"ok": TRUTH, "data": data | JSON}, optional={"error": JSON})
     bad = st.fixed_dictionaries({"ok": st.just(False)}, optional={"error": JSON, "data": data})
     whole = json.dumps(draw(good | good | odd | bad | JSON), indent=draw(st.sampled_from([None, 1])))
-    text = draw(st.sampled_from([whole, whole, whole, whole[1:]]))
+    text = draw(st.sampled_from([whole, whole, whole, whole[1:], "NaN", "[-Infinity]"]))
     return draw(st.sampled_from(["", "", "Observation: "])) + text
 
 
@@ -147,7 +147,7 @@ def shown(value: Any, backend: str) -> Any:
     return re.sub("[\x00\ud800-\udfff]", "\ufffd", value) if isinstance(value, str) else value
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(told=threads(), gone=st.sampled_from([0, 0, 0, 1, 3, 9]), deleted=st.booleans())
 async def test_state_data_is_the_fold_of_the_active_branch(
     store: Driver, plain: Plain, told: Told, gone: int, deleted: bool
@@ -177,7 +177,7 @@ def analysis(rng: random.Random) -> Told:
         for m in range(rng.randint(0, 5)):
             action, table = rng.choice(ACTIONS[:5]), rng.choice(TABLES[:3])
             data = {"table_name": table, "n": n} | ({"tables": rng.sample(TABLES, 3)} if rng.random() < 0.5 else {})
-            good = {"ok": rng.choice([True, True, True, [0], [], 1]), "data": data}
+            good = {"ok": rng.choice([True, True, True, True, 1, [0], [], "", {}, 0.0, None]), "data": data}
             bad = {"ok": False, "error": {"type": "sql_failed", "message": str(m)}, "data": data}
             call = ToolCall(f"c{m}", action, {"table": table, "sql": f"SELECT {n}"})
             result = json.dumps(rng.choice([good, good, bad]))
@@ -190,7 +190,7 @@ def analysis(rng: random.Random) -> Told:
     return told
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 async def test_state_data_is_the_fold_wherever_an_analysis_stands(store: Driver, plain: Plain, seed: int) -> None:
     branch = await write(store, "t", analysis(random.Random(seed)))
     for end in range(len(branch), 0, -3):

@@ -140,7 +140,12 @@ def facts_of(facts: Facts, entries: Iterable[Entry]) -> Facts:
 def observation_of(text: str) -> dict[str, Any]:
     """A tool's text as an observation; text that is none becomes `{"ok": true, "data": text}`."""
     try:
-        value = json.loads(text.removeprefix("Observation: "))
-    except ValueError:
+        value = json.loads(text.removeprefix("Observation: "), parse_constant=_refuse)
+    except (ValueError, RecursionError):
         return {"ok": True, "data": text}
     return value if isinstance(value, dict) and "ok" in value else {"ok": True, "data": value}
+
+
+def _refuse(word: str) -> Any:
+    """Python reads NaN and the infinities, which are no JSON: a state that held them could not be told as such."""
+    raise ValueError(word)

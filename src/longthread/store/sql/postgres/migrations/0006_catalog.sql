@@ -157,12 +157,13 @@ SELECT setval('thread_numbers', 1 + (SELECT count(*) FROM threads), FALSE);
 
 CREATE FUNCTION number_thread() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    NEW.number = nextval('thread_numbers');
-    RETURN NEW;
+    UPDATE threads SET number = nextval('thread_numbers') WHERE id = NEW.id;
+    RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER thread_number BEFORE INSERT ON threads FOR EACH ROW EXECUTE FUNCTION number_thread();
+-- After, not before, which is also when a thread is there already and none is made.
+CREATE TRIGGER thread_number AFTER INSERT ON threads FOR EACH ROW EXECUTE FUNCTION number_thread();
 
 -- Document 002: a session goes with its agent. It lists sessions by agent and by status.
 CREATE FUNCTION delete_threads_of_agent() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$

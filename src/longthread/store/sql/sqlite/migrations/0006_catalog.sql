@@ -139,9 +139,9 @@ CREATE TABLE thread_clients (
     access_count   INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- Document 003 numbers its conversations.
+-- Document 003 numbers its conversations. A number is this database's own: one that was given is not kept.
 ALTER TABLE threads ADD COLUMN number INTEGER;
-CREATE UNIQUE INDEX threads_by_number ON threads (number);
+CREATE INDEX threads_by_number ON threads (number);
 UPDATE threads SET number = x.number
 FROM (SELECT id, row_number() OVER (ORDER BY created_at, id) AS number FROM threads) x WHERE x.id = threads.id;
 
