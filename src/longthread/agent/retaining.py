@@ -16,7 +16,7 @@ from longthread.agent.record import Stored, in_order
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.driver import Transaction
-from longthread.store.retention import Staying, Surplus
+from longthread.store.surplus import Staying, Surplus
 
 _PAGE = 64
 _COUNTERS = "counters_since_delta_snapshot"

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from longthread.agent.history import ancestors
 from longthread.agent.reading import filled, list_of
 from longthread.agent.record import Stored
 from longthread.agent.remembered import CONVERSATION
+from longthread.agent.retaining import CheckpointKeeper
 from longthread.store import checkpoints, log
 from longthread.store.checkpoints import CheckpointRow
 from longthread.store.driver import Transaction
+from longthread.store.surplus import delete_surplus
 
 Strategy = Literal["keep_latest", "delete"]
 _PAGE = 256
-_COUNTERS = "counters_since_delta_snapshot"
-"""Key of a checkpoint's metadata that names the delta channels that are made of what earlier tasks have written."""
 
 
 async def prune(tx: Transaction, thread_id: str, strategy: Strategy, serde: SerializerProtocol) -> None:
@@ -28,36 +26,12 @@ async def prune(tx: Transaction, thread_id: str, strategy: Strategy, serde: Seri
     Of those before it, the ones stay that its delta channels are made of. A call of a subgraph goes with the root's
     checkpoint that it was made from. The messages stay in the log.
     """
-    heads = {ns: await checkpoints.find(tx, thread_id, ns, None) for ns in await checkpoints.namespaces(tx, thread_id)}
-    for ns, head in heads.items():
-        if strategy == "delete" or (head is not None and await _is_over(tx, head, heads.get(""))):
-            await checkpoints.delete_namespace(tx, thread_id, ns)
-        elif head is not None:
-            first = await _first_needed(tx, head, serde)
-            await checkpoints.delete_before(tx, first, head)
-            await _tidy(tx, thread_id, ns, serde)
-
-
-async def _is_over(tx: Transaction, head: CheckpointRow, root: CheckpointRow | None) -> bool:
-    """Whether a namespace is that of a subgraph's call that belongs to a checkpoint of the root which goes too."""
-    parent = json.loads(head.metadata).get("parents", {}).get("")
-    if ":" not in head.ns or parent is None or root is None or parent == root.id:
-        return False
-    # A call may be stored before the checkpoint that it was made from.
-    return await checkpoints.find(tx, head.thread_id, "", parent) is not None
-
-
-async def _first_needed(tx: Transaction, head: CheckpointRow, serde: SerializerProtocol) -> CheckpointRow:
-    """The first checkpoint that the newest one cannot do without."""
-    open_ = set(json.loads(head.metadata).get(_COUNTERS, ())) - Stored.from_row(head, serde).cells.keys()
-    first = head
-    if open_:
-        async for row, _ in ancestors(tx, head):
-            first = row if row.n < first.n else first
-            open_ -= Stored.from_row(row, serde).cells.keys()
-            if not open_:
-                break
-    return first
+    if strategy == "keep_latest":
+        surplus = await CheckpointKeeper(serde).surplus(tx, thread_id, keep=1, before=None)
+        await delete_surplus(tx, thread_id, surplus)
+        return
+    for ns in await checkpoints.namespaces(tx, thread_id):
+        await checkpoints.delete_namespace(tx, thread_id, ns)
 
 
 async def delete_for_run(tx: Transaction, rows: Sequence[CheckpointRow], serde: SerializerProtocol) -> None:

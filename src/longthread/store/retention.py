@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
 
 from longthread.store import log, runs
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.runs import Alive
+from longthread.store.surplus import Checkpoints, Deletion, Staying, deletions_of
 
 ENTRIES_AT_ONCE = 2000
 RUNS_AT_ONCE = 200
@@ -43,14 +43,6 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
-    """Rows to delete: the name of a `DELETE FROM` query, and its values besides the thread's id."""
-
-    query: str
-    values: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """What is to go of a thread: all of it, or some rows. `after` is what to do when they are gone; `more`: there will
     be more to go then."""
@@ -60,38 +52,6 @@ class Plan:
     after: tuple[Deletion, ...] = ()
     first_seq: int = 0
     more: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Staying:
-    """The checkpoints of a namespace that stay: those from number `first` on, up to the newest."""
-
-    first: int
-    newest: int
-    newest_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Surplus:
-    """Checkpoints that may go: those before the ones that stay in their namespace, all of namespaces that are `over`,
-    and large values that no other has, by namespace, number and channel."""
-
-    staying: Mapping[str, Staying]
-    over: tuple[str, ...]
-    blobs: tuple[tuple[str, int, str], ...]
-
-
-class Checkpoints(Protocol):
-    """Knows what checkpoints are made of."""
-
-    async def surplus(self, tx: Transaction, thread_id: str, *, keep: int | None, before: str | None) -> Surplus:
-        """The checkpoints of a thread that may go, when the newest `keep` of each namespace (None: all) and those that
-        were not made before a moment are to stay, with what they need."""
-        ...
-
-    async def first_entry(self, tx: Transaction, thread_id: str, staying: Mapping[str, Staying]) -> int | None:
-        """The first entry that checkpoints which stay refer to."""
-        ...
 
 
 KEEP = Plan()
@@ -165,29 +125,9 @@ class _Planning:
         """What goes of the checkpoints, and those that stay."""
         keep, before = self.policy.checkpoints, self.policy.checkpoints_before
         found = await self.checkpoints.surplus(self.tx, self.thread_id, keep=keep, before=before)
-        rows: list[Deletion] = []
-        more = False
-        for ns in found.over:
-            rows += [Deletion(query, {"ns": ns}) for query in ("prune_ns", "prune_ns_writes", "prune_ns_blobs")]
-        after: list[Deletion] = []
-        for ns, kept in found.staying.items():
-            if await self._checkpoint_after(ns, kept.first, 0) is None:
-                continue
-            stop = None if self.at_once else await self._checkpoint_after(ns, kept.first, CHECKPOINTS_AT_ONCE)
-            more = more or stop is not None
-            n = kept.first if stop is None else stop
-            rows.append(Deletion("prune_writes", {"ns": ns, "n": n, "newest": kept.newest_id}))
-            rows.append(Deletion("prune_checkpoints", {"ns": ns, "n": n}))
-            after.append(Deletion("forget_lost_parents", {"ns": ns}))
-        if not more:  # else others still have them
-            rows += [Deletion("prune_blob", {"ns": ns, "n": n, "channel": channel}) for ns, n, channel in found.blobs]
-        first_seq = int(self.thread["first_seq"])
-        return Plan(rows=tuple(rows), after=tuple(after), first_seq=first_seq, more=more), found.staying
-
-    async def _checkpoint_after(self, ns: str, n: int, few: int) -> int | None:
-        """The checkpoint behind the namespace's first `few`, if it is before number `n`."""
-        row = await one(self.tx, "select_checkpoint_after", thread_id=self.thread_id, ns=ns, n=n, few=few)
-        return int(row["n"]) if row else None
+        few = None if self.at_once else CHECKPOINTS_AT_ONCE
+        rows, after, more = await deletions_of(self.tx, self.thread_id, found, few=few)
+        return Plan(rows=rows, after=after, first_seq=int(self.thread["first_seq"]), more=more), found.staying
 
     async def _cut(self, unfinished_since: str | None, staying: Mapping[str, Staying]) -> int:
         """The first entry that stays: a question on the conversation's branch, or the first one there is."""
