@@ -63,7 +63,7 @@ def asks(draw: st.DrawFn) -> Draft:
 def observations(draw: st.DrawFn) -> str:
     table = st.sampled_from(TABLES)
     data = st.fixed_dictionaries({}, optional={
-        "tables": st.lists(table, max_size=4),
+        "tables": st.lists(table | st.sampled_from([{"name": "x"}, ["y"], 3, True, False, None]), max_size=4),
         "table_name": table,
         "columns": st.dictionaries(TEXT, JSON, max_size=2),
         "query": st.sampled_from(["q1", "q22"]),
@@ -171,16 +171,23 @@ def analysis(rng: random.Random) -> Told:
     """An analysis: questions of one source or another, looks, queries, failures, answers, steps back."""
     told: Told = []
     for n in range(rng.randint(4, 14)):
-        note = {"kind": "question", "source": rng.choice("aaaab"), "fingerprint": rng.choice("11112"), "max_steps": n}
+        note = {
+            "kind": "question",
+            "source": rng.choice("a" * 12 + "b"),
+            "fingerprint": rng.choice("1" * 12 + "2"),
+            "max_steps": n,
+        }
         text = rng.choice([f"question {n}", f"question {n}", "继续", "continue"])
         drafts = [Draft("", "user", text, metadata=note)]
-        for m in range(rng.randint(0, 5)):
+        for m in range(rng.randint(0, 6)):
             action, table = rng.choice(ACTIONS[:5]), rng.choice(TABLES[:3])
-            data = {"table_name": table, "n": n} | ({"tables": rng.sample(TABLES, 3)} if rng.random() < 0.5 else {})
-            good = {"ok": rng.choice([True, True, True, True, 1, [0], [], "", {}, 0.0, None]), "data": data}
+            data: dict[str, Any] = {"table_name": table, "n": n}
+            if action == "list_tables":
+                data = {"tables": rng.sample([*TABLES, {"name": "x"}, 7, None], 3)}
+            good = {"ok": rng.choice([*[True] * 12, 1, [0], [], "", {}, 0.0, None]), "data": data}
             bad = {"ok": False, "error": {"type": "sql_failed", "message": str(m)}, "data": data}
             call = ToolCall(f"c{m}", action, {"table": table, "sql": f"SELECT {n}"})
-            result = json.dumps(rng.choice([good, good, bad]))
+            result = json.dumps(rng.choice([good, good, good, bad]))
             note = rng.choice([{}, {}, {"kind": "malformed"}])
             drafts += [Draft("", "assistant", f"why {m}", [call], metadata=note)]
             drafts += [Draft("", "tool", result, tool_call_id=call.id)] * rng.choice([0, 1, 1, 1, 1, 2])
