@@ -86,7 +86,7 @@ def _go_on(plan: Plan, thread: str, dead: list[Ended]) -> Ended:
 
 
 def _killed(plan: Plan, number: int, again: int) -> dict[str, Any]:
-    thread = f"{plan.scenario}-{number}-{again}"
+    thread = f"{plan.scenario}-{plan.first}-{plan.every}-{number}-{again}"
     dead = [_die(plan, thread, number)]
     if again:
         dead.append(_die(plan, thread, again, resumes=True))
@@ -98,11 +98,11 @@ def _killed(plan: Plan, number: int, again: int) -> dict[str, Any]:
 def main() -> None:
     """Kill as the plan says."""
     plan = Plan(**json.loads(sys.stdin.read()))
-    whole = _die(plan, f"{plan.scenario}-whole-{plan.first}", 0)
+    whole = _die(plan, f"{plan.scenario}-{plan.first}-{plan.every}-whole", 0)
     [boundaries] = whole.told("boundaries")
     for number, again in plan.numbers(boundaries):
         print(json.dumps(_killed(plan, number, again)), flush=True)
-    last = _go_on(plan, f"{plan.scenario}-whole-{plan.first}", [whole])
+    last = _go_on(plan, f"{plan.scenario}-{plan.first}-{plan.every}-whole", [whole])
     print(json.dumps({"thread": "whole", "signals": [], "problems": last.told("problem")}))
 
 
