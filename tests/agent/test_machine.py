@@ -45,7 +45,8 @@ def _graph(saver: Any) -> Any:
         return {"messages": [reply], "scratch": last}
 
     def note(state: State) -> dict[str, Any]:
-        return {"notes": [len(state["messages"]), {"last": state["messages"][-1]}], "now": state["messages"][-1]}
+        last = state["messages"][-1] if state["messages"] else None
+        return {"notes": [len(state["messages"]), {"last": last}], "now": last}
 
     builder = StateGraph(State)
     builder.add_node("answer", answer)
