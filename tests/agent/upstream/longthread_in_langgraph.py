@@ -6,9 +6,9 @@ A pytest plugin, for a copy of LangGraph's repository; nothing of it is kept her
     NO_DOCKER=true PYTHONPATH=<this folder> python -m pytest -p longthread_in_langgraph --saver sqlite
 
 `--saver` is `sqlite`, `postgres` (databases are made on the server of LONGTHREAD_TEST_POSTGRES_URL) or `stock`, which
-changes nothing and tells what fails without us. `--opened` is how the saver is opened for synchronous tests: `plain`
-on a thread of its own, for asynchronous ones `async` on their loop; `crossed` gives asynchronous tests the plain one.
-Only tests that take one of the two fixtures are run.
+changes nothing and tells what fails without us. Synchronous tests get a saver on a thread of its own, asynchronous ones
+get it on their loop; with `--opened crossed` these too get one on a thread of its own. Only tests that take one of the
+two fixtures are run; with `--made` those of modules that make an InMemorySaver, and they get ours in its place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
@@ -28,15 +28,18 @@ import pytest
 from longthread.langgraph import LongthreadSaver
 
 PARAMS = {"sync_checkpointer": "sqlite", "async_checkpointer": "sqlite_aio"}
+MADE = {"InMemorySaver", "MemorySaver"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--saver", choices=["sqlite", "postgres", "stock"], default="sqlite")
     parser.addoption("--opened", choices=["usual", "crossed"], default="usual")
+    parser.addoption("--made", action="store_true")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    chosen = [item for item in items if isinstance(item, pytest.Function) and _takes_a_saver(item)]
+    wanted = _may_make_a_saver if config.getoption("--made") else _takes_a_saver
+    chosen = [item for item in items if isinstance(item, pytest.Function) and wanted(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = chosen
     if config.getoption("--saver") != "stock":
@@ -49,6 +52,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _takes_a_saver(item: pytest.Function) -> bool:
     params = item.callspec.params if hasattr(item, "callspec") else {}
     return any(params.get(fixture) == param for fixture, param in PARAMS.items())
+
+
+def _may_make_a_saver(item: pytest.Function) -> bool:
+    return not PARAMS.keys() & set(item.fixturenames) and bool(MADE & item.module.__dict__.keys())
+
+
+@pytest.fixture(autouse=True)
+def _made_savers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    backend = request.config.getoption("--saver")
+    with ExitStack() as stack:
+        for name in MADE & request.module.__dict__.keys() if backend != "stock" else ():
+            monkeypatch.setattr(request.module, name, lambda **_: stack.enter_context(_plain(backend)))
+        yield
 
 
 @contextmanager
