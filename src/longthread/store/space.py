@@ -9,9 +9,9 @@ from longthread.store.driver import Driver, Transaction, one
 from longthread.store.queries import Sql
 from longthread.store.tables import Table, read_tables
 
-MOSTLY_EMPTY = 2.0
-"""How many times the size of what is in it a table must be to be written anew."""
-WORTH_IT = 1_000_000
+MOSTLY_EMPTY = 2.5
+"""How many times the size of its rows a table with its indexes must be to be written anew: full, it is up to twice."""
+WORTH_IT = 100_000
 """Bytes below which a table is left as it is."""
 STEP_PAGES = 1000
 """How many pages a SQLite file is shrunk by in one transaction."""
@@ -96,7 +96,8 @@ async def _is_mostly_empty(tx: Transaction, table: Table) -> bool:
     # The rows' own sizes, long values as they are kept beside the table: they need not be read for it.
     [held] = await tx.fetch(
         Sql(
-            f"SELECT coalesce(sum({table.size} + {_ROW_BYTES}), 0) AS bytes, pg_table_size('\"{table.name}\"') AS size "
+            f"SELECT coalesce(sum({table.size} + {_ROW_BYTES}), 0) AS bytes, "
+            f"pg_total_relation_size('\"{table.name}\"') AS size "
             f'FROM "{table.name}"'
         )
     )
