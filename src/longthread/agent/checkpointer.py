@@ -33,6 +33,7 @@ from longthread.agent.record import Task
 from longthread.agent.remembered import CONVERSATION, Memory, Remembered
 from longthread.agent.trail import Trail, anew
 from longthread.agent.versions import next_version
+from longthread.agent.writing import put_in_body, put_in_row
 from longthread.errors import ThreadConflict, ThreadNotFound
 from longthread.model.entry import Entry
 from longthread.store import checkpoints, log, runs
@@ -95,7 +96,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 return None
             memory = self._remembered.of_locked(thread)
             rows = await checkpoints.writes(tx, thread_id, ns, row.id)
-            found = await Reader(tx, thread_id, memory, self.serde, remembers=True).read(row, rows)
+            found = await self._reader(tx, thread_id, memory).read(row, rows)
         self._remembered.trim(memory)
         if not wanted:
             self._trail.note(found.config["configurable"]["checkpoint_id"])
@@ -191,13 +192,9 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             create = thread_id in self._new or not self._remembered.has_seen(thread_id)
             memory = self._remembered.of_locked(await self._lock(tx, thread_id, create=create))
             task = Task.of(task_id, task_path, writes, self.serde, memory.finder())
-            if not await checkpoints.put_writes(tx, thread_id, task.row(ns, checkpoint_id)):
-                rows = await checkpoints.writes(tx, thread_id, ns, checkpoint_id)
-                [there] = [Task.from_row(row) for row in rows if row.task_id == task_id]
-                there.merge(task)
-                task = there
-                await checkpoints.replace_writes(tx, thread_id, task.row(ns, checkpoint_id))
-        memory.keep_task((ns, checkpoint_id), task)
+            if not await put_in_body(tx, thread_id, ns, checkpoint_id, memory, task):
+                task = await put_in_row(tx, thread_id, ns, checkpoint_id, task)
+                memory.keep_task((ns, checkpoint_id), task)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread with everything that is kept of it, its messages too. It cannot be undone."""
@@ -274,6 +271,10 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         if len(self._new) >= _NEW_THREADS:
             self._new.clear()
         self._new.add(thread_id)
+
+    def _reader(self, tx: Transaction, thread_id: str, memory: Memory) -> Reader:
+        """Reads for who goes on from what is read."""
+        return Reader(tx, thread_id, memory, self.serde, remembers=True)
 
     def _forget(self, thread_id: str) -> None:
         self._remembered.forget(thread_id)

@@ -12,7 +12,7 @@ from longthread.agent.kept import Kept, Message, Run, add_run, private
 from longthread.agent.messages import draft_of
 from longthread.errors import ThreadConflict
 from longthread.model.entry import Draft, Entry
-from longthread.store import log
+from longthread.store import checkpoints, log
 from longthread.store.checkpoints import Locked, entry_row
 from longthread.store.driver import Transaction
 
@@ -61,7 +61,7 @@ class Growth:
             await self.tx.run_all("insert_entry", self.rows)
             self.rows = []
         if (self.tip, self.size) != (self.thread.tip, self.thread.size):
-            await self.tx.run("move_tip", id=self.thread.id, tip=self.tip, entry_count=self.size, now=log.now())
+            await checkpoints.grow(self.tx, self.thread, self.tip, self.size)
             self.thread = self.thread.at(self.tip, self.size)
 
 

@@ -40,6 +40,7 @@ class Putting:
     placed: dict[Name, tuple[Kept | None, Placed]] = field(default_factory=dict)
     stored: Stored | None = None
     parent: Stored | None = None
+    parent_n: int | None = None
     settled: list[str] = field(default_factory=list)
     taken: dict[str, Task] = field(default_factory=dict)
 
@@ -60,7 +61,7 @@ class Putting:
         await self.growth.flush()
         thread_id, text = self.growth.thread.id, _metadata(config, metadata)
         row = CheckpointRow(thread_id, self.ns, number, stored.id, parent_id, text, stored.body())
-        if not await checkpoints.put(self.growth.tx, row):
+        if not await checkpoints.put(self.growth.tx, row, self.parent_n):
             await self._put_again(stored, row)
         await checkpoints.put_blobs(self.growth.tx, thread_id, self.ns, stored.n, _blobs(stored, stored.cells))
         if self.parent is not None:
@@ -87,6 +88,7 @@ class Putting:
         if base is None and parent_id is not None:
             row = await checkpoints.find(self.growth.tx, self.growth.thread.id, self.ns, parent_id)
             base = Stored.from_row(row, self.serde) if row is not None else None
+        self.parent_n = base.n if base is not None else None
         return {} if base is None else {name: (base.versions.get(name), cell) for name, cell in base.cells.items()}
 
     def _newest(self, parent_id: str | None) -> Stored | None:
@@ -135,7 +137,7 @@ class Putting:
                 cell.stored_by = there.n
         stored.n = there.n
         again = replace(row, n=there.n, body=stored.body())
-        await checkpoints.replace_checkpoint(self.growth.tx, again)
+        await checkpoints.replace_checkpoint(self.growth.tx, again, self.parent_n)
 
     def _settle_parent(self, parent_id: str | None) -> None:
         """Take what the tasks of the checkpoint that this one goes on from have written into that one, and refer to the
@@ -145,23 +147,26 @@ class Putting:
             return
         # Those known now, and no others: a task may be noted meanwhile, and what it wrote stays where it is.
         tasks = self.taken = dict(self.memory.tasks.get((self.ns, parent.id), {}))
-        for cell in (cell for task in tasks.values() for cell in task.cells()):
-            cell.settle(self._seq_of)
+        written = [cell for each in (tasks, parent.tasks) for task in each.values() for cell in task.cells()]
+        settled = [cell.settle(self._seq_of) for cell in written]
         self.settled = [channel for channel, cell in parent.cells.items() if cell.settle(self._seq_of)]
-        if tasks or self.settled:
+        if tasks or self.settled or any(settled):
             self.parent = parent
-            parent.tasks |= tasks
 
     async def _store(self, parent: Stored) -> None:
-        thread_id = self.growth.thread.id
+        tx, thread_id = self.growth.tx, self.growth.thread.id
         apart = {name: cell for name in self.settled if (cell := parent.cells[name]).stored_by is not None}
-        for name, cell in apart.items():
-            if not is_large(cell):
-                cell.stored_by = None
-                await checkpoints.delete_blob(self.growth.tx, thread_id, self.ns, parent.n, name)
-        row = CheckpointRow(thread_id, self.ns, parent.n, parent.id, None, "", parent.body(), parent.writes)
-        await checkpoints.take_in(self.growth.tx, row, self.taken)
-        await checkpoints.put_blobs(self.growth.tx, thread_id, self.ns, parent.n, _blobs(parent, apart))
+        inline = [name for name, cell in apart.items() if not is_large(cell)]
+        for name in inline:
+            parent.cells[name].stored_by = None
+        head, before = Head(parent.n, parent.id), parent.writes
+        for task in self.taken.values():
+            parent = parent.with_task(task)
+        if not await checkpoints.update_body(tx, thread_id, self.ns, head, parent.body(), before, parent.writes):
+            return  # it is not what is remembered of it, and stays as it is
+        await checkpoints.delete_tasks(tx, thread_id, self.ns, parent.id, self.taken)
+        await checkpoints.delete_blobs(tx, thread_id, self.ns, parent.n, inline)
+        await checkpoints.put_blobs(tx, thread_id, self.ns, parent.n, _blobs(parent, apart))
 
     def _seq_of(self, inline: Inline) -> int | None:
         """The entry that an inline message has become: its own id may have been given to it since."""

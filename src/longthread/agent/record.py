@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, writes_sort_key
@@ -16,6 +16,8 @@ from longthread.store.checkpoints import CheckpointRow, WriteRow
 
 _JSON = ""
 """Kind of a slim checkpoint that is JSON and needed no serializer."""
+TASK_BYTES = 8192
+"""What tasks have written is in the body of their checkpoint as long as that is no larger."""
 INLINE_BYTES = 256
 """A value up to so large is in each checkpoint that has it; a larger one is stored once, apart."""
 
@@ -102,14 +104,14 @@ class Stored:
     @classmethod
     def of(cls, checkpoint: Mapping[str, Any], n: int, cells: dict[str, Cell], serde: SerializerProtocol) -> Stored:
         """A checkpoint that is to be stored. Nothing of it is shared with the one that is given."""
-        slim = {key: value for key, value in checkpoint.items() if key != "channel_values"}
+        slim = {key: value for key, value in checkpoint.items() if key not in ("channel_values", "id")}
         return cls(n, checkpoint["id"], _slim_bytes(slim, serde), dict(checkpoint["channel_versions"]), cells)
 
     def checkpoint(self, serde: SerializerProtocol) -> dict[str, Any]:
         """The checkpoint, without its values, made anew."""
         kind, body = self.slim
         found: dict[str, Any] = json.loads(body) if kind == _JSON else serde.loads_typed((kind, body))
-        return found
+        return {**found, "id": self.id}
 
     def body(self) -> bytes:
         """The body of its row. Values that are stored apart are only named."""
@@ -124,9 +126,17 @@ class Stored:
             head["tasks"] = [task.to_json(parts) for task in self.tasks.values()]
         return pack_body(head, parts)
 
+    def with_task(self, task: Task) -> Stored:
+        """The checkpoint with what one of its tasks has written besides."""
+        there = self.tasks.get(task.id)
+        merged = Task(task.id, there.path, dict(there.items)) if there is not None else task
+        if there is not None:
+            merged.merge(task)
+        return replace(self, tasks={**self.tasks, task.id: merged})
+
     @property
     def writes(self) -> int:
-        """How many writes were taken in."""
+        """How many writes of its tasks are in its body."""
         return sum(len(task.items) for task in self.tasks.values())
 
     @classmethod
@@ -149,8 +159,8 @@ def stub(stored_by: int) -> Cell:
 
 
 def is_large(cell: Cell) -> bool:
-    """Whether a value is to be stored apart."""
-    return cell.size > INLINE_BYTES
+    """Whether a value is to be stored apart. What messages are in it mostly become references before long."""
+    return cell.size > (INLINE_BYTES if not cell.has_inline else TASK_BYTES)
 
 
 def blob_of(cell: Cell) -> bytes:

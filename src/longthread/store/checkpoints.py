@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from longthread.errors import ThreadNotFound, ThreadTaken
@@ -13,6 +14,7 @@ from longthread.store import log
 from longthread.store.driver import Row, Transaction, one
 
 _ENDLESS = 2**62
+_MOMENT = timedelta(seconds=1)
 LAST = "\U0010ffff"
 """Sorts behind every id: where a listing starts."""
 
@@ -89,36 +91,64 @@ async def head(tx: Transaction, thread_id: str, ns: str) -> Head | None:
     return Head(row["n"], row["id"]) if row else None
 
 
-async def put(tx: Transaction, row: CheckpointRow) -> bool:
-    """Store a new checkpoint; False when its id is there already, and nothing was stored."""
-    values = asdict(row)
-    del values["writes"]
-    return bool(await tx.run("insert_checkpoint", **values))
+async def put(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> bool:
+    """Store a new checkpoint; False when its id is there already, and nothing was stored.
+
+    Args:
+        parent_n: the number of the checkpoint that it goes on from, if that is there.
+    """
+    values = _values(row, parent_n)
+    return bool(await tx.run("insert_checkpoint", **values, id=row.id))
 
 
-async def replace_checkpoint(tx: Transaction, row: CheckpointRow) -> None:
+async def replace_checkpoint(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> None:
     """Store a checkpoint in the place of the one that has its number."""
-    values = asdict(row)
-    del values["writes"], values["id"]
-    await tx.run("replace_checkpoint", **values)
+    await tx.run("replace_checkpoint", **_values(row, parent_n))
 
 
-async def take_in(tx: Transaction, row: CheckpointRow, task_ids: Iterable[str]) -> None:
-    """Give a checkpoint another body, which holds what these tasks have written: their own rows go."""
-    at = {"thread_id": row.thread_id, "ns": row.ns}
-    await tx.run("update_checkpoint_body", **at, n=row.n, body=row.body, writes=row.writes)
-    await tx.run_all("delete_writes", [{**at, "checkpoint_id": row.id, "task_id": task_id} for task_id in task_ids])
+def _values(row: CheckpointRow, parent_n: int | None) -> dict[str, Any]:
+    return {
+        "thread_id": row.thread_id,
+        "ns": row.ns,
+        "n": row.n,
+        "parent_n": parent_n,
+        "parent_id": row.parent_id if parent_n is None else None,
+        "metadata": row.metadata,
+        "body": row.body,
+    }
+
+
+async def update_body(tx: Transaction, thread_id: str, ns: str, head: Head, body: bytes, before: int, now: int) -> bool:
+    """Give a checkpoint another body, with `now` writes of its tasks; False when it does not have `before` of them."""
+    values = {"thread_id": thread_id, "ns": ns, "n": head.n, "id": head.id, "body": body}
+    return bool(await tx.run("update_checkpoint_body", **values, writes=now, before=before))
+
+
+async def delete_tasks(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str, task_ids: Iterable[str]) -> None:
+    """Delete the rows of some of a checkpoint's tasks."""
+    at = {"thread_id": thread_id, "ns": ns, "checkpoint_id": checkpoint_id}
+    for task_id in task_ids:
+        await tx.run("delete_writes", **at, task_id=task_id)
+
+
+async def grow(tx: Transaction, thread: Locked, tip: int, size: int) -> None:
+    """Note a thread's new tip and number of entries. When it was active is noted to the second."""
+    moment = datetime.now(UTC)
+    recent, now = (time.isoformat(timespec="microseconds") for time in (moment - _MOMENT, moment))
+    await tx.run("grow_thread", id=thread.id, tip=tip, entry_count=size, recent=recent, now=now)
 
 
 async def put_blobs(tx: Transaction, thread_id: str, ns: str, n: int, blobs: Mapping[str, bytes]) -> None:
     """Store a checkpoint's large values, by channel."""
     at = {"thread_id": thread_id, "ns": ns, "n": n}
-    await tx.run_all("put_blob", [{**at, "channel": channel, "body": body} for channel, body in blobs.items()])
+    for channel, body in blobs.items():
+        await tx.run("put_blob", **at, channel=channel, body=body)
 
 
-async def delete_blob(tx: Transaction, thread_id: str, ns: str, n: int, channel: str) -> None:
-    """Delete a large value."""
-    await tx.run("delete_blob", thread_id=thread_id, ns=ns, n=n, channel=channel)
+async def delete_blobs(tx: Transaction, thread_id: str, ns: str, n: int, channels: Iterable[str]) -> None:
+    """Delete some of a checkpoint's large values."""
+    for channel in channels:
+        await tx.run("delete_blob", thread_id=thread_id, ns=ns, n=n, channel=channel)
 
 
 async def blob(tx: Transaction, thread_id: str, ns: str, n: int, channel: str) -> bytes | None:

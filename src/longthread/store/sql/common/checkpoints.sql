@@ -1,20 +1,27 @@
 -- name: lock_thread
 SELECT id, tip, entry_count, first_seq, created_at FROM threads WHERE id = :id AND user_id = :user_id;
 
+-- name: grow_thread
+-- Times are in an index: one that is newer by less than a moment is not worth another entry in it.
+UPDATE threads SET tip = :tip, entry_count = :entry_count,
+                   updated_at = CASE WHEN updated_at < :recent THEN :now ELSE updated_at END
+WHERE id = :id;
+
 -- name: select_head
 SELECT n, id FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns ORDER BY n DESC LIMIT 1;
 
 -- name: insert_checkpoint
-INSERT INTO checkpoints (thread_id, ns, n, id, parent_id, metadata, body)
-VALUES (:thread_id, :ns, :n, :id, :parent_id, :metadata, :body)
+INSERT INTO checkpoints (thread_id, ns, n, parent_n, id, parent_id, metadata, body)
+VALUES (:thread_id, :ns, :n, :parent_n, :id, :parent_id, :metadata, :body)
 ON CONFLICT DO NOTHING;
 
 -- name: replace_checkpoint
-UPDATE checkpoints SET parent_id = :parent_id, metadata = :metadata, body = :body, writes = 0
+UPDATE checkpoints SET parent_n = :parent_n, parent_id = :parent_id, metadata = :metadata, body = :body, writes = 0
 WHERE thread_id = :thread_id AND ns = :ns AND n = :n;
 
 -- name: update_checkpoint_body
-UPDATE checkpoints SET body = :body, writes = :writes WHERE thread_id = :thread_id AND ns = :ns AND n = :n;
+UPDATE checkpoints SET body = :body, writes = :writes
+WHERE thread_id = :thread_id AND ns = :ns AND n = :n AND id = :id AND writes = :before;
 
 -- name: put_blob
 INSERT INTO checkpoint_blobs (thread_id, ns, n, channel, body) VALUES (:thread_id, :ns, :n, :channel, :body)
@@ -50,28 +57,40 @@ SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_write
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id >= :first AND checkpoint_id <= :last;
 
 -- name: select_checkpoint
-SELECT c.* FROM checkpoints c WHERE c.thread_id = :thread_id AND c.ns = :ns AND c.id = :id;
+SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
+FROM checkpoints c LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
+WHERE c.thread_id = :thread_id AND c.ns = :ns AND c.id = :id;
 
 -- name: select_newest_checkpoint
-SELECT c.* FROM checkpoints c WHERE c.thread_id = :thread_id AND c.ns = :ns ORDER BY c.n DESC LIMIT 1;
+SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
+FROM checkpoints c LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
+WHERE c.thread_id = :thread_id AND c.ns = :ns ORDER BY c.n DESC LIMIT 1;
 
 -- name: select_checkpoints_of_ns
-SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
+FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+    LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
 WHERE c.thread_id = :thread_id AND c.ns = :ns AND c.id < :before
 ORDER BY c.id DESC LIMIT :limit;
 
 -- name: select_checkpoints_of_thread
-SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
+FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+    LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
 WHERE c.thread_id = :thread_id AND c.id < :before AND (c.id, c.ns) < (:after_id, :after_ns)
 ORDER BY c.id DESC, c.ns DESC LIMIT :limit;
 
 -- name: select_checkpoints_of_user
-SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
+FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+    LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
 WHERE c.id < :before AND (c.id, c.ns, c.thread_id) < (:after_id, :after_ns, :after_thread)
 ORDER BY c.id DESC, c.ns DESC, c.thread_id DESC LIMIT :limit;
 
 -- name: select_checkpoints_down
-SELECT c.* FROM checkpoints c WHERE c.thread_id = :thread_id AND c.ns = :ns AND c.n < :n ORDER BY c.n DESC LIMIT :limit;
+SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
+FROM checkpoints c LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
+WHERE c.thread_id = :thread_id AND c.ns = :ns AND c.n < :n ORDER BY c.n DESC LIMIT :limit;
 
 -- name: select_namespaces
 SELECT DISTINCT ns FROM checkpoints WHERE thread_id = :thread_id
@@ -82,10 +101,10 @@ ORDER BY ns;
 DELETE FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND n = :n;
 
 -- name: forget_lost_parents
-UPDATE checkpoints SET parent_id = NULL
-WHERE thread_id = :thread_id AND ns = :ns AND parent_id IS NOT NULL AND NOT EXISTS (
+UPDATE checkpoints SET parent_n = NULL
+WHERE thread_id = :thread_id AND ns = :ns AND parent_n IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM checkpoints p
-    WHERE p.thread_id = checkpoints.thread_id AND p.ns = checkpoints.ns AND p.id = checkpoints.parent_id
+    WHERE p.thread_id = checkpoints.thread_id AND p.ns = checkpoints.ns AND p.n = checkpoints.parent_n
 );
 
 -- name: delete_ns_checkpoints
@@ -98,7 +117,9 @@ DELETE FROM checkpoint_writes WHERE thread_id = :thread_id AND ns = :ns;
 DELETE FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns;
 
 -- name: select_checkpoints_of_run
-SELECT c.* FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
+FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+    LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
 WHERE c.metadata LIKE :pattern ESCAPE '\'
 ORDER BY c.thread_id, c.ns, c.n;
 
@@ -131,8 +152,8 @@ SELECT :target, seq, parent_seq, id, role, text, tool_calls, tool_call_id, name,
 FROM entries WHERE thread_id = :source;
 
 -- name: copy_checkpoints
-INSERT INTO checkpoints (thread_id, ns, n, id, parent_id, metadata, writes, body)
-SELECT :target, ns, n, id, parent_id, metadata, writes, body FROM checkpoints WHERE thread_id = :source;
+INSERT INTO checkpoints (thread_id, ns, n, parent_n, writes, id, parent_id, metadata, body)
+SELECT :target, ns, n, parent_n, writes, id, parent_id, metadata, body FROM checkpoints WHERE thread_id = :source;
 
 -- name: copy_blobs
 INSERT INTO checkpoint_blobs (thread_id, ns, n, channel, body)

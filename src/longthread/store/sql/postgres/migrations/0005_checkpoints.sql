@@ -1,16 +1,18 @@
 -- LangGraph checkpoints. A message in one, wherever it is, is a reference to its entry.
 
 -- `n` counts a namespace's checkpoints in the order in which they came: the last one is the newest, whatever the clocks of
--- those who made their ids. `body` holds the checkpoint with its channels' values, those that are stored apart excepted,
--- and the writes of its tasks once a later checkpoint has taken them in: `writes` counts those.
+-- those who made their ids. `parent_n` is the one that it goes on from; where that was never there, `parent_id` names it.
+-- `body` holds the checkpoint with its channels' values, those that are stored apart excepted, and what its tasks have
+-- written, as far as that has no rows of its own: `writes` counts it.
 CREATE TABLE checkpoints (
     thread_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     ns        TEXT COLLATE "C" NOT NULL,
     n         BIGINT NOT NULL,
+    parent_n  BIGINT,
+    writes    BIGINT NOT NULL DEFAULT 0,
     id        TEXT COLLATE "C" NOT NULL,
     parent_id TEXT COLLATE "C",
     metadata  TEXT COLLATE "C" NOT NULL,
-    writes    BIGINT NOT NULL DEFAULT 0,
     body      BYTEA NOT NULL,
     PRIMARY KEY (thread_id, ns, n)
 );
@@ -27,7 +29,7 @@ CREATE TABLE checkpoint_blobs (
     PRIMARY KEY (thread_id, ns, n, channel)
 );
 
--- What the tasks of a checkpoint have written so far, a row for each task.
+-- What the tasks of a checkpoint have written that is not in its body: a row for each task.
 CREATE TABLE checkpoint_writes (
     thread_id     TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     ns            TEXT COLLATE "C" NOT NULL,
