@@ -32,7 +32,7 @@ async def told_again(analyst: Analyst, thread_id: str) -> list[tuple[Step, Sent]
 
 
 def dumped(messages: Any) -> list[str]:
-    return [json.dumps(message.model_dump(), ensure_ascii=False, default=str) for message in messages]
+    return [json.dumps(m.model_dump(), ensure_ascii=False, sort_keys=True, default=str) for m in messages]
 
 
 async def check(analyst: Analyst, thread_id: str, model: ScriptedChatModel) -> list[Step]:

@@ -190,6 +190,7 @@ async def test_the_database_itself_allows_one_live_run_a_thread(store: Driver, l
         "lease_until": "9",
         "told": "[]",
         "last_event": 0,
+        "question_seq": None,
         "now": log.now(),
     }
     with pytest.raises(StoreConflict, match=r"runs\.thread_id|live_run"):

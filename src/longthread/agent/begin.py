@@ -12,7 +12,7 @@ from longthread.agent.owner import may_be_alive, new_owner
 from longthread.agent.window import Spot, Window, spots_of
 from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.model.entry import Draft, Entry, ToolCall
-from longthread.model.ids import new_id
+from longthread.model.ids import new_id, new_id_after
 from longthread.model.run import Protocol, Run, Step, asks_to_continue
 from longthread.model.thread import Thread, title_of
 from longthread.store import log, runs
@@ -64,11 +64,14 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
     async with store.writing() as tx:
         thread = await _thread(tx, ask)
         before = await runs.last_run(tx, thread.id)
-        plan = _plan(ask, _continued(before, ask))
-        lease = await runs.begin(tx, thread.id, plan, owner=new_owner(), alive=may_be_alive, tells=True)
+        run_id = new_id_after(before.id if before else None)
         spots = await hot.read(tx, thread)
         window = [spot.entry for spot in spots]
-        drafts = [*await _closing(tx, window, before, plan.run_id), _question(ask, plan)]
+        closing = await _closing(tx, window, before, run_id)
+        asked = thread.entry_count + len(closing) + 1
+        plan = _plan(ask, run_id, _continued(before, ask), asked)
+        lease = await runs.begin(tx, thread.id, plan, owner=new_owner(), alive=may_be_alive, tells=True)
+        drafts = [*closing, _question(ask, plan)]
         added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
         facts = await known(tx, thread, window, added)
         run = await runs.find_run(tx, thread.id, plan.run_id)
@@ -93,7 +96,7 @@ async def take_over(store: Driver, thread: Thread, hot: HotWindows) -> Begun:
         thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
         spots, place = await _spots_with_start(tx, thread, run, hot)
         facts = await known(tx, thread, [spot.entry for spot in spots[: place + 1]], [])
-        earlier = [step for step in await runs.steps_from(tx, thread.id, run.first_step) if step.call_id]
+        earlier = [step for step in await runs.steps_of(tx, run) if step.call_id]
         told = await runs.last_event(tx, thread.id, run.id)
     whole = _whole_units(spots)
     window = Window(whole, place - (len(spots) - len(whole)))
@@ -128,10 +131,12 @@ async def _spots_with_start(tx: Transaction, thread: Thread, run: Run, hot: HotW
         spots = spots_of(await log.branch(tx, thread.id, thread.tip, limit=limit))
 
 
-def _plan(ask: Ask, continued: Run | None) -> Plan:
+def _plan(ask: Ask, run_id: str, continued: Run | None, asked: int) -> Plan:
+    """What the run is to do; `asked` is the seq that the user's message gets."""
     return Plan(
-        run_id=new_id(),
+        run_id=run_id,
         question=continued.question if continued else ask.question,
+        question_seq=continued.question_seq if continued else asked,
         source=ask.source,
         model=ask.model,
         protocol=ask.protocol,
@@ -174,7 +179,7 @@ async def _closing(tx: Transaction, window: Sequence[Entry], before: Run | None,
     calls = _open_calls(window)
     if not calls or before is None:
         return []
-    steps = {step.call_id: step for step in await runs.steps_from(tx, before.thread_id, before.first_step)}
+    steps = {step.call_id: step for step in await runs.steps_of(tx, before)}
     drafts: list[Draft] = []
     for call in calls.values():
         step = steps.get(call.id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -35,7 +35,8 @@ class RunContext:
 
     `window` are its messages, `tokens` is the size of the model's context window. `earlier` holds, by call id, the tool
     steps that this run made in a process that has died. `queries` is the number of the last query label given out in
-    the thread. `spoken` is the protocol of the last model call, and `prompts` are the ids of those that are stored.
+    the thread. `learn` is told of each message that the run adds. `spoken` is the protocol of the last model call, and
+    `prompts` are the ids of those that are stored.
     """
 
     store: Driver
@@ -55,6 +56,7 @@ class RunContext:
     spoken: Spoken = "native"
     results: Results = field(default_factory=Results)
     recorder: CallRecorder = field(init=False)
+    learn: Callable[[Sequence[BaseMessage], Sequence[Entry]], None] | None = None
     _held: dict[str, bool] = field(default_factory=dict)
     _fixed: int | None = None
 
@@ -98,6 +100,8 @@ class RunContext:
         """Take messages into the window that are in the log now."""
         for entry, message in zip(entries, messages, strict=True):
             self.window.add(entry, message)
+        if entries and self.learn is not None:
+            self.learn(messages, entries)
 
 
 def note_of(message: BaseMessage) -> dict[str, Any]:

@@ -8,9 +8,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import RemoveMessage
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
-
 from longthread.agent.context import RunContext
 from longthread.agent.graph import Graphs, Models
 from longthread.agent.knowledge import Known, keep
@@ -100,16 +97,14 @@ async def _work(context: RunContext, models: Models, graphs: Graphs, user_id: st
 
 async def _drive(context: RunContext, models: Models, graphs: Graphs, user_id: str) -> None:
     """One execution of the agent's graph. What it says and does is added to the context's window."""
-    saver = RunSaver(context.store, user_id=user_id, lease=context.lease)
-    messages = context.window.messages
-    saver.know(messages, context.window.entries)
+    saver = RunSaver(context.store, user_id=user_id, lease=context.lease, window=context.window)
     config: Any = {
         "configurable": {"thread_id": context.lease.thread_id},
         "callbacks": [context.recorder],
         "recursion_limit": 10 * context.run.max_steps + 50,
     }
-    # The state is made anew from the log: whatever an older checkpoint holds, the log is what happened.
-    given: Any = {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages]}
+    given: Any = {"messages": await saver.given(config)}
+    context.learn = saver.learn
     graph = graphs.graph(models, context.tools, saver)
     # A graph whose messages are streamed lets its models stream: the recorder takes their text in as they write it.
     async for _ in graph.astream(given, config, context=context, stream_mode="messages", durability="sync"):

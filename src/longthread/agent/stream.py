@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -119,18 +119,25 @@ class EventStream:
     async def reply(self, tx: Transaction, reply: Entry, since: datetime) -> list[Mark]:
         """The text that was told of a reply, as marks on its step, which started at `since`.
 
-        What of it was stored here is removed. Text that is not the beginning of the reply stays as it is, and so does
-        that of other messages.
+        What of it was stored here is removed. Text that is not the beginning of the reply, save for white space around
+        it, stays as it is, and so does that of other messages.
         """
         told = "".join(piece.text for piece in self._pieces)
-        if not told or self._message_id != reply.id or not reply.text.startswith(told):
+        said = told if reply.text.startswith(told) else told.strip()
+        if not said or self._message_id != reply.id or not reply.text.startswith(said):
             await self.flush_with(tx)
             return []
         pieces, self._pieces = self._pieces, []
         stored = [piece.seq for piece in pieces if piece.seq is not None]
         if stored:
             await runs.remove_text(tx, self._lease, stored[0], stored[-1])
-        return [Mark.at(p.seq or self.number(), "text", p.at, since=since, chars=len(p.text)) for p in pieces]
+        first = told.index(said)
+        return [self._mark(piece, part, since) for piece, part in _parts(pieces, first, first + len(said))]
+
+    def _mark(self, piece: _Piece, part: tuple[int, int], since: datetime) -> Mark:
+        first, stop = part
+        mark = Mark.at(piece.seq or self.number(), "text", piece.at, since=since)
+        return replace(mark, chars=stop - first, space=(piece.text[:first], piece.text[stop:]))
 
     async def end(
         self,
@@ -161,6 +168,16 @@ class EventStream:
     ) -> None:
         event = Event(self._lease.thread_id, self._lease.run_id, number, event_type, dict(data), at)
         await runs.append_events(tx, [event])
+
+
+def _parts(pieces: Sequence[_Piece], first: int, stop: int) -> Iterator[tuple[_Piece, tuple[int, int]]]:
+    """Each piece with the part of it that lies between the characters `first` and `stop` of all of them."""
+    place = 0
+    for piece in pieces:
+        size = len(piece.text)
+        start = min(max(first - place, 0), size)
+        yield piece, (start, max(start, min(stop - place, size)))
+        place += size
 
 
 async def watch(

@@ -43,31 +43,35 @@ class Event:
 class Mark:
     """An event that says only what the run or the step that it is about already holds.
 
-    `after` is when, in microseconds after the start of what it is about; `chars` is the length of a piece of text.
+    `after` is when, in microseconds after the start of what it is about. Of a piece of text, `chars` is how much of the
+    reply it is, and `space` the white space around that which did not become part of the reply.
     """
 
     seq: int
     type: EventType
     after: int
     chars: int | None = None
+    space: tuple[str, str] = ("", "")
 
     @classmethod
-    def at(
-        cls, seq: int, event_type: EventType, moment: datetime, *, since: datetime, chars: int | None = None
-    ) -> Mark:
+    def at(cls, seq: int, kind: EventType, moment: datetime, *, since: datetime) -> Mark:
         """The mark of an event of this moment on something that started at `since`."""
-        return cls(seq, event_type, (moment - since) // _MICROSECOND, chars)
+        return cls(seq, kind, (moment - since) // _MICROSECOND)
 
     def moment(self, since: datetime) -> datetime:
         """When the event was, for something that started at `since`."""
         return since + self.after * _MICROSECOND
 
     def to_json(self) -> list[Any]:
-        return [self.seq, self.type, self.after, *([] if self.chars is None else [self.chars])]
+        """The mark as a short list; `from_json` restores it."""
+        text = [] if self.chars is None else [self.chars, *(self.space if any(self.space) else ())]
+        return [self.seq, self.type, self.after, *text]
 
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> Mark:
-        return cls(*data)
+        seq, kind, after, *text = data
+        chars, space = (text[0], (text[1], text[2]) if len(text) > 1 else ("", "")) if text else (None, ("", ""))
+        return cls(seq, kind, after, chars, space)
 
 
 _MICROSECOND = timedelta(microseconds=1)

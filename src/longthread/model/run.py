@@ -25,9 +25,9 @@ def asks_to_continue(message: str) -> bool:
 class Run:
     """One execution of an agent, from a user's message to `finished`, `paused` or `failed`.
 
-    `question` is the question being worked on: for a run that continues another, the other's question. Its steps are
-    those from index `first_step` on, up to `stop_step` when it has ended. `entry_seq` is the entry that it ended with,
-    whose text is the answer or summary of `outcome`.
+    `question` is the question being worked on: for a run that continues another, the other's question. `question_seq`
+    is the entry that asks it, `entry_seq` the one that the run ended with, whose text is the answer or summary of
+    `outcome`. Its steps are those from index `first_step` on, up to `stop_step` when it has ended.
     """
 
     thread_id: str
@@ -43,6 +43,7 @@ class Run:
     continues: str | None = None
     first_step: int = 0
     stop_step: int | None = None
+    question_seq: int | None = None
     entry_seq: int | None = None
     outcome: Mapping[str, Any] = field(default_factory=dict)
 

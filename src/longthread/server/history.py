@@ -17,7 +17,6 @@ from longthread.store.driver import Transaction
 
 _CHUNK = 100
 """Entries that are read at a time."""
-_ENDLESS = 2**62
 _SHOWN = frozenset({"question", "answer", "summary"})
 
 
@@ -34,19 +33,17 @@ async def history(
 ) -> dict[str, Any]:
     """The last `limit` messages of a thread's active branch, or those before a cursor, with their runs and steps.
 
-    It reads what it returns and the steps between, however long the thread is.
+    It reads what it returns and the entries between, however long the thread is.
 
     Raises:
         ThreadNotFound: the user has no such thread.
         InvalidInput: the cursor is none that was given out.
     """
     thread = await log.find_thread(tx, thread_id, user_id=user_id)
-    tip, stop = decode_cursor(before, int, int) if before else (thread.tip, _ENDLESS)
+    [tip] = decode_cursor(before, int) if before else [thread.tip]
     page = await _messages(tx, thread_id, tip, limit)
     found = [await runs.find_run(tx, thread_id, run_id) for run_id in _run_ids(page.messages)]
     shown = [run for run in found if run is not None]
-    first = min((run.first_step for run in shown), default=0)
-    steps = await runs.steps_between(tx, thread_id, first, stop) if shown else []
     last = await runs.last_run(tx, thread_id)
     return {
         "thread_id": thread.id,
@@ -56,9 +53,9 @@ async def history(
         "lastActiveAt": thread.updated_at.isoformat(),
         "messages": [_message(entry) for entry in page.messages],
         "runs": [await run_json(tx, run) for run in shown],
-        "steps": {run.id: _steps([step for step in steps if step.run_id == run.id]) for run in shown},
+        "steps": {run.id: _steps(await runs.steps_of(tx, run)) for run in shown},
         "run": await run_json(tx, last) if last else None,
-        "before": encode_cursor(page.before, first) if page.before else None,
+        "before": encode_cursor(page.before) if page.before else None,
     }
 
 

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from longthread.model.event import Event
 from longthread.model.fold import observation_of
 from longthread.model.run import Run, Step, StepKind, StepStatus
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row
 
 SAID = ("answer", "summary")
-"""Keys of an outcome that hold what the entry says with which the run ended: there they are None."""
+"""Keys of an outcome that hold the text of the entry with which the run ended. There they are None, and so is the
+entry's id, `message_id`."""
 
 
 @decoder
 def run_of(row: Row) -> Run:
-    """A run."""
+    """A run, with what its entries say. How an ended one ended is in its body."""
     return Run(
         thread_id=row["thread_id"],
         id=row["id"],
         status=row["status"],
-        question=row["question"],
+        question=row["question"] if row["asked"] is None else row["asked"],
         source=row["source"],
         model=row["model"],
         protocol=row["protocol"],
@@ -32,21 +36,23 @@ def run_of(row: Row) -> Run:
         continues=row["continues"],
         first_step=row["first_step"],
         stop_step=row["stop_step"],
+        question_seq=row["question_seq"],
         entry_seq=row["entry_seq"],
-        outcome=_outcome(row),
+        outcome=json.loads(row["outcome"]),
     )
 
 
-def _outcome(row: Row) -> dict[str, Any]:
-    outcome: dict[str, Any] = json.loads(row["outcome"])
-    if row["entry_seq"] is not None:
-        outcome |= {key: row["said"] or "" for key in SAID if key in outcome and outcome[key] is None}
-    return outcome
+def ended(run: Run, outcome: Mapping[str, Any], row: Row) -> Run:
+    """The run with its outcome, completed by what the entry says with which it ended."""
+    if run.entry_seq is None:
+        return replace(run, outcome=outcome)
+    said = {"message_id": row["said_id"], **dict.fromkeys(SAID, row["said"] or "")}
+    return replace(run, outcome={key: said.get(key) if value is None else value for key, value in outcome.items()})
 
 
 @decoder
 def step_of(row: Row) -> Step:
-    """A step, with what the entry says that it made."""
+    """A step as its row says it: what an entry says is not in it."""
     kind: StepKind = row["kind"]
     status: StepStatus = row["status"]
     return Step(
@@ -56,27 +62,29 @@ def step_of(row: Row) -> Step:
         kind=kind,
         status=status,
         started_at=time_of(row["started_at"]),
-        thought=(row["said"] or "") if kind == "model" and row["entry_seq"] else row["thought"],
+        thought=row["thought"],
         action=row["action"],
         args=json.loads(row["args"]),
-        observation=_observation(row),
+        observation=json.loads(row["observation"]) if row["observation"] else None,
         call_id=row["call_id"],
         usage=json.loads(row["usage"]),
         manifest=json.loads(row["manifest"]),
         prompt=row["prompt"],
         entry_seq=row["entry_seq"],
-        entry_id=row["entry_id"],
         elapsed_ms=row["elapsed_ms"],
     )
 
 
-def _observation(row: Row) -> dict[str, Any] | None:
-    if row["observation"]:
-        observation: dict[str, Any] = json.loads(row["observation"])
-        return observation
-    if row["kind"] == "model" or row["entry_seq"] is None:
-        return None
-    return dict(_GONE) if row["said"] is None else observation_of(row["said"])
+def completed(step: Step, said: Row | None) -> Step:
+    """The step with what the entry says that it made; `said` is None when that has been deleted."""
+    if step.entry_seq is None:
+        return step
+    if step.kind == "model":
+        return replace(step, thought=said["text"], entry_id=said["id"]) if said else step
+    if said is None:
+        return replace(step, observation=dict(_GONE))
+    call_id = step.call_id or said["tool_call_id"]
+    return replace(step, observation=observation_of(said["text"]), entry_id=said["id"], call_id=call_id)
 
 
 _GONE = {"ok": False, "error": {"type": "expired", "message": "The result was deleted: it was older than is kept."}}
@@ -102,6 +110,12 @@ def step_values(step: Step) -> dict[str, Any]:
         "started_at": text_of(step.started_at),
         "elapsed_ms": step.elapsed_ms,
     }
+
+
+@decoder
+def event_of(row: Row) -> Event:
+    """An event that has a row of its own."""
+    return Event(row["thread_id"], row["run_id"], row["seq"], row["type"], json.loads(row["data"]), time_of(row["at"]))
 
 
 def text_of(moment: datetime) -> str:

@@ -13,17 +13,29 @@ from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark
 from longthread.model.run import Protocol, Run, RunStatus, Step, StepKind, StepStatus
 from longthread.store import log
-from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
+from longthread.store.ended import completed_steps, end_run
 from longthread.store.log import now
-from longthread.store.records import SAID, dump, run_of, step_of, step_values, text_of, time_of
-from longthread.store.told import events_of_run, events_of_step, marks_json, marks_of
+from longthread.store.packed import unpack
+from longthread.store.records import (
+    completed,
+    dump,
+    ended,
+    event_of,
+    run_of,
+    step_of,
+    step_values,
+    text_of,
+    time_of,
+)
+from longthread.store.told import events_of_run, events_of_step, last_of, marks_json, marks_of
 
 LEASE = timedelta(seconds=15)
 """How long a run stays its owner's without a renewal."""
 _ENDLESS = 2**62
 _QUERIES = "queries"
-_EVENT_OF: dict[RunStatus, EventType] = {"finished": "finished", "paused": "paused", "failed": "failed"}
+_ROWS = frozenset({"warning"})
+"""The types of events that are never marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +49,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a new run is to do."""
+    """What a new run is to do. `question_seq` is the entry that holds the question, where there is one."""
 
     run_id: str
     question: str
@@ -46,6 +58,7 @@ class Plan:
     protocol: Protocol
     max_steps: int
     continues: str | None = None
+    question_seq: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +68,7 @@ class Held:
     tip: int
     size: int
     started_at: datetime
+    first_step: int
     marks: tuple[Mark, ...]
 
 
@@ -79,7 +93,8 @@ async def begin(tx: Transaction, thread_id: str, plan: Plan, *, owner: str, aliv
         "insert_run",
         thread_id=thread_id,
         id=plan.run_id,
-        question=plan.question,
+        question="" if plan.question_seq else plan.question,
+        question_seq=plan.question_seq,
         source=plan.source,
         model=plan.model,
         protocol=plan.protocol,
@@ -129,7 +144,13 @@ async def check(tx: Transaction, lease: Lease) -> Held:
     row = await one(tx, "select_lease", thread_id=lease.thread_id, id=lease.run_id, owner=lease.owner)
     if row is None:
         raise LeaseLost(thread=lease.thread_id, run=lease.run_id)
-    return Held(row["tip"], row["entry_count"], time_of(row["started_at"]), tuple(marks_of(row)))
+    return Held(
+        tip=row["tip"],
+        size=row["entry_count"],
+        started_at=time_of(row["started_at"]),
+        first_step=row["first_step"],
+        marks=tuple(marks_of(row)),
+    )
 
 
 async def end(
@@ -152,23 +173,20 @@ async def end(
         LeaseLost: the run was taken over.
     """
     held = held or await check(tx, lease)
-    text = said.text if said else None
-    kept = {key: None if key in SAID and value == text else value for key, value in outcome.items()}
-    moment = datetime.now(UTC)
-    marks = [*held.marks, *([Mark.at(event, _EVENT_OF[status], moment, since=held.started_at)] if event else [])]
-    await _end(tx, lease.thread_id, lease.run_id, status, kept, marks, moment, entry_seq=said.seq if said else None)
+    about = Run(lease.thread_id, lease.run_id, status, "", None, "", "auto", 0, held.started_at)
+    await end_run(tx, replace(about, first_step=held.first_step), outcome, held.marks, said=said, event=event)
 
 
 async def find_run(tx: Transaction, thread_id: str, run_id: str) -> Run | None:
     """A run by its id."""
     row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
-    return run_of(row) if row else None
+    return _run(row) if row else None
 
 
 async def last_run(tx: Transaction, thread_id: str) -> Run | None:
     """The thread's newest run."""
     row = await one(tx, "select_last_run", thread_id=thread_id)
-    return run_of(row) if row else None
+    return _run(row) if row else None
 
 
 async def is_held(tx: Transaction, run: Run, *, alive: Alive) -> bool:
@@ -249,7 +267,7 @@ async def finish_step(
         usage=dump(usage or {}),
         entry_seq=entry_seq,
         told=marks_json(marks),
-        last_event=_last(marks),
+        last_event=last_of(marks),
         elapsed_ms=elapsed_ms,
     )
 
@@ -279,10 +297,23 @@ async def steps_from(tx: Transaction, thread_id: str, first: int) -> list[Step]:
     return await steps_between(tx, thread_id, first, _ENDLESS)
 
 
+async def steps_of(tx: Transaction, run: Run) -> list[Step]:
+    """A run's steps."""
+    row = await one(tx, "select_run", thread_id=run.thread_id, id=run.id)
+    if row is not None and row["body"] is not None:
+        return [step for step, _ in await completed_steps(tx, unpack(run, bytes(row["body"])))]
+    stop = _ENDLESS if run.stop_step is None else run.stop_step
+    live = await _live_steps(tx, run.thread_id, run.first_step, stop)
+    return [step for step, _ in live if step.run_id == run.id]
+
+
 async def steps_between(tx: Transaction, thread_id: str, first: int, stop: int) -> list[Step]:
-    """The thread's steps with `first` <= index < `stop`."""
-    rows = await tx.fetch("select_steps", thread_id=thread_id, first=first, stop=stop, told_from=0)
-    return [step_of(row) for row in rows]
+    """The thread's steps with `first` <= index < `stop`. Looks through the thread's runs: see `steps_of`."""
+    found = [step for step, _ in await _live_steps(tx, thread_id, first, stop)]
+    for row in await tx.fetch("select_runs_of_steps", thread_id=thread_id, first=first, stop=stop):
+        run = run_of(row)
+        found += [step for step, _ in await completed_steps(tx, unpack(run, bytes(row["body"])))]
+    return sorted((step for step in found if first <= step.index < stop), key=lambda step: step.index)
 
 
 async def save_prompt(tx: Transaction, thread_id: str, prompt_id: str, body: bytes) -> None:
@@ -325,23 +356,33 @@ async def events_after(tx: Transaction, thread_id: str, run_id: str, after: int,
     if row is None:
         return []
     run = run_of(row)
-    stop = _ENDLESS if run.stop_step is None else run.stop_step
-    steps = await tx.fetch("select_steps", thread_id=thread_id, first=run.first_step, stop=stop, told_from=after + 1)
-    rows = await tx.fetch("select_events", thread_id=thread_id, run_id=run_id, after=after, limit=limit)
-    found = [*events_of_run(run, marks_of(row)), *map(_event, rows)]
-    for step in steps:
-        if step["run_id"] == run_id:
-            found += events_of_step(step_of(step), marks_of(step))
+    if row["body"] is not None:
+        packed = unpack(run, bytes(row["body"]))
+        run, marks, found = ended(run, packed.outcome, row), packed.marks, list(packed.events)
+        steps = await completed_steps(tx, packed)
+    else:
+        # One that ended before runs were packed still has its rows.
+        marks, stop = marks_of(row), _ENDLESS if run.stop_step is None else run.stop_step
+        steps = await _live_steps(tx, thread_id, run.first_step, stop, told_from=after + 1)
+        rows = await tx.fetch("select_events", thread_id=thread_id, run_id=run_id, after=after, limit=limit)
+        found = [event_of(each) for each in rows]
+    found += events_of_run(run, marks)
+    for step, told in steps:
+        if step.run_id == run_id:
+            found += events_of_step(step, told)
     return sorted((event for event in found if event.seq > after), key=lambda event: event.seq)[:limit]
 
 
 async def events_of_type(tx: Transaction, thread_id: str, run_id: str, event_type: EventType) -> list[Event]:
     """The run's events of one type, in order."""
-    if event_type != "warning":
+    if event_type not in _ROWS:
         events = await events_after(tx, thread_id, run_id, 0, limit=_ENDLESS)
         return [event for event in events if event.type == event_type]
+    row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
+    if row is not None and row["body"] is not None:
+        return [event for event in unpack(run_of(row), bytes(row["body"])).events if event.type == event_type]
     rows = await tx.fetch("select_events_of_type", thread_id=thread_id, run_id=run_id, type=event_type)
-    return [_event(row) for row in rows]
+    return [event_of(each) for each in rows]
 
 
 async def last_event(tx: Transaction, thread_id: str, run_id: str) -> int:
@@ -376,42 +417,25 @@ async def _clear(tx: Transaction, thread_id: str, alive: Alive) -> None:
         return
     if _is_held(live, alive):
         raise RunInProgress(thread=thread_id, run=live["id"])
-    moment = datetime.now(UTC)
-    last = await last_event(tx, thread_id, live["id"])
-    marks = [*marks_of(live), Mark.at(last + 1, "paused", moment, since=time_of(live["started_at"]))]
-    await _end(tx, thread_id, live["id"], "paused", {"reason": "interrupted"}, marks, moment)
+    run = replace(run_of({**live, "asked": None}), status="paused")
+    last = await last_event(tx, thread_id, run.id)
+    await end_run(tx, run, {"reason": "interrupted"}, marks_of(live), event=last + 1)
 
 
-async def _end(
-    tx: Transaction,
-    thread_id: str,
-    run_id: str,
-    status: RunStatus,
-    outcome: Mapping[str, Any],
-    marks: Sequence[Mark],
-    moment: datetime,
-    *,
-    entry_seq: int | None = None,
-) -> None:
-    await tx.run(
-        "end_run",
-        thread_id=thread_id,
-        id=run_id,
-        status=status,
-        outcome=dump(outcome),
-        entry_seq=entry_seq,
-        told=marks_json(marks),
-        last_event=_last(marks),
-        now=text_of(moment),
-    )
+def _run(row: Row) -> Run:
+    run = run_of(row)
+    return run if row["body"] is None else ended(run, unpack(run, bytes(row["body"])).outcome, row)
+
+
+async def _live_steps(
+    tx: Transaction, thread_id: str, first: int, stop: int, *, told_from: int = 0
+) -> list[tuple[Step, Sequence[Mark]]]:
+    rows = await tx.fetch("select_steps", thread_id=thread_id, first=first, stop=stop, told_from=told_from)
+    return [(completed(step_of(row), row if row["id"] is not None else None), marks_of(row)) for row in rows]
 
 
 async def _insert_step(tx: Transaction, step: Step, marks: Sequence[Mark]) -> None:
-    await tx.run("insert_step", **step_values(step), told=marks_json(marks), last_event=_last(marks))
-
-
-def _last(marks: Sequence[Mark]) -> int:
-    return max((mark.seq for mark in marks), default=0)
+    await tx.run("insert_step", **step_values(step), told=marks_json(marks), last_event=last_of(marks))
 
 
 def _is_held(row: Row, alive: Alive) -> bool:
@@ -420,8 +444,3 @@ def _is_held(row: Row, alive: Alive) -> bool:
 
 def _lease_end() -> str:
     return text_of(datetime.now(UTC) + LEASE)
-
-
-@decoder
-def _event(row: Row) -> Event:
-    return Event(row["thread_id"], row["run_id"], row["seq"], row["type"], json.loads(row["data"]), time_of(row["at"]))

@@ -28,6 +28,11 @@ def marks_json(marks: Sequence[Mark]) -> str:
     return json.dumps([mark.to_json() for mark in marks], separators=(",", ":"))
 
 
+def last_of(marks: Sequence[Mark]) -> int:
+    """The number of the last event; 0 when there is none."""
+    return max((mark.seq for mark in marks), default=0)
+
+
 def events_of_run(run: Run, marks: Sequence[Mark]) -> Iterator[Event]:
     """The events that are about the run itself: its start and its end."""
     for mark in marks:
@@ -39,9 +44,13 @@ def events_of_step(step: Step, marks: Sequence[Mark]) -> Iterator[Event]:
     """The events that are about a step: of a model call its text and thought, of a tool call its start and end."""
     place = 0
     for mark in marks:
-        chars = mark.chars or 0
-        data = _said(step, step.thought[place : place + chars]) if mark.type == "text" else _data(step, mark)
-        place += chars
+        if mark.type == "text":
+            before, behind = mark.space
+            stop = place + (mark.chars or 0)
+            data: Mapping[str, Any] = _said(step, f"{before}{step.thought[place:stop]}{behind}")
+            place = stop
+        else:
+            data = _data(step, mark)
         yield Event(step.thread_id, step.run_id, mark.seq, mark.type, data, mark.moment(step.started_at))
 
 

@@ -40,12 +40,17 @@ DELETE FROM steps
 WHERE thread_id = :thread_id AND idx < :first_step AND idx < (SELECT max(idx) FROM steps WHERE thread_id = :thread_id);
 
 -- name: prune_prompts
+-- Those that neither a step which stays names, nor a run that has ended and stays.
 DELETE FROM prompts
 WHERE thread_id = :thread_id
   AND id NOT IN (
       SELECT prompt FROM steps
       WHERE thread_id = :thread_id AND prompt IS NOT NULL
         AND (idx >= :first_step OR idx = (SELECT max(idx) FROM steps WHERE thread_id = :thread_id))
+  )
+  AND NOT EXISTS (
+      SELECT 1 FROM runs r
+      WHERE r.thread_id = :thread_id AND r.id >= :first_run AND r.prompts LIKE '%' || prompts.id || '%'
   );
 
 -- name: select_checkpoint_after

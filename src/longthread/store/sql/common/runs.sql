@@ -2,19 +2,32 @@
 SELECT * FROM runs WHERE thread_id = :thread_id AND status = 'running';
 
 -- name: insert_run
-INSERT INTO runs (thread_id, id, status, question, source, model, protocol, max_steps, continues, first_step, owner,
-                  lease_until, started_at, told, last_event)
-VALUES (:thread_id, :id, 'running', :question, :source, :model, :protocol, :max_steps, :continues, :first_step, :owner,
-        :lease_until, :now, :told, :last_event);
+INSERT INTO runs (thread_id, id, status, question, question_seq, source, model, protocol, max_steps, continues, first_step,
+                  owner, lease_until, started_at, told, last_event)
+VALUES (:thread_id, :id, 'running', :question, :question_seq, :source, :model, :protocol, :max_steps, :continues,
+        :first_step, :owner, :lease_until, :now, :told, :last_event);
 
 -- name: select_run
-SELECT r.*, e.text AS said FROM runs r LEFT JOIN entries e ON e.thread_id = r.thread_id AND e.seq = r.entry_seq
+SELECT r.*, q.text AS asked, e.text AS said, e.id AS said_id
+FROM runs r
+LEFT JOIN entries q ON q.thread_id = r.thread_id AND q.seq = r.question_seq
+LEFT JOIN entries e ON e.thread_id = r.thread_id AND e.seq = r.entry_seq
 WHERE r.thread_id = :thread_id AND r.id = :id;
 
 -- name: select_last_run
-SELECT r.*, e.text AS said FROM runs r LEFT JOIN entries e ON e.thread_id = r.thread_id AND e.seq = r.entry_seq
+SELECT r.*, q.text AS asked, e.text AS said, e.id AS said_id
+FROM runs r
+LEFT JOIN entries q ON q.thread_id = r.thread_id AND q.seq = r.question_seq
+LEFT JOIN entries e ON e.thread_id = r.thread_id AND e.seq = r.entry_seq
 WHERE r.thread_id = :thread_id
 ORDER BY r.id DESC LIMIT 1;
+
+-- name: select_runs_of_steps
+-- The ended runs that made steps with these indexes.
+SELECT r.*, NULL AS asked, NULL AS said, NULL AS said_id
+FROM runs r
+WHERE r.thread_id = :thread_id AND r.first_step < :stop AND r.stop_step > :first AND r.body IS NOT NULL
+ORDER BY r.id;
 
 -- name: take_lease
 UPDATE runs SET owner = :owner, lease_until = :lease_until, status = 'running', ended_at = NULL, stop_step = NULL
@@ -24,18 +37,22 @@ WHERE thread_id = :thread_id AND id = :id;
 UPDATE runs SET lease_until = :lease_until WHERE thread_id = :thread_id AND id = :id;
 
 -- name: select_lease
-SELECT t.tip, t.entry_count, r.told, r.started_at
+SELECT t.tip, t.entry_count, r.told, r.started_at, r.first_step
 FROM threads t JOIN runs r ON r.thread_id = t.id
 WHERE t.id = :thread_id AND r.id = :id AND r.owner = :owner AND r.status = 'running';
 
 -- name: end_run
-UPDATE runs SET status = :status, outcome = :outcome, entry_seq = :entry_seq, told = :told, last_event = :last_event,
-                stop_step = (SELECT coalesce(max(idx), -1) + 1 FROM steps WHERE thread_id = :thread_id),
-                ended_at = :now, owner = NULL, lease_until = NULL
+UPDATE runs SET status = :status, outcome = '{}', body = :body, entry_seq = :entry_seq, told = '[]', prompts = :prompts,
+                last_event = :last_event, stop_step = :stop_step, ended_at = :now, owner = NULL, lease_until = NULL
 WHERE thread_id = :thread_id AND id = :id;
 
 -- name: select_next_step
-SELECT coalesce(max(idx), -1) + 1 AS idx FROM steps WHERE thread_id = :thread_id;
+SELECT max(idx) AS idx FROM (
+    SELECT coalesce((SELECT max(idx) + 1 FROM steps WHERE thread_id = :thread_id), 0) AS idx
+    UNION ALL
+    SELECT coalesce((SELECT coalesce(stop_step, first_step) FROM runs WHERE thread_id = :thread_id
+                     ORDER BY id DESC LIMIT 1), 0)
+) AS counted;
 
 -- name: insert_step
 INSERT INTO steps (thread_id, idx, run_id, kind, status, thought, action, args, observation, call_id, usage, manifest,
@@ -52,16 +69,28 @@ WHERE thread_id = :thread_id AND idx = :idx;
 UPDATE steps SET observation = NULL, entry_seq = :entry_seq WHERE thread_id = :thread_id AND idx = :idx;
 
 -- name: select_steps
-SELECT s.*, e.text AS said, e.id AS entry_id
+SELECT s.*, e.id, e.text, e.tool_call_id
 FROM steps s LEFT JOIN entries e ON e.thread_id = s.thread_id AND e.seq = s.entry_seq
 WHERE s.thread_id = :thread_id AND s.idx >= :first AND s.idx < :stop AND s.last_event >= :told_from
 ORDER BY s.idx;
+
+-- name: select_own_steps
+SELECT * FROM steps WHERE thread_id = :thread_id AND idx >= :first AND run_id = :run_id ORDER BY idx;
+
+-- name: delete_own_steps
+DELETE FROM steps WHERE thread_id = :thread_id AND idx >= :first AND run_id = :run_id;
+
+-- name: select_said
+SELECT seq, id, text, tool_call_id FROM entries WHERE thread_id = :thread_id AND seq BETWEEN :first AND :last;
 
 -- name: insert_event
 INSERT INTO events (thread_id, run_id, seq, type, data, at) VALUES (:thread_id, :run_id, :seq, :type, :data, :at);
 
 -- name: delete_events
 DELETE FROM events WHERE thread_id = :thread_id AND run_id = :run_id AND seq BETWEEN :first AND :last AND type = :type;
+
+-- name: delete_own_events
+DELETE FROM events WHERE thread_id = :thread_id AND run_id = :run_id;
 
 -- name: select_events
 SELECT * FROM events WHERE thread_id = :thread_id AND run_id = :run_id AND seq > :after ORDER BY seq LIMIT :limit;

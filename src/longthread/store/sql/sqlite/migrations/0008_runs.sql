@@ -1,5 +1,6 @@
--- What a run did is stored once. A reply and a result are entries, and the step refers to its own; an event that says what
--- a step or a run already holds is a mark on that.
+-- What a run did is stored once. A question, a reply and a result are entries, and runs and steps refer to them; an event
+-- that says what a step or a run already holds is a mark on that. What a run has come to when it ends, its steps and events
+-- with it, is one row.
 
 -- The entry that is the step's reply or result: its text is the thought, or the observation.
 ALTER TABLE steps ADD COLUMN entry_seq INTEGER;
@@ -11,13 +12,18 @@ ALTER TABLE steps ADD COLUMN prompt TEXT;
 ALTER TABLE steps ADD COLUMN told TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE steps ADD COLUMN last_event INTEGER NOT NULL DEFAULT 0;
 
--- The entry that the run ended with: its text is the outcome's answer or summary.
+-- The entry whose text is the question, and the one that the run ended with: its text is the outcome's answer or summary.
+ALTER TABLE runs ADD COLUMN question_seq INTEGER;
 ALTER TABLE runs ADD COLUMN entry_seq INTEGER;
 ALTER TABLE runs ADD COLUMN told TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE runs ADD COLUMN last_event INTEGER NOT NULL DEFAULT 0;
 
 -- The index behind the run's last step; NULL while it may make more.
 ALTER TABLE runs ADD COLUMN stop_step INTEGER;
+
+-- The prompts that its steps name, and the run's outcome, steps and events, compressed; NULL while it may make more.
+ALTER TABLE runs ADD COLUMN prompts TEXT;
+ALTER TABLE runs ADD COLUMN body BLOB;
 
 -- Each prompt once, compressed, under a hash of what it says.
 CREATE TABLE prompts (

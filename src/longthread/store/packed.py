@@ -1,0 +1,123 @@
+"""What is left of a run when it has ended, as one compressed value: how it ended, its steps, and what it told."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from longthread.errors import StoreDamaged
+from longthread.model.event import Event, Mark
+from longthread.model.run import Run, Step
+from longthread.store.records import dump
+
+# What is in nearly every run, the most frequent last. It can never be changed: runs are read by means of it.
+_DICTIONARY = (
+    b'"reason":"max_steps","summary":null,"hint":"Reply \\"continue\\" to go on.","reason":"stopped","error":{"type":"'
+    b'"action":"describe_table","args":{"table":"","action":"list_tables","args":{},"action":"sample_rows","limit":5}'
+    b'"cut","left out",0,"budget"],"stale"],"condensed","action":"summary","events":[[,"warning",,"text","message_id":"'
+    b'{"outcome":{"answer":null,"citations":[{"number":"","query":"q1"},{"number":"","query":null}],"message_id":null,'
+    b'"queries":[{"query":"q1","sql":"SELECT  FROM  WHERE  GROUP BY  ORDER BY  DESC LIMIT ","columns":["name","count"],'
+    b'"shown":"1 of 1"}],"usage":{"input_tokens":0,"output_tokens":0}},"marks":[[1,"started",0],[6,"finished",'
+    b'"steps":[{"at":0,"ms":,"action":"run_sql","entry":1,"usage":{"input_tokens":0,"output_tokens":0},"manifest":[[1,1,'
+    b'"whole",]],"marks":[[2,"thought",]]},{"kind":"tool","at":,"ms":,"action":"run_sql","args":{"sql":"SELECT '
+    b'"},"entry":,"marks":[[3,"step_started",0],[4,"step_finished",]]},{"at":,"action":"finish","marks":[[5,"text",'
+)
+_FORM = b"\x01"
+"""The first byte: how the rest is written."""
+_MICROSECOND = timedelta(microseconds=1)
+_SMALL_BYTES = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What a run has come to. `outcome` has None for what the run's last entry says; steps say nothing that is said by
+    their entries; `events` are those that are no marks."""
+
+    outcome: Mapping[str, Any]
+    marks: Sequence[Mark]
+    steps: Sequence[tuple[Step, Sequence[Mark]]] = ()
+    events: Sequence[Event] = field(default_factory=tuple)
+
+
+def pack(run: Run, packed: Packed) -> bytes:
+    """The value as it is stored with the run."""
+    since = run.started_at
+    data = {
+        "outcome": packed.outcome,
+        "marks": [mark.to_json() for mark in packed.marks],
+        "steps": [_step_json(step, marks, run, place) for place, (step, marks) in enumerate(packed.steps)],
+        "events": [[event.seq, event.type, _after(event.at, since), event.data] for event in packed.events],
+    }
+    raw = dump({key: value for key, value in data.items() if value}).encode()
+    # A small window is as good for a small value, and much faster to set up.
+    bits = -12 if len(raw) <= _SMALL_BYTES else -15
+    squeezer = zlib.compressobj(6, zlib.DEFLATED, bits, 8, zdict=_DICTIONARY)
+    return _FORM + squeezer.compress(raw) + squeezer.flush()
+
+
+def unpack(run: Run, body: bytes) -> Packed:
+    """A value that was stored with the run.
+
+    Raises:
+        StoreDamaged: nothing can be made of it.
+    """
+    try:
+        expander = zlib.decompressobj(-15, zdict=_DICTIONARY)
+        data = json.loads(expander.decompress(body[len(_FORM) :]) + expander.flush())
+        return _packed(run, data)
+    except (zlib.error, ValueError, TypeError, KeyError) as error:
+        raise StoreDamaged(reason=f"what run {run.id} did cannot be read: {error}.") from error
+
+
+def _packed(run: Run, data: Mapping[str, Any]) -> Packed:
+    since = run.started_at
+    return Packed(
+        outcome=data.get("outcome", {}),
+        marks=[Mark.from_json(mark) for mark in data.get("marks", ())],
+        steps=[_step(run, place, step) for place, step in enumerate(data.get("steps", ()))],
+        events=[
+            Event(run.thread_id, run.id, seq, kind, told, since + after * _MICROSECOND)
+            for seq, kind, after, told in data.get("events", ())
+        ],
+    )
+
+
+_NAMES = ("action", "args", "call_id", "thought", "observation", "usage", "manifest", "prompt")
+
+
+def _step_json(step: Step, marks: Sequence[Mark], run: Run, place: int) -> dict[str, Any]:
+    values = {
+        "place": None if step.index == run.first_step + place else step.index - run.first_step,
+        "kind": None if step.kind == "model" else step.kind,
+        "status": None if step.status == "done" else step.status,
+        "at": _after(step.started_at, run.started_at),
+        "ms": step.elapsed_ms,
+        **{name: getattr(step, name) for name in _NAMES},
+        "entry": step.entry_seq,
+        "marks": [mark.to_json() for mark in marks],
+    }
+    empty: Sequence[Any] = (None, "", [], (), {})
+    return {name: value for name, value in values.items() if value not in empty}
+
+
+def _step(run: Run, place: int, data: Mapping[str, Any]) -> tuple[Step, Sequence[Mark]]:
+    step = Step(
+        thread_id=run.thread_id,
+        index=run.first_step + data.get("place", place),
+        run_id=run.id,
+        kind=data.get("kind", "model"),
+        status=data.get("status", "done"),
+        started_at=run.started_at + data.get("at", 0) * _MICROSECOND,
+        elapsed_ms=data.get("ms"),
+        entry_seq=data.get("entry"),
+        **{"manifest": [], **{name: data[name] for name in _NAMES if name in data}},
+    )
+    return step, [Mark.from_json(mark) for mark in data.get("marks", ())]
+
+
+def _after(moment: datetime, since: datetime) -> int:
+    return (moment - since) // _MICROSECOND
