@@ -48,7 +48,7 @@ class Reader:
         lists = {name: runs for name, cell in cells.items() if cell is not None and (runs := list_of(cell)) is not None}
         values = {name: cell for name, cell in cells.items() if cell is not None and name not in lists}
         source = await source_of(self.tx, self.thread_id, [*values.values(), *(cell for *_, cell in writes)])
-        channels: dict[str, Any] = {name: await self._list((row.ns, name), runs) for name, runs in lists.items()}
+        channels: dict[str, Any] = {name: await self.messages((row.ns, name), runs) for name, runs in lists.items()}
         channels |= {name: cell.value(self.serde, source) for name, cell in values.items()}
         at = {"thread_id": row.thread_id, "checkpoint_ns": row.ns}
         return CheckpointTuple(
@@ -59,7 +59,8 @@ class Reader:
             pending_writes=[(task_id, name, cell.value(self.serde, source)) for task_id, _, name, cell in writes],
         )
 
-    async def _list(self, name: tuple[str, str], runs: Sequence[Run]) -> list[BaseMessage]:
+    async def messages(self, name: tuple[str, str], runs: Sequence[Run]) -> list[BaseMessage]:
+        """The messages of a list that stand at these seqs."""
         first = self.memory.first_seq
         runs = [(max(start, first), end) for start, end in runs if end >= first]
         kept = self.memory.lists.get(name)
