@@ -192,9 +192,9 @@ class TestDamage:
     async def test_what_a_damaged_page_does_not_hold_can_be_read(self, tmp_path: Path, good: bytes) -> None:
         path = tmp_path / "bad.db"
         bad = bytearray(good)
-        at = bad.rindex(b"text text")
-        page = at - at % PAGE
-        bad[page : page + 8] = b"\xff" * 8  # the page's own header
+        leaves = [at for at in range(0, len(bad), PAGE) if bad[at] == 0x0D and b"text text" in bad[at : at + PAGE]]
+        at = leaves[len(leaves) // 2]
+        bad[at : at + 8] = b"\xff" * 8  # the page's own header
         path.write_bytes(bad)
         async with open_store(path) as store:
             outcomes = [await self._outcome(store, f"t{n}") for n in range(8)]
