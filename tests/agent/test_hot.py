@@ -164,6 +164,35 @@ async def test_a_window_in_memory_follows_what_others_write(store: Driver, tmp_p
     assert len(model.calls[-1].messages) == 1 + 4, "the new thread of the same id has nothing of the old one's"
 
 
+async def test_a_thread_that_was_made_again_is_not_taken_for_the_old_one(
+    store: Driver, tmp_path: Path, shop: str
+) -> None:
+    model = ScriptedChatModel(one)
+    analyst = analyst_on(store, tmp_path, model)
+    await created(store, "t")
+    await ask(analyst, "t", shop)
+    async with store.writing() as tx:
+        before = await log.find_thread(tx, "t", user_id="default")
+        await log.delete_thread(tx, "t", user_id="default")
+        # As an import does: the same id, and the same age.
+        at = before.created_at.isoformat(timespec="microseconds")
+        await tx.run("insert_thread", id="t", user_id="default", title=None, source=shop, now=at)
+        drafts = [Draft(f"n{n}", "user" if n % 2 == 0 else "assistant", f"imported {n}") for n in range(6)]
+        await log.append(tx, "t", drafts, tip=0, size=0)
+    await ask(analyst, "t", shop)
+    shown = [message.text for message in model.calls[-2].messages[1:]]
+    assert shown == [*(f"imported {n}" for n in range(6)), "How many?"]
+
+
+async def test_open_calls_of_a_thread_without_runs_are_closed(store: Driver, tmp_path: Path, shop: str) -> None:
+    await seeded(store, "t", 1)
+    async with store.writing() as tx:
+        await log.set_tip(tx, "t", 2)  # the call, without its result
+    model = ScriptedChatModel(one)
+    await ask(analyst_on(store, tmp_path, model), "t", shop)
+    assert_whole(model.calls[0].messages[1:])
+
+
 async def created(store: Driver, thread_id: str) -> bool:
     async with store.writing() as tx:
         await log.create_thread(tx, thread_id, user_id="default")

@@ -177,9 +177,9 @@ def _open_calls(window: Sequence[Entry]) -> dict[str, ToolCall]:
 async def _closing(tx: Transaction, window: Sequence[Entry], before: Run | None, run_id: str) -> list[Draft]:
     """Results for calls that a broken-off run left open: what the steps hold, or that it was interrupted."""
     calls = _open_calls(window)
-    if not calls or before is None:
+    if not calls:
         return []
-    steps = {step.call_id: step for step in await runs.steps_of(tx, before)}
+    steps = {step.call_id: step for step in (await runs.steps_of(tx, before) if before else [])}
     drafts: list[Draft] = []
     for call in calls.values():
         step = steps.get(call.id)

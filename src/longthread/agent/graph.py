@@ -87,7 +87,7 @@ def _langchain_tool(tool: Tool) -> BaseTool:
     """The tool as the model is told of it. It is called by the run that it belongs to (`StepsMiddleware`)."""
 
     async def call(**args: Any) -> str:
-        raise NotImplementedError(f"{tool.name} is called by its run")
+        raise RuntimeError(f"{tool.name} is called by its run")
 
     return StructuredTool(
         name=tool.name, description=tool.description, args_schema=dict(tool.parameters), coroutine=call

@@ -10,7 +10,7 @@ from datetime import datetime
 from longthread.agent.window import Spot, spots_of
 from longthread.model.thread import Thread
 from longthread.store import log
-from longthread.store.driver import Transaction
+from longthread.store.driver import Transaction, one
 
 THREADS = 64
 """Threads that are remembered; the one not used for the longest time goes first."""
@@ -37,7 +37,7 @@ class HotWindows:
 
     async def read(self, tx: Transaction, thread: Thread) -> list[Spot]:
         """The last messages of the thread's branch, oldest first. Reads those that are not remembered."""
-        there = self._known(thread)
+        there = await self._known(tx, thread)
         new = []
         if there and there[-1].entry.seq < thread.tip:
             behind = thread.tip - there[-1].entry.seq
@@ -62,10 +62,16 @@ class HotWindows:
         kept = self._kept.get(thread.id)
         return set(kept.prompts) if kept is not None and kept.since == thread.created_at else set()
 
-    def _known(self, thread: Thread) -> list[Spot]:
+    async def _known(self, tx: Transaction, thread: Thread) -> list[Spot]:
         """What is remembered of this very thread, and has not been deleted by retention."""
         kept = self._kept.get(thread.id)
-        if kept is None or kept.since != thread.created_at:
+        if kept is None:
+            return []
+        last = kept.spots[-1].entry
+        # A thread that was deleted and imported again is as old as it was: what tells is whether it has this entry.
+        said = await one(tx, "select_said", thread_id=thread.id, first=last.seq, last=last.seq)
+        if kept.since != thread.created_at or said is None or said["id"] != last.id:
+            del self._kept[thread.id]
             return []
         return [spot for spot in kept.spots if spot.entry.seq >= thread.first_seq]
 

@@ -118,4 +118,4 @@ async def _messages(tx: Transaction, step: Step) -> list[AnyMessage]:
 
 
 async def _not_called(arguments: Any) -> Observation:
-    raise NotImplementedError("a tool of a past call")
+    raise RuntimeError("a tool of a past call is not called again")
