@@ -34,13 +34,9 @@ async def reclaim(store: Driver, say: Say) -> list[str]:
 
 
 async def _shrink_file(store: Driver, say: Say) -> list[str]:
-    async with store.maintaining() as tx:
-        mode = await one(tx, "select_vacuum_mode")
-    if not mode or not mode["mode"]:
-        say("writing the file anew")
-        async with store.maintaining() as tx:
-            await tx.run("set_vacuum_mode")
-            await tx.run("vacuum_all")
+    problem = await _write_anew(store, say)
+    if problem is not None:
+        return [problem]
     before = None
     while (free := await _free_pages(store)) and free != before:
         before = free
@@ -50,10 +46,28 @@ async def _shrink_file(store: Driver, say: Say) -> list[str]:
             for _ in range(min(free, STEP_PAGES)):
                 await tx.run("vacuum_page")
     async with store.maintaining() as tx:
-        [done] = await tx.fetch("shrink_file")
-    if done["busy"]:
-        return ["The file shrinks when those who read it now have finished."]
-    return []
+        await tx.fetch("wait_briefly")
+        try:
+            [done] = await tx.fetch("shrink_file")
+        finally:
+            await tx.fetch("wait_as_before")
+    return ["The file shrinks when those who read it now have finished."] if done["busy"] else []
+
+
+async def _write_anew(store: Driver, say: Say) -> str | None:
+    """Make a file from before it could shrink step by step one that can."""
+    async with store.reading() as tx:
+        mode = await one(tx, "select_vacuum_mode")
+    if mode and mode["mode"]:
+        return None
+    say("writing the file anew")
+    try:
+        async with store.maintaining() as tx:
+            await tx.run("set_vacuum_mode")
+            await tx.run("vacuum_all")
+    except StoreError as error:
+        return f"The file cannot shrink before it is written anew, and that failed. Prune again. {error}"
+    return None
 
 
 async def _free_pages(store: Driver) -> int:

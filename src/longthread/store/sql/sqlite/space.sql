@@ -11,6 +11,12 @@ PRAGMA auto_vacuum = INCREMENTAL;
 -- name: vacuum_all
 VACUUM;
 
+-- name: wait_briefly
+PRAGMA busy_timeout = 2000;
+
+-- name: wait_as_before
+PRAGMA busy_timeout = 30000;
+
 -- name: shrink_file
 PRAGMA wal_checkpoint(TRUNCATE);
 
