@@ -126,6 +126,26 @@ def test_facts_folded_in_two_parts_are_the_same_as_in_one() -> None:
     assert whole.queries == 4
 
 
+def test_a_tables_name_is_a_text_and_nothing_else_is_learned() -> None:
+    facts = Facts(dialect="sqlite", tables=["sites"], queries=4)
+    listed = json.loads('{"tables": ["rockets", 1e400, null, ["a"], {"name": "b"}, 7, "sites", "rockets"]}')
+    facts.learn("list_tables", {"ok": True, "data": listed})
+    wanted = Facts(dialect="sqlite", tables=["sites", "rockets"], queries=4)
+    assert facts == wanted
+    for odd in (None, float("inf"), 7, "ghost"):
+        data = {"dialect": None, "tables": odd, "about": odd, "columns": odd}
+        facts.learn("list_tables", {"ok": True, "data": data})
+    facts.learn("list_tables", {"ok": True, "data": {"tables": {"ghost": 1}, "about": [1], "columns": ["ghost"]}})
+    for name in (None, float("inf"), 7, ["ghost"], {"ghost": 1}):
+        for action in ("describe_table", "sample_rows"):
+            facts.learn(action, {"ok": True, "data": {"table_name": name}})
+    for label in (None, "", "q", "qx", "9", "q-9", float("inf"), ["q9"], "q" + "9" * 5000):
+        facts.learn("run_sql", {"ok": True, "data": {"query": label}})
+    assert facts == wanted
+    facts.learn("run_sql", {"ok": True, "data": {"query": "q9"}})
+    assert facts.queries == 9
+
+
 def test_a_result_without_its_call_is_passed_over() -> None:
     thread = Thread()
     thread.ask("x")

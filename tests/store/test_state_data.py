@@ -63,10 +63,10 @@ def asks(draw: st.DrawFn) -> Draft:
 def observations(draw: st.DrawFn) -> str:
     table = st.sampled_from(TABLES)
     data = st.fixed_dictionaries({}, optional={
-        "tables": st.lists(table | st.sampled_from([{"name": "x"}, ["y"], 3, True, False, None]), max_size=4),
-        "table_name": table,
-        "columns": st.dictionaries(TEXT, JSON, max_size=2),
-        "query": st.sampled_from(["q1", "q22"]),
+        "tables": st.lists(table | st.sampled_from([{"name": "x"}, ["y"], 3, True, False, None]), max_size=4) | JSON,
+        "table_name": table | st.sampled_from([None, 3, ["y"], {}]),
+        "columns": st.dictionaries(TEXT, JSON, max_size=2) | JSON,
+        "query": st.sampled_from(["q1", "q22", "last", None]),
     })  # fmt: skip
     good = st.fixed_dictionaries({"ok": st.just(True), "data": data})
     odd = st.fixed_dictionaries({"ok": TRUTH, "data": data | JSON}, optional={"error": JSON})
@@ -204,6 +204,53 @@ async def test_state_data_is_the_fold_wherever_an_analysis_stands(store: Driver,
         plain("UPDATE threads SET tip = ?", [branch[end - 1].seq])
         wanted, found = state_of(branch[:end]), state_data(plain, "t")
         assert [name for name, value in wanted.items() if not same(found[name], value)] == []
+
+
+BEYOND = "[1e400, -1e400, 1e-400]"
+"""Numbers of JSON's that are an infinity, or nothing, to whatever reads them as doubles."""
+
+
+@pytest.mark.parametrize(
+    ("action", "result"),
+    [
+        *[
+            ("list_tables", f'{{"ok":true,"data":{{"tables":{tables}}}}}')
+            for tables in (
+                '["a",1e400,-1e400,["b"],{"c":1e400},null,true,7,"d","a"]',
+                "null",
+                "1e400",
+                '"a"',
+                '{"a":1}',
+            )
+        ],
+        ("list_tables", '{"ok":true,"data":{"tables":["a",Infinity,NaN]}}'),
+        ("list_tables", f'{{"ok":1e400,"data":{{"tables":["a"],"about":{BEYOND},"columns":1e400}}}}'),
+        *[
+            (action, f'{{"ok":true,"data":{{"table_name":{name},"rows":{BEYOND}}}}}')
+            for action in ("describe_table", "sample_rows")
+            for name in ('"a"', "1e400", "null", '["a"]', '{"a":1e400}')
+        ],
+        ("run_sql", f'{{"ok":true,"data":{{"query":1e400,"rows":{BEYOND}}}}}'),
+        ("run_sql", f'{{"ok":false,"error":{BEYOND}}}'),
+        ("run_sql", '{"ok":false,"error":1e400}'),
+        ("run_sql", "1e400"),
+    ],
+)
+async def test_numbers_beyond_doubles_and_names_that_are_no_text_break_no_state(
+    store: Driver, plain: Plain, action: str, result: str
+) -> None:
+    call = ToolCall("c", action, {"table": "a", "sql": "SELECT 1"})
+    told = [
+        Draft("", "user", "How many?"),
+        Draft("", "assistant", "", [call]),
+        Draft("", "tool", result, tool_call_id="c"),
+    ]
+    branch = await write(store, "odd", [(told, 0)])
+    await write(store, "plain", [([Draft("", "user", "Hello")], 0)])
+    wanted, found = state_of(branch), state_data(plain, "odd")
+    assert [name for name, value in wanted.items() if not same(found[name], value)] == []
+    assert len(wanted["steps"]) == 1
+    assert len(plain("SELECT CAST(state_data AS TEXT) FROM conversations")) == 2
 
 
 async def test_what_asks_to_continue_is_the_same_in_sql(store: Driver, plain: Plain) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+_QUERY_LABEL = re.compile(r"q([0-9]{1,18})")
 
 
 @dataclass(slots=True)
@@ -34,27 +37,38 @@ class Facts:
         return replace(self, queries=0) == replace(other, queries=0)
 
     def learn(self, action: str, observation: Mapping[str, Any]) -> None:
-        """Take in what a tool observed. Failed calls teach nothing."""
+        """Take in what a tool observed. Failed calls teach nothing, and nor does a part that is not of its kind.
+
+        A table's name is a text: whatever else stands where a name is looked for is passed over, in `state_data` of
+        the database's views as here.
+        """
         data = observation.get("data")
         if not observation.get("ok") or not isinstance(data, Mapping):
             return
+        table = data.get("table_name")
         if action == "list_tables":
             self._learn_tables(data)
-        elif action == "describe_table" and "table_name" in data:
-            self.schemas[data["table_name"]] = dict(data)
-            self._note_table(data["table_name"])
-        elif action == "sample_rows" and "table_name" in data:
-            self.samples[data["table_name"]] = dict(data)
-            self._note_table(data["table_name"])
-        elif action == "run_sql":
-            self.queries = max(self.queries, int(str(data.get("query", "q0"))[1:] or 0))
+        elif action == "describe_table" and isinstance(table, str):
+            self.schemas[table] = dict(data)
+            self._note_table(table)
+        elif action == "sample_rows" and isinstance(table, str):
+            self.samples[table] = dict(data)
+            self._note_table(table)
+        elif action == "run_sql" and (label := _QUERY_LABEL.fullmatch(str(data.get("query")))):
+            self.queries = max(self.queries, int(label[1]))
 
     def _learn_tables(self, data: Mapping[str, Any]) -> None:
-        self.dialect = data.get("dialect", self.dialect)
-        for name in data.get("tables", []):
-            self._note_table(name)
-        self.about |= data.get("about", {})
-        self.columns |= data.get("columns", {})
+        dialect, tables, about, columns = (data.get(key) for key in ("dialect", "tables", "about", "columns"))
+        if isinstance(dialect, str):
+            self.dialect = dialect
+        if isinstance(tables, list | tuple):
+            for name in tables:
+                if isinstance(name, str):
+                    self._note_table(name)
+        if isinstance(about, Mapping):
+            self.about |= about
+        if isinstance(columns, Mapping):
+            self.columns |= columns
 
     def _note_table(self, name: str) -> None:
         if name not in self.tables:

@@ -139,13 +139,11 @@ SELECT t.id AS thread_id, t.user_id, t.title, CAST(t.created_at AS TIMESTAMPTZ) 
     named AS (
         SELECT seq, 0 AS idx, CAST(to_json(name) AS TEXT) AS name FROM described
         UNION ALL
-        SELECT l.seq, n.idx,
-               CASE json_typeof(n.value) WHEN 'string' THEN CAST(to_json(n.value #>> '{}') AS TEXT)
-                                         ELSE CAST(n.value AS TEXT) END
+        SELECT l.seq, n.idx, CAST(to_json(n.value #>> '{}') AS TEXT)
         FROM learned l CROSS JOIN LATERAL json_array_elements(
             CASE json_typeof(l.data -> 'tables') WHEN 'array' THEN l.data -> 'tables' END
         ) WITH ORDINALITY AS n (value, idx)
-        WHERE l.action = '"list_tables"'
+        WHERE l.action = '"list_tables"' AND json_typeof(n.value) = 'string'
     ),
     answered AS (
         SELECT seq, at, text FROM line WHERE role = 'assistant' AND kind = 'answer'

@@ -141,10 +141,8 @@ SELECT t.id AS thread_id, t.user_id, t.title, t.created_at, t.updated_at, t.tool
         'known_tables', json((
             SELECT json_group_array(json(name)) FROM (
                 SELECT name FROM (
-                    SELECT n.key AS result, m.key AS place,
-                           CASE m.type WHEN 'object' THEN m.value WHEN 'array' THEN m.value WHEN 'true' THEN 'true'
-                                       WHEN 'false' THEN 'false' ELSE json_quote(m.value) END AS name
-                    FROM json_each(names) n JOIN json_each(n.value) m)
+                    SELECT n.key AS result, m.key AS place, json_quote(m.value) AS name
+                    FROM json_each(names) n JOIN json_each(n.value) m WHERE m.type = 'text')
                 GROUP BY name ORDER BY min(result * 4294967296 + place)))),
         'known_schemas', json(schemas),
         'candidate_tables', json(candidates),
