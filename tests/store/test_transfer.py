@@ -244,6 +244,7 @@ def changes() -> Iterator[tuple[str, Any, str]]:
     yield "parent", lambda f: row(f, "entries", 1).update(parent_seq=9), "stands behind entry 9"
     yield "seq", lambda f: row(f, "entries", 11).update(seq=99), "cannot have an entry 99"
     yield "twice", lambda f: row(f, "entries", 1).update(id="m0"), "two entries have the id m0"
+    yield "role", lambda f: row(f, "entries").update(role="robot"), "the role robot"
     yield "order", lambda f: row(f, "entries", 1).update(seq=1), "another order"
     yield "tip", lambda f: row(f, "threads").update(tip=13), "ends in entry 13"
     yield "row", lambda f: f.pop(14), "line 15: a row of entries is missing"

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args
 
 from longthread.errors import ArchiveInvalid, NotStorable
 from longthread.store.archive import FORMAT, VERSION, row_of
@@ -196,6 +196,8 @@ class _Tree:
             return f"the thread cannot have an entry {seq}."
         if parent >= first and parent not in self._seqs:
             return f"entry {seq} stands behind entry {parent}, which is not there."
+        if entry["role"] not in get_args(Role):
+            return f"entry {seq} has the role {entry['role']}, which there is not."
         if entry["id"] in self._ids:
             return f"two entries have the id {entry['id']}."
         self._seqs.add(seq)

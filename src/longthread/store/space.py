@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from longthread.errors import StoreError
 from longthread.store.driver import Driver, Transaction, one
-from longthread.store.queries import Sql
+from longthread.store.queries import Sql, queries
 from longthread.store.tables import Table, read_tables
 
 MOSTLY_EMPTY = 2.5
@@ -25,12 +25,15 @@ Say = Callable[[str], None]
 async def reclaim(store: Driver, say: Say) -> list[str]:
     """Shrink the store to what is in it, while others use it; what could not be done, for people.
 
+    A backend that has no queries for it looks after itself.
+
     Raises:
         StoreError: the database failed. Nothing is lost by that.
     """
-    if store.dialect == "sqlite":
+    known = queries(store.dialect)
+    if "vacuum_page" in known:
         return await _shrink_file(store, say)
-    return await _vacuum_tables(store, say)
+    return await _vacuum_tables(store, say) if "select_primary_keys" in known else []
 
 
 async def _shrink_file(store: Driver, say: Say) -> list[str]:
