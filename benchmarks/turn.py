@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from typing import Any
 
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.ids import new_id
