@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from longthread.testing.contract.base import OpenStore
 from longthread.testing.contract.branches import BranchContract
+from longthread.testing.contract.checkpoints import CheckpointContract
 from longthread.testing.contract.concurrency import ConcurrencyContract
 from longthread.testing.contract.deletion import DeletionContract
 from longthread.testing.contract.entries import EntryContract
@@ -38,6 +39,7 @@ class StoreContract(
     SearchContract,
     UserContract,
     RunContract,
+    CheckpointContract,
     TransactionContract,
     ConcurrencyContract,
     DeletionContract,

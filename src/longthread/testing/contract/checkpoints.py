@@ -1,0 +1,131 @@
+"""Checkpoints: rows by number and by id, what tasks write beside them, and large values apart."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from longthread.errors import StoreError, ThreadNotFound
+from longthread.store import checkpoints, log
+from longthread.store.checkpoints import CheckpointRow, Where, WriteRow
+from longthread.store.driver import Driver
+from longthread.testing.contract.base import USER, Contract, OpenStore, thread_with
+
+
+def row(n: int, *, thread_id: str = "t", ns: str = "", body: bytes = b"\x00body\xff") -> CheckpointRow:
+    """The n-th checkpoint of a namespace."""
+    parent = f"id-{n - 1:03}" if n > 1 else None
+    return CheckpointRow(thread_id, ns, n, f"id-{n:03}", parent, f'{{"step":{n},"注":"释"}}', body)
+
+
+async def put(store: Driver, *rows: CheckpointRow, user_id: str = USER) -> list[bool]:
+    """Store checkpoints, each in a transaction of its own, on threads that are made when they are new."""
+    stored = []
+    for each in rows:
+        async with store.writing() as tx:
+            await checkpoints.lock(tx, each.thread_id, user_id=user_id, create=True)
+            stored.append(await checkpoints.put(tx, each, None))
+    return stored
+
+
+class CheckpointContract(Contract):
+    """`store/checkpoints.py`, over which the saver for LangGraph works."""
+
+    async def test_a_checkpoint_comes_back_byte_for_byte(self, store: Driver) -> None:
+        big = row(2, body=bytes(range(256)) * 10_000)
+        assert await put(store, row(1), big, row(1, ns="child:1|grandchild:2")) == [True] * 3
+        async with store.reading() as tx:
+            assert await checkpoints.find(tx, "t", "", "id-001") == row(1)
+            assert await checkpoints.find(tx, "t", "", "id-002") == big
+            assert await checkpoints.find(tx, "t", "", None) == big
+            assert await checkpoints.find(tx, "t", "", "none") is None
+            assert await checkpoints.find(tx, "other", "", None) is None
+            assert await checkpoints.namespaces(tx, "t") == ["", "child:1|grandchild:2"]
+            head = await checkpoints.head(tx, "t", "")
+        assert head is not None
+        assert (head.n, head.id) == (2, "id-002")
+
+    async def test_the_same_checkpoint_is_stored_once(self, store: Driver) -> None:
+        assert await put(store, row(1), row(1)) == [True, False]
+        async with store.reading() as tx:
+            assert await checkpoints.before(tx, "t", "", None, limit=9) == [row(1)]
+
+    async def test_of_many_that_store_the_next_one_at_once_one_does(self, open_store: OpenStore) -> None:
+        async with open_store() as first, open_store() as second:
+            await put(first, row(1))
+            stored = await asyncio.gather(*(put(each, row(2)) for each in [first, second] * 4))
+            assert sorted(stored) == [[False]] * 7 + [[True]]
+
+    async def test_they_are_listed_newest_ids_first_page_by_page(self, store: Driver) -> None:
+        rows = [row(n) for n in range(1, 8)]
+        await put(store, *rows, row(1, ns="child"), row(3, thread_id="other"))
+        async with store.reading() as tx:
+            of_ns = await checkpoints.page(tx, Where(USER, "t", ""), None, limit=3)
+            assert [each.n for each in of_ns] == [7, 6, 5]
+            assert await checkpoints.page(tx, Where(USER, "t", ""), of_ns[-1], limit=99) == rows[3::-1]
+            assert await checkpoints.page(tx, Where(USER, "t", "", "id-003"), None, limit=99) == rows[1::-1]
+            everything = await checkpoints.page(tx, Where(USER), None, limit=99)
+            assert len(everything) == 9
+            assert [each.id for each in everything] == sorted((each.id for each in everything), reverse=True)
+            assert await checkpoints.before(tx, "t", "", 4, limit=2) == [rows[2], rows[1]]
+
+    async def test_another_users_are_as_if_they_were_not_there(self, store: Driver) -> None:
+        await put(store, row(1), user_id="owner")
+        async with store.writing() as tx:
+            assert await checkpoints.lock(tx, "t", user_id="other") is None
+            with pytest.raises(ThreadNotFound):
+                await checkpoints.lock(tx, "t", user_id="other", create=True)
+            for where in (Where("other"), Where("other", "t"), Where("other", "t", "")):
+                assert await checkpoints.page(tx, where, None, limit=9) == []
+
+    async def test_what_tasks_write_is_kept_by_task(self, store: Driver) -> None:
+        await put(store, row(1))
+        first = WriteRow("", "id-001", "task-a", "~path", 2, b"\x00one")
+        async with store.writing() as tx:
+            assert await checkpoints.put_writes(tx, "t", first)
+            assert not await checkpoints.put_writes(tx, "t", first)
+            assert await checkpoints.put_writes(tx, "t", WriteRow("", "id-001", "task-b", "", 1, b""))
+            await checkpoints.replace_writes(tx, "t", WriteRow("", "id-001", "task-a", "~path", 3, b"two"))
+        async with store.reading() as tx:
+            found = sorted(await checkpoints.writes(tx, "t", "", "id-001"), key=lambda each: each.task_id)
+            assert await checkpoints.writes(tx, "t", "", "id-002") == []
+        assert found == [
+            WriteRow("", "id-001", "task-a", "~path", 3, b"two"),
+            WriteRow("", "id-001", "task-b", "", 1, b""),
+        ]
+
+    async def test_large_values_are_kept_apart_and_replaced(self, store: Driver) -> None:
+        await put(store, row(1), row(2))
+        async with store.writing() as tx:
+            await checkpoints.put_blobs(tx, "t", "", 1, {"值": b"\x00" * 100_000, "b": b""})
+            await checkpoints.put_blobs(tx, "t", "", 1, {"b": b"again"})
+        async with store.reading() as tx:
+            assert await checkpoints.blob(tx, "t", "", 1, "值") == b"\x00" * 100_000
+            assert await checkpoints.blob(tx, "t", "", 1, "b") == b"again"
+            assert await checkpoints.blob(tx, "t", "", 2, "b") is None
+
+    async def test_rows_of_no_thread_are_refused(self, store: Driver) -> None:
+        for attempt in (
+            lambda tx: checkpoints.put(tx, row(1, thread_id="none"), None),
+            lambda tx: checkpoints.put_writes(tx, "none", WriteRow("", "id-001", "task", "", 1, b"")),
+            lambda tx: checkpoints.put_blobs(tx, "none", "", 1, {"a": b""}),
+        ):
+            with pytest.raises(StoreError):
+                async with store.writing() as tx:
+                    await attempt(tx)
+
+    async def test_they_go_with_their_thread(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        await put(store, row(1), row(1, thread_id="other"))
+        async with store.writing() as tx:
+            await checkpoints.put_writes(tx, "t", WriteRow("", "id-001", "task", "", 1, b""))
+            await checkpoints.put_blobs(tx, "t", "", 1, {"a": b"x"})
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id=USER)
+        await put(store, row(2))
+        async with store.reading() as tx:
+            assert await checkpoints.find(tx, "t", "", "id-001") is None
+            assert await checkpoints.writes(tx, "t", "", "id-001") == []
+            assert await checkpoints.blob(tx, "t", "", 1, "a") is None
+            assert await checkpoints.find(tx, "other", "", None) == row(1, thread_id="other")
