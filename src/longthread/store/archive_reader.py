@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, get_args
 
 from longthread.errors import ArchiveInvalid, NotStorable
+from longthread.model.entry import Role
 from longthread.store.archive import FORMAT, VERSION, row_of
 from longthread.store.driver import Row, storable
 from longthread.store.migrate import latest
