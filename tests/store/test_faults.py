@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -74,6 +75,23 @@ class TestFull:
             await log.extend(tx, "t", [draft("b")])
             await runs.end(tx, lease, "finished", {})
         assert await position(store) == (2, 2)
+
+    async def test_a_disk_that_takes_no_more_bytes_is_told(self, tmp_path: Path) -> None:
+        path = tmp_path / "c.db"
+        async with open_store(path) as store:
+            await thread_with(store, "a")
+            _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            for size in (0, 10_000, 2_000_000):
+                resource.setrlimit(resource.RLIMIT_FSIZE, (Path(f"{path}-wal").stat().st_size + size, hard))
+                try:
+                    with pytest.raises(StoreError, match=r"disk is full.*Nothing of this was written"):
+                        await extend(store, draft("b"), draft("c", "x" * 3_000_000))
+                    assert await branch_ids(store) == ["a"]
+                finally:
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+            await is_whole(store, "a")
+        async with open_store(path) as store:
+            assert await branch_ids(store) == ["a", "one more"]
 
 
 def _sqlite_room(store: SqliteDriver) -> Any:
