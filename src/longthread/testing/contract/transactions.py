@@ -151,10 +151,21 @@ class TransactionContract(Contract):
         ]
         assert {type(row["payload"]) for row in rows} == {bytes}
 
+    async def test_in_maintenance_each_statement_takes_effect_by_itself(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        with pytest.raises(RuntimeError):
+            async with store.maintaining() as tx:
+                assert await tx.run("update_source", id="t", source="kept") == 1
+                raise RuntimeError
+        async with store.reading() as tx:
+            assert (await log.find_thread(tx, "t", user_id=USER)).source == "kept"
+        await extend(store, draft("b"))
+
     async def test_what_was_written_is_there_when_it_is_opened_again(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await thread_with(store, "a", "b")
         async with open_store() as store:
+            assert store.found_version > 0
             assert await branch_ids(store) == ["a", "b"]
 
     async def test_two_drivers_on_the_same_data_see_what_the_other_committed(self, open_store: OpenStore) -> None:
