@@ -218,19 +218,6 @@ def test_a_listing_is_fetched_as_it_is_read(store_address: str) -> None:
         assert next(saver.list(on("a"), filter={"step": 1})).metadata["step"] == 1
 
 
-async def test_a_call_that_is_broken_off_harms_nothing(tmp_path: Path) -> None:
-    with LongthreadSaver.from_conn_string(str(tmp_path / "c.db")) as saver:
-        graph = talker().compile(checkpointer=saver)
-        for _ in range(20):
-            turn = asyncio.create_task(graph.ainvoke(asked("hi"), on("a")))
-            await asyncio.sleep(0.003)
-            turn.cancel()
-            await asyncio.wait([turn])
-        found = await graph.ainvoke(asked("last"), on("a"))
-        assert texts(found)[-2] == "last"
-        assert texts(await graph.aget_state(on("a"))) == texts(found)
-
-
 def test_a_copy_with_another_allowlist_is_the_same_saver(store_address: str) -> None:
     with LongthreadSaver.from_conn_string(store_address) as saver:
         saver.serde = JsonPlusSerializer(allowed_msgpack_modules=None)
