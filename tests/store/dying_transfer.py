@@ -115,8 +115,8 @@ async def sound_thread(source: str, target: Driver, *, all_of_them: bool) -> Non
         branch = await log.branch(tx, "t", thread["tip"], limit=999)
     assert [entry.seq for entry in branch] == seqs
     runs = {row["id"] for row in rows["runs"] if row["thread_id"] == "t"}
-    assert {row["run_id"] for row in rows["steps"] if row["thread_id"] == "t"} == runs
-    assert {row["run_id"] for row in rows["events"] if row["thread_id"] == "t"} == runs
+    assert {row["run_id"] for row in rows["steps"] if row["thread_id"] == "t"} <= runs
+    assert {row["run_id"] for row in rows["events"] if row["thread_id"] == "t"} <= runs
     assert {entry.run_id for entry in branch if entry.seq > KEPT * 4} - {None} <= runs
     assert len([row for row in rows["entries"] if row["thread_id"] == "expired"]) in {0, 8}
     if all_of_them:

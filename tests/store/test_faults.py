@@ -33,7 +33,7 @@ from longthread.store.sqlite import SqliteDriver
 from longthread.testing.contract.base import USER, branch_ids, draft, extend, position, thread_with
 from longthread.testing.contract.deletion import fill
 
-PAGE = 4096
+PAGE = 8192
 
 
 async def is_whole(store: Driver, *names: str) -> None:

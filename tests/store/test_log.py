@@ -288,7 +288,7 @@ async def test_deleting_a_thread_leaves_no_trace_in_the_file(tmp_path: Path) -> 
             lease = await runs.begin(tx, "t", plan, owner="h/1/x", alive=lambda _: True)
             await runs.start_step(tx, lease, "tool", action=canary)
             await runs.save_fold(tx, "t", 1, {"x": canary})
-            await checkpoints.put(tx, checkpoints.CheckpointRow("t", "", 1, "c", None, "{}", canary.encode()))
+            await checkpoints.put(tx, checkpoints.CheckpointRow("t", "", 1, "c", None, "{}", canary.encode()), None)
             await checkpoints.put_blobs(tx, "t", "", 1, {"m": canary.encode()})
             await checkpoints.put_writes(tx, "t", checkpoints.WriteRow("", "c", "task", "", 1, canary.encode()))
         async with store.writing() as tx:
@@ -335,7 +335,7 @@ async def test_checkpoint_rows_of_no_thread_are_refused(store: Driver) -> None:
     row = checkpoints.CheckpointRow("none", "", 1, "c", None, "{}", b"")
     write = checkpoints.WriteRow("", "c", "task", "", 1, b"")
     for attempt in (
-        lambda tx: checkpoints.put(tx, row),
+        lambda tx: checkpoints.put(tx, row, None),
         lambda tx: checkpoints.put_blobs(tx, "none", "", 1, {"m": b""}),
         lambda tx: checkpoints.put_writes(tx, "none", write),
     ):
