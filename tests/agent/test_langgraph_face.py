@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -260,3 +262,29 @@ assert [name for name in heavy if name in sys.modules] == []
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_thread_ids_that_are_not_text(store_address: str) -> None:
+    one, two = uuid.uuid4(), uuid.uuid4()
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        graph = talker().compile(checkpointer=saver)
+        config: Any = {"configurable": {"thread_id": one}}
+        graph.invoke(asked("hi"), config)
+        saver.copy_thread(one, two)  # type: ignore[arg-type]
+        saver.prune([one])  # type: ignore[list-item]
+        saver.delete_thread(one)  # type: ignore[arg-type]
+        assert not graph.get_state(config).values
+        assert graph.get_state({"configurable": {"thread_id": two}}).values
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_saver_of_the_process_before_a_fork_is_refused(tmp_path: Path) -> None:
+    with LongthreadSaver.from_conn_string(str(tmp_path / "c.db")) as saver:
+        child = os.fork()
+        if child == 0:
+            try:
+                saver.get_tuple(on("a"))
+            except SaverClosed as error:
+                os._exit(0 if "forked" in str(error) else 2)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -198,6 +198,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread with everything that is kept of it, its messages too. It cannot be undone."""
+        thread_id = str(thread_id)
         async with self._store.writing() as tx:
             with suppress(ThreadNotFound):
                 await log.delete_thread(tx, thread_id, user_id=self._user_id)
@@ -210,7 +211,11 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         it end.
         """
         async with self._store.reading() as tx:
-            found = [row for run_id in run_ids for row in await checkpoints.of_run(tx, run_id, user_id=self._user_id)]
+            found = [
+                row
+                for run_id in map(str, run_ids)
+                for row in await checkpoints.of_run(tx, run_id, user_id=self._user_id)
+            ]
         for thread_id in dict.fromkeys(row.thread_id for row in found):
             rows = [row for row in found if row.thread_id == thread_id]
             async with self._store.writing() as tx:
@@ -225,6 +230,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             ThreadNotFound: there is no thread to copy.
             ThreadTaken: there already is a thread of the new id.
         """
+        source_thread_id, target_thread_id = str(source_thread_id), str(target_thread_id)
         async with self._store.writing() as tx:
             await checkpoints.copy_thread(tx, source_thread_id, target_thread_id, user_id=self._user_id)
         self._forget(target_thread_id)
@@ -245,7 +251,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         chosen = next((known for known in get_args(upkeep.Strategy) if known == strategy), None)
         if chosen is None:
             raise ValueError(f"Unknown prune strategy: {strategy!r}")
-        for thread_id in thread_ids:
+        for thread_id in map(str, thread_ids):
             async with self._store.writing() as tx:
                 if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
                     await upkeep.prune(tx, thread_id, chosen, self.serde)

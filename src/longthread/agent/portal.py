@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from typing import Any, ParamSpec, TypeVar
@@ -26,6 +27,7 @@ class Portal:
         self._loop = _running_loop()
         self._tasks: set[asyncio.Task[Any] | None] = set()
         self._closed = False
+        self._process = os.getpid()
 
     @property
     def here(self) -> bool:
@@ -36,10 +38,13 @@ class Portal:
         """Make sure that calls still get through.
 
         Raises:
-            SaverClosed: the portal was closed.
+            SaverClosed: the portal was closed, or is another process's.
         """
         if self._closed:
             raise SaverClosed(reason="its block has ended.")
+        if os.getpid() != self._process:
+            # The loop's thread was not forked with the rest.
+            raise SaverClosed(reason="this process was forked off after it was opened. Open one in each process.")
 
     async def run(self, work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Await `work(…)` on the portal's loop, from any loop.
