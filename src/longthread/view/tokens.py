@@ -1,44 +1,167 @@
-"""How many tokens a text may cost, for any language."""
+"""How many tokens a text costs, estimated for any language, for JSON and for code, without a tokenizer's tables.
+
+A text is cut into the pieces that tokenizers cut it into: words, runs of digits, of blanks, of punctuation, and single
+characters of other scripts. Each kind of piece costs what it was measured to cost with a model's family.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
 
-_WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef]")
-_OUTSIDE_ASCII = re.compile(r"[^\x00-\x7f]")
-_RUN = re.compile(r"[A-Za-z]+|[0-9]+|\s+|[^A-Za-z0-9\s]+")
+from longthread.view.families import BIGRAMS, COMMON_HAN, COMMON_HANGUL, FAMILIES, SCRIPTS, Costs
 
 MESSAGE_OVERHEAD = 6
 """Tokens that a message costs beyond its text: role and delimiters."""
-
+IMAGE = 1_600
+"""Tokens that an image may cost: what the large providers ask at most for one that they do not scale up."""
+ANY = "any"
+"""The family of a model that nothing is known about: it costs what the dearest of the others does."""
 
 _REMEMBERED = 4_000
-"""Characters up to which a text's estimate is remembered: a conversation's messages are estimated at every call."""
+"""Characters up to which a text's estimate is remembered."""
+_WORD = re.compile(r"[A-Z]?[a-z]{1,40}|[A-Z]{1,40}(?![a-z])")
+_DIGITS = re.compile(r"[0-9]{1,3}")
+_BLANKS = re.compile(r"[\t-\r\x1c-\x20]{1,512}")
+_MARKS = re.compile(r"[!-/:-@\[-`{-~]{1,512}")
+_BLANK_DIGIT = re.compile(r"[ \t][0-9]")
+_MARK_LETTER = re.compile(r"[!-/:-@\[-`{-~][A-Za-z]")
+_OUTSIDE = re.compile(r"[^\x00-\x7f]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
+
+_NAMES = (
+    ("claude", "claude"),
+    ("anthropic", "claude"),
+    ("deepseek", "deepseek"),
+    ("gpt-3.5", "cl100k"),
+    ("gpt-4o", "o200k"),
+    ("gpt-4.", "o200k"),
+    ("gpt-4", "cl100k"),
+    ("gpt-", "o200k"),
+    ("chatgpt", "o200k"),
+)
+"""What a model's name may hold, and its family; the first that fits counts."""
 
 
-def estimate(text: str) -> int:
-    """An upper estimate of a text's tokens: Chinese costs about one a character, English about one a word."""
-    return _remembered(text) if len(text) <= _REMEMBERED else _estimate(text)
+def family_of(model: str) -> str:
+    """The family whose tokenizer a model's name speaks of; `any` when it speaks of none that is known."""
+    name = model.lower()
+    found = next((family for part, family in _NAMES if part in name), None)
+    if found is None and re.search(r"(?:^|[:/])o[1-9](?:$|[-:])", name):
+        return "o200k"
+    return found or ANY
 
 
-def _estimate(text: str) -> int:
-    wide = len(_WIDE.findall(text))
-    other = len(_OUTSIDE_ASCII.findall(text)) - wide
-    return int(wide * 1.1) + 2 * other + _ascii(text) + 1
+def estimate(text: str, family: str = ANY) -> int:
+    """An upper estimate of a text's tokens: seldom too low, and by a few per cent at most; on average 10 % too high."""
+    return _remembered(text, family) if len(text) <= _REMEMBERED else _count(text, family)
 
 
-def _ascii(text: str) -> int:
-    tokens = 0
-    for run in _RUN.findall(_OUTSIDE_ASCII.sub("", text)):
-        if run[0].isalpha():
-            # A word of up to six letters is nearly always one token; longer ones are split about every five.
-            tokens += 1 if len(run) <= 6 else (len(run) + 4) // 5
-        elif run[0].isdigit():
-            tokens += (len(run) + 2) // 3
-        elif run != " ":
-            tokens += (len(run) + 1) // 2
-    return tokens
+def message_tokens(text: str, family: str = ANY, *, images: int = 0) -> int:
+    """What a message costs."""
+    return estimate(text, family) + images * IMAGE + MESSAGE_OVERHEAD
 
 
-_remembered = lru_cache(maxsize=4096)(_estimate)
+def tools_tokens(definitions: str, count: int, family: str = ANY) -> int:
+    """What definitions of tools cost, given as their JSON: providers write them out in a form of their own."""
+    return int(estimate(definitions, family) * 1.15) + 12 * count + (24 if count else 0)
+
+
+class Estimator:
+    """Counts by the costs of one family. What a piece costs is computed once."""
+
+    def __init__(self, costs: Costs) -> None:
+        self._costs = costs
+        self._word: Callable[[str], float] = lru_cache(1 << 16)(self._word_cost)
+        self._blanks: Callable[[str], float] = lru_cache(1 << 10)(self._blanks_cost)
+        self._marks: Callable[[str], float] = lru_cache(1 << 14)(self._marks_cost)
+
+    def count(self, text: str) -> float:
+        """The tokens of a text."""
+        costs = self._costs
+        digits = _DIGITS.findall(text)
+        total = sum(map(self._word, _WORD.findall(text)))
+        total += sum(map(self._blanks, _BLANKS.findall(text)))
+        total += sum(map(self._marks, _MARKS.findall(text)))
+        total += costs.digits * len(digits) + costs.digit * sum(map(len, digits))
+        total += costs.blank_digit * len(_BLANK_DIGIT.findall(text))
+        total += costs.mark_letter * len(_MARK_LETTER.findall(text))
+        if not text.isascii():
+            total += self._outside("".join(_OUTSIDE.findall(text)))
+        return total + len(_CONTROL.findall(text))
+
+    def _word_cost(self, word: str) -> float:
+        costs = self._costs
+        if word.isupper():
+            return costs.capitals * (len(word) - 1) if len(word) > 1 else costs.capital
+        total = costs.word + costs.word_break * sum(BIGRAMS.get(a + b, 0.8) for a, b in pairwise(word.lower()))
+        if word[0].isupper():
+            total += costs.title
+        # Words of the Romance and Slavic languages; few English ones end so.
+        return total + costs.vowel_end if len(word) > 2 and word[-1] in "aiou" else total
+
+    def _blanks_cost(self, blanks: str) -> float:
+        if blanks == " ":
+            return self._costs.space
+        costs, lines = self._costs, blanks.count("\n")
+        changes = sum(a != b for a, b in pairwise(blanks))
+        total = costs.line if lines or "\r" in blanks else costs.spaces
+        total += costs.first_change * (changes > 0) + costs.change * max(0, changes - 1)
+        total += costs.more_lines * max(0, lines - 1) + costs.returns * blanks.count("\r")
+        return total + costs.more_spaces * (len(blanks) - max(1, lines)) / 16 + costs.tab * blanks.count("\t")
+
+    def _marks_cost(self, marks: str) -> float:
+        if len(marks) == 1:
+            return self._costs.mark
+        changes = sum(a != b for a, b in pairwise(marks))
+        same = len(marks) - 1 - changes
+        return self._costs.marks + self._costs.mark_change * changes + self._costs.mark_same * same
+
+    def _outside(self, text: str) -> float:
+        scripts = self._costs.scripts
+        return sum(count * scripts[_script(character)] for character, count in Counter(text).items())
+
+
+@lru_cache(1 << 16)
+def _script(character: str) -> str:
+    """The script of a character outside of ASCII, as far as its cost goes."""
+    code = ord(character)
+    if 0x4E00 <= code <= 0x9FFF:
+        return _han(character)
+    if 0xAC00 <= code <= 0xD7A3:
+        return _hangul(character)
+    return next(
+        (name for name, first, last in SCRIPTS if first <= code <= last), "rare" if code < 0x10000 else "astral"
+    )
+
+
+def _han(character: str) -> str:
+    if character in COMMON_HAN:
+        return "han"
+    everyday = _in_first_level(character, "gb2312", 0xD8) or _in_first_level(character, "big5", 0xC7)
+    return "han2" if everyday else "han3"
+
+
+def _hangul(character: str) -> str:
+    if character in COMMON_HANGUL:
+        return "hangul"
+    return "hangul2" if _in_first_level(character, "euc_kr", 0x100) else "rare"
+
+
+def _in_first_level(character: str, encoding: str, beyond: int) -> bool:
+    """Whether an encoding has the character among those in daily use, which stand before lead byte `beyond`."""
+    code = character.encode(encoding, "ignore")
+    return bool(code) and code[0] < beyond
+
+
+_ESTIMATORS = {name: Estimator(costs) for name, costs in FAMILIES.items()}
+
+
+def _count(text: str, family: str) -> int:
+    return int(_ESTIMATORS.get(family, _ESTIMATORS[ANY]).count(text)) + 1
+
+
+_remembered = lru_cache(1 << 12)(_count)
