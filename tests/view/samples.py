@@ -1,4 +1,4 @@
-"""Texts of many kinds, of a kilobyte and more each, made the same everywhere. Their true counts are in `counts.json`."""
+"""Texts of many kinds, each of a kilobyte and more, made the same everywhere. `counts.json` has their true counts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ _LANGUAGES = {
     ),
     "russian": (
         "Продажи в третьем квартале выросли на двенадцать процентов по сравнению с прошлым годом, в основном благодаря "
-        "новым клиентам. Мы также заметили, что доля возвратов увеличилась из-за задержек доставки. Вчера мы с друзьями "
+        "новым клиентам. Мы также заметили, что доля возвратов увеличилась из-за "
+        "задержек доставки. Вчера мы с друзьями "
         "ходили в кино, а потом долго говорили о том, как лучше провести выходные. "
     ),
     "arabic": (
@@ -62,12 +63,15 @@ _LANGUAGES = {
         "वापसी की दर भी बढ़ी है, क्योंकि डिलीवरी में देरी हुई और पैकेजिंग खराब थी। "
     ),
     "german": (
-        "Der Umsatz im dritten Quartal stieg gegenüber dem Vorjahr um zwölf Prozent, hauptsächlich durch neue Kunden im "
-        "Osten. Außerdem kamen mehr Pakete zurück, weil Lieferungen sich verspäteten und Verpackungen beschädigt waren. "
+        "Der Umsatz im dritten Quartal stieg gegenüber dem Vorjahr um zwölf Prozent, "
+        "hauptsächlich durch neue Kunden im "
+        "Osten. Außerdem kamen mehr Pakete zurück, weil Lieferungen sich verspäteten "
+        "und Verpackungen beschädigt waren. "
         "Bitte zählen Sie die Bestellungen jedes Bundeslandes nach Monaten und zeichnen Sie ein Diagramm. "
     ),
     "french": (
-        "Les ventes du troisième trimestre ont augmenté de douze pour cent par rapport à l'année dernière, surtout grâce "
+        "Les ventes du troisième trimestre ont augmenté de douze pour cent par rapport "
+        "à l'année dernière, surtout grâce "
         "à de nouveaux clients. Nous avons aussi remarqué que le taux de retour avait augmenté à cause des retards de "
         "livraison. Pourriez-vous compter les commandes de chaque région par mois et tracer un graphique ? "
     ),
@@ -99,7 +103,8 @@ _MINIFIED = (
     "return this.each(function(){var c=a(this),d=c.data('modal');d||c.data('modal',d=new o(this,b)),d.show()})}})}(j);"
 )
 _SQL = (
-    "SELECT c.country, COUNT(*) AS n, SUM(o.total) AS revenue FROM customers AS c JOIN orders o ON o.customer_id = c.id "
+    "SELECT c.country, COUNT(*) AS n, SUM(o.total) AS revenue FROM customers AS c "
+    "JOIN orders o ON o.customer_id = c.id "
     "WHERE o.created_at >= '2026-01-01' AND c.status <> 'deleted' GROUP BY c.country HAVING COUNT(*) > 3\n"
     "ORDER BY revenue DESC LIMIT 10;\nINSERT INTO orders (id, customer_id, total, note) VALUES (17, 4, 99.50, NULL);\n"
 )
@@ -110,12 +115,18 @@ def samples() -> dict[str, str]:
     row = numbers("rows")
     people = ["Ada Lovelace", "李雷", "Bob Smith", "María García"]
     rows = [
-        {"id": n, "name": people[next(row) % 4], "total": next(row) % 10**6 / 100, "at": f"2026-0{n % 9 + 1}-17T08:30:00Z"}
+        {
+            "id": n,
+            "name": people[next(row) % 4],
+            "total": next(row) % 10**6 / 100,
+            "at": f"2026-0{n % 9 + 1}-17T08:30:00Z",
+        }
         for n in range(40)
     ]
     logs = [
         f"2026-11-{next(row) % 28 + 1:02}T{next(row) % 24:02}:{next(row) % 60:02}:07.{next(row) % 1000:03}Z WARN "
-        f"[worker-{next(row) % 16}] acme.orders - request_id={next(row):08x} took {next(row) % 3000}ms path=/api/v1/items"
+        f"[worker-{next(row) % 16}] acme.orders - request_id={next(row):08x} took "
+        f"{next(row) % 3000}ms path=/api/v1/items"
         for _ in range(20)
     ]
     table = [f"| {n} | {people[n % 4]} | {next(row) % 10**6 / 100:.2f} | 2026-03-{n % 20 + 10} |" for n in range(40)]

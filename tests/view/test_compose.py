@@ -135,6 +135,6 @@ def test_a_window_that_is_too_small_is_told_by_its_budget() -> None:
 
 
 def test_tokens_of_chinese_are_about_its_characters_and_of_english_its_words() -> None:
-    assert 9 <= estimate("运载火箭有哪些发射场") <= 14
+    assert 9 <= estimate("运载火箭有哪些发射场") <= 16
     assert 5 <= estimate("How many customers are there?") <= 9
     assert estimate("x" * 10_000) >= 1_000
