@@ -137,6 +137,12 @@ class Settings(BaseSettings):
     memory_context_window: int = _setting(
         0, "MEMORY_CONTEXT_WINDOW", allowed="a whole number of tokens from 0 (the model's own window) on", ge=0
     )
+    memory_full_recent_count: int = _setting(
+        10, "MEMORY_FULL_RECENT_COUNT", allowed="a whole number of messages from 1 to 10000", ge=1, le=10_000
+    )
+    memory_condensed_tool_max: int = _setting(
+        200, "MEMORY_CONDENSED_TOOL_MAX", allowed="a whole number of characters from 20 to 100000", ge=20, le=100_000
+    )
     memory_max_messages_per_thread: int = _setting(
         200, "MEMORY_MAX_MESSAGES_PER_THREAD", allowed="a whole number from 1 to 100000", ge=1, le=100_000
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longthread.view.budget import LEAST, message_budget
-from longthread.view.compose import Item, Part, compose
+from longthread.view.compose import compose
 from longthread.view.condense import condense_result, cut_middle
+from longthread.view.items import Item, Part
 from longthread.view.tokens import estimate
 
 ROWS = '{"rows":' + "[1,2]," * 900 + "}"
@@ -35,14 +38,14 @@ def threads(draw: st.DrawFn) -> list[Item]:
     return items
 
 
-def shown(parts: list[Part]) -> list[Part]:
+def shown(parts: Sequence[Part]) -> list[Part]:
     return [part for part in parts if part.how != "left out"]
 
 
 @settings(max_examples=300, deadline=None)
 @given(threads(), st.integers(LEAST, 20_000))
 def test_a_view_fits_and_is_whole(items: list[Item], budget: int) -> None:
-    parts = compose(items, budget)
+    parts = compose(items, budget).parts
     view = shown(parts)
     assert sum(part.tokens for part in view) <= budget
     open_calls: list[str] = []
@@ -57,13 +60,13 @@ def test_a_view_fits_and_is_whole(items: list[Item], budget: int) -> None:
     assert items[newest].key in {part.item.key for part in view}
     order = [items.index(part.item) for part in view]
     assert order == sorted(order)
-    assert compose(items, budget) == parts
+    assert compose(items, budget).parts == parts
 
 
 @settings(deadline=None)
 @given(threads())
 def test_with_room_everything_is_whole(items: list[Item]) -> None:
-    parts = compose(items, 10_000_000)
+    parts = compose(items, 10_000_000).parts
     assert {part.how for part in parts} == {"whole"}
 
 
@@ -75,13 +78,13 @@ def test_what_is_old_is_condensed_before_it_is_left_out() -> None:
             Item(f"t{n}", "tool", "word " * 500, answers=f"c{n}"),
         ]
     items.append(Item("q1", "user", "second"))
-    how = {part.item.key: part.how for part in compose(items, 3000)}
+    how = {part.item.key: part.how for part in compose(items, 3000).parts}
     assert how["q1"] == how["t7"] == "whole"
     assert how["t0"] == "condensed"
 
 
 def test_a_huge_newest_question_is_cut_in_the_middle_and_says_so() -> None:
-    parts = compose([Item("q", "user", "begin " + "汉字" * 100_000 + " end")], 1000)
+    parts = compose([Item("q", "user", "begin " + "汉字" * 100_000 + " end")], 1000).parts
     assert parts[0].how == "cut"
     assert parts[0].text is not None
     assert parts[0].text.startswith("begin ")
@@ -95,7 +98,7 @@ def test_the_newest_results_are_shown_whatever_their_size() -> None:
         Item("a", "assistant", "", calls=("c",)),
         Item("t", "tool", "x " * 50_000, answers="c"),
     ]
-    how = {part.item.key: part.how for part in compose(items, 600)}
+    how = {part.item.key: part.how for part in compose(items, 600).parts}
     assert how["t"] in {"condensed", "cut"}
 
 
@@ -105,13 +108,13 @@ def test_huge_arguments_are_left_out_of_the_newest_call() -> None:
         Item("a", "assistant", "so", calls=("c",), extra=50_000),
         Item("t", "tool", "done", answers="c"),
     ]
-    parts = {part.item.key: part for part in compose(items, 2000)}
+    parts = {part.item.key: part for part in compose(items, 2000).parts}
     assert parts["a"].bare
     assert parts["t"].how == "whole"
 
 
 def test_no_messages_make_no_view() -> None:
-    assert compose([], 1000) == []
+    assert compose([], 1000).parts == []
 
 
 def test_condensing_cuts_lists_by_structure() -> None:

@@ -11,7 +11,8 @@ from tests.view.test_compose import threads
 
 from longthread.model.manifest import Segment, Why
 from longthread.view.budget import LEAST
-from longthread.view.compose import Item, Part, compose, units_of
+from longthread.view.compose import compose
+from longthread.view.items import Item, Part, units_of
 from longthread.view.manifest import is_observed, segments, shown
 
 
@@ -21,7 +22,9 @@ def parts_of(items: Sequence[Item], budget: int, stale: int = 0) -> list[tuple[i
     There is a gap between the seqs of the fifth and the sixth.
     """
     left_out = {item.key for item in items[:stale] if is_observed(item)}
-    found = {part.item.key: part for part in compose([item for item in items if item.key not in left_out], budget)}
+    found = {
+        part.item.key: part for part in compose([item for item in items if item.key not in left_out], budget).parts
+    }
     parts: list[tuple[int, Part, Why | None]] = []
     for n, item in enumerate(items):
         part = found.get(item.key, Part(item, "left out"))
@@ -55,7 +58,7 @@ def test_each_part_is_told_again_from_the_segments(items: list[Item], budget: in
 @settings(max_examples=50, deadline=None)
 @given(threads(), st.integers(LEAST, 20_000))
 def test_units_stay_as_they_are_without_what_was_left_out(items: list[Item], budget: int) -> None:
-    shown_parts = [part.item for part in compose(items, budget) if part.how != "left out"]
+    shown_parts = [part.item for part in compose(items, budget).parts if part.how != "left out"]
     order = [item.key for unit in units_of(shown_parts) for item in unit]
     assert order == [item.key for item in shown_parts]
     in_log = sorted(shown_parts, key=items.index)

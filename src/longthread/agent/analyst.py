@@ -20,6 +20,7 @@ from longthread.agent.progress import is_chinese
 from longthread.agent.prompt import system_prompt
 from longthread.agent.run import execute
 from longthread.agent.stream import Bell, EventStream
+from longthread.agent.window import Past
 from longthread.errors import InvalidInput, NothingToResume, QuestionTooLong
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
@@ -34,6 +35,8 @@ from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.opening import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
+from longthread.view.correction import corrected
+from longthread.view.tokens import family_of
 
 KNOWLEDGE_SHARE = 0.3
 """The part of the context window that known facts may fill."""
@@ -59,6 +62,7 @@ class Analyst:
         self._hot = HotWindows(settings.memory_max_messages_per_thread)
         self._running: dict[str, RunHandle] = {}
         self._given: dict[str, str] = {}
+        self._factors: dict[str, float] = {}
 
     @classmethod
     @asynccontextmanager
@@ -230,7 +234,8 @@ class Analyst:
             try:
                 await execute(context, models, self._graphs, begun.known, user_id=user_id)
             finally:
-                self._hot.keep(begun.thread, context.window.spots, context.prompts)
+                self._hot.keep(begun.thread, context.window.spots, context.prompts, begun.run.id, context.past)
+                self._factors[models.name] = context.factor
                 await source.close()
                 # A client that saw the end may have started the thread's next run already.
                 if self._running.get(begun.run.thread_id) is handle:
@@ -262,8 +267,16 @@ class Analyst:
             protocol=begun.run.protocol,
             prompts=self._hot.prompts(begun.thread),
             queries=max([begun.known.facts.queries, *(_label(step.observation) for step in begun.earlier)]),
+            family=family_of(models.name),
+            factor=self._factor(models.name, begun.past),
+            past=begun.past,
             earlier={step.call_id: step for step in begun.earlier if step.call_id},
         )
+
+    def _factor(self, model: str, past: Past | None) -> float:
+        """What a model's estimates are raised by: as its calls here have taught, or the thread's last one elsewhere."""
+        factor = self._factors.get(model, 1.0)
+        return corrected(factor, past.estimated, past.reported) if past is not None and past.model == model else factor
 
 
 @asynccontextmanager

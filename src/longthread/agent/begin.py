@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from longthread.agent.hot import HotWindows
 from longthread.agent.knowledge import Known, known
 from longthread.agent.owner import may_be_alive, new_owner
-from longthread.agent.window import Spot, Window, spots_of
+from longthread.agent.views import past_of
+from longthread.agent.window import Past, Spot, Window, spots_of
 from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.ids import new_id, new_id_after
@@ -41,7 +42,7 @@ class Begun:
     `window` are the thread's last messages, up to the one that starts the run or, when it goes on after a crash, up to
     the last that was stored. `known` are the facts from before the run, `last_event` is the number of the last event it
     has told and `shown` that of the last one before this execution, `earlier` the steps that it made in a process that
-    died.
+    died. `past` is the thread's last model call.
     """
 
     thread: Thread
@@ -52,6 +53,7 @@ class Begun:
     last_event: int
     shown: int = 0
     earlier: Sequence[Step] = ()
+    past: Past | None = None
 
 
 async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
@@ -74,10 +76,11 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
         drafts = [*closing, _question(ask, plan)]
         added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
         facts = await known(tx, thread, window, added)
+        past = (hot.past(thread, before.id) or await past_of(tx, before)) if before else None
         run = await runs.find_run(tx, thread.id, plan.run_id)
         assert run is not None
     spots = _whole_units([*spots, *spots_of(added)][-hot.limit :])
-    return Begun(thread, run, lease, Window(spots, len(spots) - 1), facts, last_event=1)
+    return Begun(thread, run, lease, Window(spots, len(spots) - 1), facts, last_event=1, past=past)
 
 
 async def take_over(store: Driver, thread: Thread, hot: HotWindows) -> Begun:
@@ -98,9 +101,10 @@ async def take_over(store: Driver, thread: Thread, hot: HotWindows) -> Begun:
         facts = await known(tx, thread, [spot.entry for spot in spots[: place + 1]], [])
         earlier = [step for step in await runs.steps_of(tx, run) if step.call_id]
         told = await runs.last_event(tx, thread.id, run.id)
+        past = await past_of(tx, run)
     whole = _whole_units(spots)
     window = Window(whole, place - (len(spots) - len(whole)))
-    return Begun(thread, run, lease, window, facts, last_event=told, shown=told, earlier=earlier)
+    return Begun(thread, run, lease, window, facts, last_event=told, shown=told, earlier=earlier, past=past)
 
 
 async def _thread(tx: Transaction, ask: Ask) -> Thread:

@@ -14,7 +14,7 @@ from longthread.agent.recorder import CallRecorder
 from longthread.agent.results import Results
 from longthread.agent.storable import storable
 from longthread.agent.stream import EventStream
-from longthread.agent.window import Window
+from longthread.agent.window import Past, Window
 from longthread.errors import LeaseLost
 from longthread.model.entry import Entry
 from longthread.model.ids import new_id
@@ -24,7 +24,7 @@ from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Held, Lease
 from longthread.tools.tool import Tool
-from longthread.view.tokens import estimate
+from longthread.view.tokens import ANY, estimate, tools_tokens
 
 Spoken = Literal["native", "json"]
 
@@ -37,6 +37,10 @@ class RunContext:
     steps that this run made in a process that has died. `queries` is the number of the last query label given out in
     the thread. `learn` is told of each message that the run adds. `spoken` is the protocol of the last model call, and
     `prompts` are the ids of those that are stored.
+
+    `family` is that of the model's tokenizer, and `factor` what its estimates are raised by. `past` is the model call
+    before, whose view the next one goes on from. `summary`, `topics` and `recalled` are what a view shows of what is
+    not in it; `digests` are those that the last one showed, `budget` is what its messages might cost.
     """
 
     store: Driver
@@ -56,6 +60,14 @@ class RunContext:
     spoken: Spoken = "native"
     results: Results = field(default_factory=Results)
     recorder: CallRecorder = field(init=False)
+    family: str = ANY
+    factor: float = 1.0
+    past: Past | None = None
+    summary: str = ""
+    topics: Sequence[str] = ()
+    recalled: str = ""
+    digests: tuple[str, str] = ("", "")
+    budget: int = 0
     learn: Callable[[Sequence[BaseMessage], Sequence[Entry]], None] | None = None
     _held: dict[str, bool] = field(default_factory=dict)
     _fixed: int | None = None
@@ -81,11 +93,23 @@ class RunContext:
 
     @property
     def fixed_tokens(self) -> int:
-        """What the prompt and the tools cost, which stay the same for the whole run."""
+        """What is kept free for the prompt and the tools, which stay the same for the whole run.
+
+        For a model without tool calls the tools are told in words, which takes twice as much.
+        """
         if self._fixed is None:
-            tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools.values()]
-            self._fixed = estimate(self.system_prompt) + 2 * estimate(json.dumps(tools, ensure_ascii=False))
+            self._fixed = estimate(self.system_prompt, self.family) + 2 * estimate(self._tools_json(), self.family)
         return self._fixed
+
+    @property
+    def prompt_tokens(self) -> int:
+        """What the prompt and the tools are estimated to cost."""
+        tools = tools_tokens(self._tools_json(), len(self.tools), self.family)
+        return estimate(self.system_prompt, self.family) + tools
+
+    def _tools_json(self) -> str:
+        tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools.values()]
+        return json.dumps(tools, ensure_ascii=False)
 
     def call_ids(self) -> set[str | None]:
         """The ids of the calls in the window, shown or not."""

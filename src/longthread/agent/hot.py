@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from longthread.agent.window import Spot, spots_of
+from longthread.agent.window import Past, Spot, spots_of
 from longthread.model.thread import Thread
 from longthread.store import log
 from longthread.store.driver import Transaction, one
@@ -26,6 +26,8 @@ class _Kept:
     spots: list[Spot]
     size: int
     prompts: set[str]
+    run_id: str
+    past: Past | None
 
 
 class HotWindows:
@@ -47,13 +49,18 @@ class HotWindows:
             return [*there, *spots_of(new)][-self.limit :]
         return spots_of(await log.branch(tx, thread.id, thread.tip, limit=self.limit))
 
-    def keep(self, thread: Thread, spots: Sequence[Spot], prompts: set[str]) -> None:
-        """Remember the last messages of a thread's branch, which are in the log, and the prompts that are stored."""
+    def keep(
+        self, thread: Thread, spots: Sequence[Spot], prompts: set[str], run_id: str = "", past: Past | None = None
+    ) -> None:
+        """Remember the last messages of a thread's branch, which are in the log, and the prompts that are stored.
+
+        `past` is the last model call of the run `run_id`.
+        """
         last = list(spots[-self.limit :])
         self._kept.pop(thread.id, None)
         if last:
             size = sum(len(spot.entry.text) for spot in last)
-            self._kept[thread.id] = _Kept(thread.created_at, last, size, prompts)
+            self._kept[thread.id] = _Kept(thread.created_at, last, size, prompts, run_id, past)
         while len(self._kept) > THREADS or (len(self._kept) > 1 and self._size() > CHARACTERS):
             self._kept.popitem(last=False)
 
@@ -61,6 +68,11 @@ class HotWindows:
         """The ids of the prompts that are known to be stored with the thread."""
         kept = self._kept.get(thread.id)
         return set(kept.prompts) if kept is not None and kept.since == thread.created_at else set()
+
+    def past(self, thread: Thread, run_id: str) -> Past | None:
+        """The last model call of a run, when it is remembered and that run was the last one here."""
+        kept = self._kept.get(thread.id)
+        return kept.past if kept is not None and kept.since == thread.created_at and kept.run_id == run_id else None
 
     async def _known(self, tx: Transaction, thread: Thread) -> list[Spot]:
         """What is remembered of this very thread, and has not been deleted by retention."""

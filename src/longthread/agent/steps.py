@@ -34,6 +34,7 @@ from longthread.model.manifest import Segment
 from longthread.model.run import Step
 from longthread.store import runs
 from longthread.tools.tool import Observation
+from longthread.view.correction import corrected
 
 Handler = Callable[[ModelRequest[RunContext]], Awaitable[ModelResponse[Any]]]
 ToolHandler = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
@@ -72,11 +73,12 @@ class StepsMiddleware(AgentMiddleware[Any, RunContext, Any]):
     async def _call_model(
         self, context: RunContext, request: ModelRequest[RunContext], handler: Handler
     ) -> ModelResponse[Any]:
-        view, manifest = view_of(context)
+        fitted = view_of(context)
+        manifest = fitted.segments
         started, clock = datetime.now(UTC), time.monotonic()
         for middleware in reversed(self._inner):
             handler = _around(middleware, handler)
-        request = request.override(messages=view, system_message=SystemMessage(context.system_prompt))
+        request = request.override(messages=fitted.messages, system_message=SystemMessage(context.system_prompt))
         try:
             response = await handler(request)
         except BaseException as error:
@@ -125,10 +127,12 @@ async def _note_reply(
             marks.append(Mark.at(context.stream.number(), "thought", datetime.now(UTC), since=started))
         await prompt.save(tx, context)
         action = message.tool_calls[0]["name"] if message.tool_calls else "finish"
-        step = replace(_model_step(context, manifest, started, clock), action=action, usage=_usage(message))
+        usage = _usage(context, message)
+        step = replace(_model_step(context, manifest, started, clock), action=action, usage=usage)
         step = replace(step, entry_seq=entries[0].seq, prompt=prompt.id)
         await runs.add_step(tx, context.lease, step, marks=marks, held=held)
     context.prompts.add(prompt.id)
+    context.factor = corrected(context.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
     context.note(entries, [message])
     if marks:
         context.stream.ring()
@@ -253,9 +257,11 @@ def _reply(response: ModelResponse[Any], message_id: str, clock: float) -> AIMes
     return message if message.tool_calls else noted(message, kind="answer")
 
 
-def _usage(message: AIMessage) -> dict[str, int]:
+def _usage(context: RunContext, message: AIMessage) -> dict[str, int]:
+    """What the provider counted, and what we had: the estimate of the prompt, and the budget of its messages."""
     usage = message.usage_metadata
-    return {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"]} if usage else {}
+    told = {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"]} if usage else {}
+    return {**told, "estimated_tokens": context.past.estimated if context.past else 0, "budget": context.budget}
 
 
 def _elapsed(clock: float) -> int:

@@ -14,44 +14,89 @@ from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 
 from longthread.agent.context import RunContext, Spoken
 from longthread.agent.protocol import as_text, without_malformed
-from longthread.agent.window import fit, shown_of, spots_of
+from longthread.agent.window import Fitted, Past, Wanted, digest_messages, fit, shown_of, spots_of
 from longthread.errors import EntryNotFound, WindowTooSmall
 from longthread.model.manifest import Segment
-from longthread.model.run import Step
+from longthread.model.run import Run, Step
 from longthread.store import log, runs
 from longthread.store.driver import Transaction
 from longthread.tools.tool import Observation, Tool
 from longthread.view.budget import LEAST, message_budget
-from longthread.view.compose import units_of
+from longthread.view.compose import Config
+from longthread.view.items import units_of
 from longthread.view.manifest import shown
 
+_LOOKED_BACK = 8
+"""Steps before a run's first that are looked at for the call before it."""
 
-def view_of(context: RunContext) -> tuple[list[AnyMessage], list[Segment]]:
-    """What the next model call of a run sees of its messages, and the manifest.
+
+def view_of(context: RunContext) -> Fitted:
+    """What the next model call of a run sees of its messages, and the manifest. The context takes note of it.
 
     Raises:
         WindowTooSmall: prompt and tools leave no room for messages.
     """
-    fixed, output = context.fixed_tokens, context.settings.max_tokens
+    settings, output = context.settings, context.settings.max_tokens
+    fixed = int(context.fixed_tokens * context.factor)
     budget = message_budget(context.tokens, output=output, fixed=fixed)
     if budget < LEAST:
         needed = f"{fixed:,} tokens of prompt and tools, {output:,} of reply"
         raise WindowTooSmall(model=context.run.model, window=f"{context.tokens:,}", needed=needed)
-    return fit(context.window.spots, budget)
+    wanted = Wanted(
+        budget=int(budget / context.factor),
+        family=context.family,
+        config=Config(full_recent=settings.memory_full_recent_count, tool_max=settings.memory_condensed_tool_max),
+        past=context.past,
+        summary=context.summary,
+        topics=context.topics,
+        recalled=context.recalled,
+    )
+    fitted = fit(context.window.spots, wanted)
+    context.past = Past(fitted.segments, fitted.view.summary.text, context.prompt_tokens + fitted.view.tokens)
+    context.digests = (fitted.view.summary.text, fitted.view.recalled.text)
+    context.budget = wanted.budget
+    return fitted
+
+
+async def past_of(tx: Transaction, run: Run | None) -> Past | None:
+    """The last model call of a run, or of the thread before it: what the next one goes on from, in any process."""
+    if run is None:
+        return None
+    first = max(0, run.first_step - _LOOKED_BACK)
+    steps = await runs.steps_of(tx, run)
+    calls = [step for step in steps if step.manifest]
+    if not calls:
+        calls = [step for step in await runs.steps_between(tx, run.thread_id, first, run.first_step) if step.manifest]
+    if not calls:
+        return None
+    last = calls[-1]
+    body = await runs.saved_prompt(tx, last.thread_id, last.prompt) if last.prompt else None
+    return Past(
+        segments=[Segment.from_json(each) for each in last.manifest],
+        summary=Prompt.load(body).summary if body else "",
+        estimated=last.usage.get("estimated_tokens", 0),
+        reported=last.usage.get("input_tokens", 0),
+        model=run.model,
+    )
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """What goes with the messages of a model call: the instructions, the tools, and how calls are exchanged."""
+    """What goes with the messages of a model call: the instructions, the tools, and how calls are exchanged.
+
+    `summary` stands before the messages and `recalled` behind them, where there is any.
+    """
 
     system: str
     tools: tuple[Tool, ...]
     spoken: Spoken
+    summary: str = ""
+    recalled: str = ""
 
     @classmethod
     def of(cls, context: RunContext) -> Prompt:
         """The prompt of a run's last model call."""
-        return cls(context.system_prompt, tuple(context.tools.values()), context.spoken)
+        return cls(context.system_prompt, tuple(context.tools.values()), context.spoken, *context.digests)
 
     @cached_property
     def id(self) -> str:
@@ -68,12 +113,13 @@ class Prompt:
         """A prompt that was kept."""
         data = json.loads(zlib.decompress(body))
         tools = tuple(Tool(name, about, parameters, _not_called) for name, about, parameters in data["tools"])
-        return cls(data["system"], tools, data["spoken"])
+        return cls(data["system"], tools, data["spoken"], data.get("summary", ""), data.get("recalled", ""))
 
     @cached_property
     def _body(self) -> bytes:
         tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools]
         data = {"system": self.system, "tools": tools, "spoken": self.spoken}
+        data |= {name: text for name, text in (("summary", self.summary), ("recalled", self.recalled)) if text}
         return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -95,7 +141,8 @@ async def sent(tx: Transaction, step: Step) -> Sent:
     if body is None:
         raise EntryNotFound(thread=step.thread_id, entry=f"step {step.index}")
     prompt = Prompt.load(body)
-    messages = without_malformed(await _messages(tx, step))
+    middle = await _messages(tx, step)
+    messages = without_malformed([*digest_messages(prompt.summary), *middle, *digest_messages(prompt.recalled)])
     if prompt.spoken == "native":
         return Sent([SystemMessage(prompt.system), *messages], prompt.tools)
     system, texts = as_text(prompt.system, messages, prompt.tools)
@@ -105,6 +152,8 @@ async def sent(tx: Transaction, step: Step) -> Sent:
 async def _messages(tx: Transaction, step: Step) -> list[AnyMessage]:
     parts, messages = {}, {}
     for segment in map(Segment.from_json, step.manifest):
+        if segment.how in ("summary", "recalled"):
+            continue
         entries = await log.entries_between(tx, step.thread_id, segment.first, segment.last)
         if len(entries) <= segment.last - segment.first:
             raise EntryNotFound(thread=step.thread_id, entry=segment.first)

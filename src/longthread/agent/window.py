@@ -6,18 +6,31 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from longthread.agent.citations import Query
 from longthread.agent.messages import draft_of, message_of
 from longthread.model.entry import Draft, Entry
 from longthread.model.manifest import Segment, Why
-from longthread.view.compose import Item, Part, compose
-from longthread.view.manifest import is_observed, segments
-from longthread.view.tokens import estimate
+from longthread.view.compose import Before, Config, View, compose
+from longthread.view.items import Item, Part
+from longthread.view.manifest import is_observed, segments, shown
+from longthread.view.tokens import ANY, IMAGE, estimate
+
+STEP = 20
+"""Messages that leave a view at once that has shown all of the hot window, when this moves on (document 004 §3.1)."""
 
 _NOTHING = Part(Item("", "user", ""), "left out")
+_THINKING = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
+"""Types of content blocks that hold a model's thinking. They are shown as they are, or not at all."""
+_CALLS = frozenset({"tool_use", "tool_call", "function_call", "server_tool_call"})
+"""Types of blocks that say once more what a message's calls say."""
+_IMAGES = frozenset({"image", "image_url", "input_image"})
+_NOT_SEEN = frozenset({"left out", "summary", "recalled"})
+_REASONING = "reasoning_content"
+"""Key of `additional_kwargs` under which some providers' thinking stands."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +40,18 @@ class Spot:
     entry: Entry
     message: BaseMessage
 
-    @cached_property
+    _items: dict[str, Item] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
     def item(self) -> Item:
         """What the composer sees of it."""
-        return item_of(self.message, self.entry)
+        return self.item_for(ANY)
+
+    def item_for(self, family: str) -> Item:
+        """What the composer sees of it, by what it costs with a family of models."""
+        if family not in self._items:
+            self._items[family] = item_of(self.message, self.entry, family)
+        return self._items[family]
 
     @cached_property
     def about(self) -> tuple[str, str] | None:
@@ -89,21 +110,116 @@ class Window:
         return self.spots[self.question + 1 :]
 
 
-def fit(spots: Sequence[Spot], budget: int) -> tuple[list[AnyMessage], list[Segment]]:
-    """The messages that fit into `budget` tokens, and the manifest: how each one went in."""
-    stale = _stale(spots)
-    parts = compose([spot.item for n, spot in enumerate(spots) if n not in stale], budget)
-    messages = {spot.item.key: spot.message for spot in spots}
-    shown = [shown_of(messages[part.item.key], part) for part in parts if part.how != "left out"]
-    return shown, segments(_told(spots, stale, {part.item.key: part for part in parts}))
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The call before: its manifest and its summary. `estimated` and `reported` are the tokens of its prompt, if known.
+
+    Both count only for the model that was called, `model`.
+    """
+
+    segments: Sequence[Segment]
+    summary: str = ""
+    estimated: int = 0
+    reported: int = 0
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a view is made for: at most `budget` tokens of a family of models, after the call before, with a summary."""
+
+    budget: int
+    family: str = ANY
+    config: Config = field(default_factory=Config)
+    past: Past | None = None
+    summary: str = ""
+    topics: Sequence[str] = ()
+    recalled: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A view as messages, with its manifest."""
+
+    messages: list[AnyMessage]
+    segments: list[Segment]
+    view: View
+
+
+def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
+    """The messages that fit into the budget, and the manifest: how each one went in."""
+    before = _before(spots, wanted)
+    hidden = _stale(spots)
+    passed = _passed(spots, wanted.past) if before is not None and before.gone else 0
+    items = [spot.item_for(wanted.family) for n, spot in enumerate(spots) if n >= passed and n not in hidden]
+    view = compose(
+        items,
+        wanted.budget,
+        wanted.config,
+        summary=wanted.summary,
+        topics=wanted.topics,
+        recalled=wanted.recalled,
+        before=before,
+    )
+    messages = {spot.message.id or spot.entry.id: spot.message for spot in spots}
+    seen = [shown_of(messages[part.item.key], part) for part in view.shown]
+    told = segments(_told(spots, hidden, {part.item.key: part for part in view.parts}, passed), wanted.config.tool_max)
+    return Fitted(
+        [*digest_messages(view.summary.text), *seen, *digest_messages(view.recalled.text)],
+        _digests(spots, view, told),
+        view,
+    )
+
+
+def digest_messages(text: str) -> list[AnyMessage]:
+    """A text that stands for messages, as one."""
+    return [HumanMessage(text, additional_kwargs={"longthread": {"kind": "digest"}})] if text else []
+
+
+def _digests(spots: Sequence[Spot], view: View, told: list[Segment]) -> list[Segment]:
+    first = [Segment(0, spots[0].entry.seq - 1, "summary", view.summary.tokens)] if view.summary.text else []
+    last = [Segment(0, 0, "recalled", view.recalled.tokens)] if view.recalled.text else []
+    return [*first, *told, *last]
+
+
+def _before(spots: Sequence[Spot], wanted: Wanted) -> Before | None:
+    """The view of the call before, as far as its messages are here."""
+    if wanted.past is None:
+        return None
+    by_seq = {spot.entry.seq: spot.item_for(wanted.family) for spot in spots}
+    parts: dict[str, Part] = {}
+    gone = False
+    for segment in wanted.past.segments:
+        if segment.how in ("summary", "recalled"):
+            continue
+        for seq in range(segment.first, segment.last + 1):
+            item = by_seq.get(seq)
+            if item is not None:
+                parts[item.key] = shown(segment, item) or Part(item, "left out")
+            elif segment.how != "left out":
+                gone = True
+    return Before(parts, wanted.past.summary, gone)
+
+
+def _passed(spots: Sequence[Spot], past: Past | None) -> int:
+    """How many of the oldest messages are left out because the window has moved on.
+
+    They are some more than must be, up to a user's message: else the view's beginning would change with each message.
+    """
+    seen = [each for each in past.segments if each.how not in _NOT_SEEN] if past else []
+    if len(spots) <= STEP or not seen or min(each.first for each in seen) >= spots[0].entry.seq:
+        return 0
+    return next((n for n in range(STEP, len(spots)) if spots[n].entry.role == "user"), 0)
 
 
 def _told(
-    spots: Sequence[Spot], stale: frozenset[int], parts: dict[str, Part]
+    spots: Sequence[Spot], stale: frozenset[int], parts: dict[str, Part], passed: int
 ) -> Iterator[tuple[int, Part, Why | None]]:
     for n, spot in enumerate(spots):
-        part = None if n in stale else parts.get(spot.item.key)
-        if part is None:
+        part = None if n in stale else parts.get(spot.message.id or spot.entry.id)
+        if n < passed and n not in stale:
+            yield spot.entry.seq, _NOTHING, "budget"
+        elif part is None:
             yield spot.entry.seq, _NOTHING, "stale" if n in stale else "unpaired"
         else:
             yield spot.entry.seq, part, "budget" if part.how == "left out" else None
@@ -124,28 +240,52 @@ def _stale(spots: Sequence[Spot]) -> frozenset[int]:
     return frozenset(n for n in range(start) if is_observed(spots[n].item))
 
 
-def item_of(message: BaseMessage, draft: Draft | None = None) -> Item:
+def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY) -> Item:
     """What the composer sees of a message; `draft` is the message as a draft, where it is known."""
     draft = draft or draft_of(message)
     calls = [call.to_json() for call in draft.tool_calls]
+    blocks = [block for block in message.content if isinstance(block, dict)] if type(message.content) is list else []
+    thinking = [block for block in blocks if block.get("type") in _THINKING]
+    images = sum(block.get("type") in _IMAGES for block in blocks)
+    rest = [block for block in blocks if block.get("type") not in _THINKING | _CALLS | _IMAGES | {"text"}]
+    reasoning = message.additional_kwargs.get(_REASONING) or ""
     return Item(
         key=message.id or draft.id,
         role=draft.role,
-        text=draft.text if isinstance(message.content, str) else json.dumps(message.content, ensure_ascii=False),
+        text=draft.text,
         calls=tuple(call["id"] for call in calls),
         answers=draft.tool_call_id,
-        extra=estimate(json.dumps(calls, ensure_ascii=False)) if calls else 0,
+        extra=_json_tokens(calls, family),
+        thinking=_json_tokens(thinking, family) + (estimate(str(reasoning), family) if reasoning else 0),
+        other=_json_tokens(rest, family) + images * IMAGE + 4 * len(blocks),
+        family=family,
     )
+
+
+def _json_tokens(value: list[Any], family: str) -> int:
+    return estimate(json.dumps(value, ensure_ascii=False, default=str), family) if value else 0
 
 
 def shown_of(message: BaseMessage, part: Part) -> AnyMessage:
     """The message as its part says that it is shown."""
-    shown: AnyMessage = message  # type: ignore[assignment]  # the types of AnyMessage are all that there are
-    if part.bare and isinstance(message, AIMessage):
-        # Blocks of content may hold the calls once more; their text is what is kept of them.
-        calls = [{**call, "args": {"left_out": "too long to show"}} for call in message.tool_calls]
-        shown = message.model_copy(update={"tool_calls": calls, "content": str(message.text)})
-    return shown if part.text is None else _with_text(shown, part.text)
+    seen: AnyMessage = message  # type: ignore[assignment]  # the types of AnyMessage are all that there are
+    if part.how != "whole" and isinstance(message, AIMessage):
+        seen = _without_thinking(message)
+        if part.bare:
+            # Blocks of content may hold the calls once more; their text is what is kept of them.
+            calls = [{**call, "args": {"left_out": "too long to show"}} for call in message.tool_calls]
+            seen = seen.model_copy(update={"tool_calls": calls, "content": str(message.text)})
+    return seen if part.text is None else _with_text(seen, part.text)
+
+
+def _without_thinking(message: AIMessage) -> AIMessage:
+    content, kwargs = message.content, message.additional_kwargs
+    if type(content) is list:
+        left = [block for block in content if not (isinstance(block, dict) and block.get("type") in _THINKING)]
+        content = left if left else ""
+    if _REASONING in kwargs:
+        kwargs = {key: value for key, value in kwargs.items() if key != _REASONING}
+    return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
 
 
 def _with_text(message: AnyMessage, text: str) -> AnyMessage:

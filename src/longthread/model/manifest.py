@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-How = Literal["whole", "condensed", "cut", "left out"]
+How = Literal["whole", "condensed", "cut", "left out", "summary", "recalled"]
 Why = Literal["budget", "stale", "unpaired"]
 
 
@@ -14,8 +14,10 @@ Why = Literal["budget", "stale", "unpaired"]
 class Segment:
     """Entries of a view, by their seqs from `first` to `last`, that went in alike, and what they cost together.
 
-    `how`: `whole`; `condensed` (results made shorter by their structure, the rest whole); `cut`, one entry alone, its
-    text to `limit` characters and, where `bare`, its calls without their arguments; `left out`.
+    `how`: `whole`; `condensed` (results made shorter by their structure, to `limit` characters where that is told, and
+    thinking left out); `cut`, one entry alone, its text to `limit` characters and, where `bare`, its calls without
+    their arguments; `left out`; `summary`, the entries that only a summary tells of, if at all; `recalled`, no entries
+    but what was recalled for this call. The texts of the last two are kept with the call's prompt.
 
     `why` they were left out: `budget`, there was no room; `unpaired`, a call without its result or the other way round;
     `stale`, observed of another source or schema. With another `how`, `stale` means that of these entries the calls

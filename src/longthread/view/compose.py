@@ -1,169 +1,214 @@
-"""What one model call sees of a thread. Pure: the same input gives the same view."""
+"""What one model call sees of a thread. Pure: the same input gives the same view.
+
+A view only grows at its end, so that each prompt begins with the one before it and a provider's cache stays warm, until
+it would pass its budget: the high-water mark. Then it is planned anew, down to the low-water mark.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from longthread.model.entry import Role
-from longthread.view.condense import TOOL_MAX, condense_result, cut_middle
-from longthread.view.tokens import MESSAGE_OVERHEAD, estimate
-
-WHOLE_SHARE = 0.65
-"""The part of the budget that whole messages may fill; what is older is condensed into the rest."""
-
-BARE_CALL = 48
-"""Tokens of a call whose arguments are left out: its id, its name, and the note that they are."""
-
-How = Literal["whole", "condensed", "cut", "left out"]
-
-
-@dataclass(frozen=True)
-class Item:
-    """A message, as far as the composer cares. What is computed from it is computed once.
-
-    `calls` are the ids of its tool calls, `answers` the id of the call that it is the result of, `extra` the tokens
-    that it costs beyond its text: its calls.
-    """
-
-    key: str
-    role: Role
-    text: str
-    calls: tuple[str, ...] = ()
-    answers: str | None = None
-    extra: int = 0
-
-    @cached_property
-    def tokens(self) -> int:
-        """What it costs whole."""
-        return estimate(self.text) + self.extra + MESSAGE_OVERHEAD
-
-    @cached_property
-    def whole(self) -> Part:
-        """It, whole."""
-        return Part(self, "whole", tokens=self.tokens)
-
-    @cached_property
-    def condensed(self) -> Part:
-        """It, its result made shorter by structure; whole, where there is nothing to shorten."""
-        if not self.condensable:
-            return self.whole
-        text = condense_result(self.text)
-        return self.whole if text == self.text else _changed(self, "condensed", text)
-
-    @property
-    def condensable(self) -> bool:
-        """Whether condensing may change it."""
-        return self.role == "tool" and len(self.text) > TOOL_MAX
+from longthread.view.condense import TOOL_MAX
+from longthread.view.items import Item, Part, cost, fitted, units_of
+from longthread.view.tier1 import RECALLED, Digest, digest_of, tier1
+from longthread.view.tokens import ANY
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """How an item went into the view; `text` is what it became where it was condensed or cut.
+class Config:
+    """How a view is planned. `summary`, `condensed` and `whole` are shares of the budget (document 004 §4.1).
 
-    `bare` says that the arguments of its calls are left out too: each call costs `BARE_CALL` tokens. `limit` is the
-    number of characters that its text was cut to, where it was.
+    `full_recent` messages at most are whole after planning (MEMORY_FULL_RECENT_COUNT), and condensed results have
+    `tool_max` characters (MEMORY_CONDENSED_TOOL_MAX). `low_water` is the part of the tiers that planning fills with
+    messages: the rest is for what comes.
     """
 
-    item: Item
-    how: How
-    text: str | None = None
-    tokens: int = 0
-    bare: bool = False
-    limit: int | None = None
+    full_recent: int = 10
+    tool_max: int = TOOL_MAX
+    summary: float = 0.10
+    condensed: float = 0.35
+    whole: float = 0.55
+    low_water: float = 0.5
 
 
-def compose(items: Sequence[Item], budget: int) -> list[Part]:
-    """Choose what is shown of `items`, oldest first, so that it costs at most `budget` tokens.
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The view of the call before: how each message that it knew went in, by key, and its summary.
+
+    Messages that are not in `parts` are new. `gone` says that some of those that it showed are not to be had any more.
+    """
+
+    parts: Mapping[str, Part]
+    summary: str = ""
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a call sees: the summary first, then the parts that are not left out, then what was recalled for this call.
+
+    `tokens` is what all of it costs. `grown` says that it begins with the view before.
+    """
+
+    parts: Sequence[Part]
+    summary: Digest = field(default_factory=Digest)
+    recalled: Digest = field(default_factory=Digest)
+    grown: bool = False
+
+    @property
+    def shown(self) -> list[Part]:
+        """The parts that are seen."""
+        return [part for part in self.parts if part.how != "left out"]
+
+    @property
+    def tokens(self) -> int:
+        return cost(self.parts) + self.summary.tokens + self.recalled.tokens
+
+
+def compose(
+    items: Sequence[Item],
+    budget: int,
+    config: Config | None = None,
+    *,
+    summary: str = "",
+    topics: Sequence[str] = (),
+    recalled: str = "",
+    before: Before | None = None,
+) -> View:
+    """Choose what is shown of `items`, oldest first, so that all of it costs at most `budget` tokens.
 
     A tool call and its results are one unit, shown together or not at all; results without a call, and calls without
-    all their results, are never shown. The newest user message is always in, cut in the middle if it must be; what
-    comes behind it is condensed before anything of it is left out.
+    all their results, are never shown. The newest user message is always in, cut in the middle if it must be.
+
+    Args:
+        summary: what is known of messages older than `items`; with `topics`, it is tier 1.
+        recalled: what belongs to this call alone. It stands behind everything that the next call begins with.
     """
+    config = config or Config()
+    family = items[0].family if items else ANY
+    share = int(budget * config.summary)
+    note = digest_of(f"{RECALLED}\n{recalled}" if recalled else "", share, family)
+    room = budget - note.tokens
     units = units_of(items)
-    if not units:
-        return []
+    if before is not None and not before.gone:
+        kept = Digest.of(before.summary, family)
+        parts = _grown(units, before, room - kept.tokens)
+        if parts is not None:
+            return View(_all(units, parts), kept, note, grown=True)
+    first = digest_of(tier1(summary, topics), share, family)
+    parts = _planned(units, room - first.tokens, config, before)
+    return View(_all(units, parts), first, note)
+
+
+Parts = dict[int, Sequence[Part]]
+"""Parts of units, by the unit's place."""
+
+
+def _all(units: Sequence[Sequence[Item]], parts: Parts) -> list[Part]:
+    return [part for n, unit in enumerate(units) for part in parts.get(n) or [Part(item, "left out") for item in unit]]
+
+
+def _grown(units: Sequence[Sequence[Item]], before: Before, room: int) -> Parts | None:
+    """The view before with what is new at its end; None when that cannot be, or has no room."""
+    parts: Parts = {}
+    left = sum(part.how != "left out" for part in before.parts.values())
+    for n, unit in enumerate(units):
+        known = before.parts.get(unit[0].key)
+        if known is None:
+            if left:
+                return None
+            parts[n] = [item.whole for item in unit]
+        elif known.how != "left out":
+            if any(item.key not in before.parts for item in unit):
+                return None
+            parts[n] = [before.parts[item.key] for item in unit]
+            left -= len(unit)
+    fits = left == 0 and sum(cost(each) for each in parts.values()) <= room
+    return parts if fits else None
+
+
+def _planned(units: Sequence[Sequence[Item]], room: int, config: Config, before: Before | None) -> Parts:
+    """What is shown when nothing of it is given."""
+    whole: Parts = {n: [item.whole for item in unit] for n, unit in enumerate(units)}
+    if sum(cost(parts) for parts in whole.values()) <= room * (1 if before is None else 1 - (1 - config.low_water) / 2):
+        return whole
     newest = len(units) - 1
     pinned = max((n for n, unit in enumerate(units) if unit[0].role == "user"), default=newest)
-    plans = {pinned: _fit(units[pinned], budget if pinned == newest else budget // 2)}
-    left = budget - _cost(plans[pinned])
-    whole_left = left if newest == 0 else left - int(budget * (1 - WHOLE_SHARE))
-    for n in range(newest, -1, -1):
-        if n == pinned:
-            continue
-        parts = [item.whole for item in units[n]]
-        if _cost(parts) > whole_left:
-            whole_left = 0
-            parts = [item.condensed for item in units[n]]
-        if _cost(parts) > left and n == newest:
-            parts = _fit(units[n], left)
-        if _cost(parts) > left:
-            break
-        plans[n] = parts
-        left -= _cost(parts)
-        whole_left -= _cost(parts)
-    return [part for n, unit in enumerate(units) for part in plans.get(n) or [Part(i, "left out") for i in unit]]
+    parts = _pinned(units, pinned, room, config)
+    edge = _add_whole(units, parts, whole, room, config)
+    _add_condensed(units, parts, edge, room, config, before)
+    return _in_room(parts, room, pinned)
 
 
-def units_of(items: Sequence[Item]) -> list[list[Item]]:
-    """Group each call with its results, and drop what has lost its other half.
+def _pinned(units: Sequence[Sequence[Item]], pinned: int, room: int, config: Config) -> Parts:
+    """The newest user message, and the newest unit: shown whatever their size."""
+    newest = len(units) - 1
+    most = int(room * config.whole)
+    parts: Parts = {pinned: fitted(units[pinned], most if pinned == newest else most // 2, config.tool_max)}
+    if pinned != newest:
+        parts[newest] = fitted(units[newest], most - cost(parts[pinned]), config.tool_max)
+    return parts
 
-    A result belongs to the nearest call before it that has its id: ids may come again in a long conversation.
+
+def _add_whole(units: Sequence[Sequence[Item]], parts: Parts, whole: Parts, room: int, config: Config) -> int:
+    """Tier 3: the newest units whole, as far as they fit. Returns the place of the oldest of them."""
+    left = int(room * config.whole * config.low_water) - sum(cost(each) for each in parts.values())
+    count = sum(len(units[n]) for n in parts)
+    edge = len(units) - 1
+    for n in range(len(units) - 2, -1, -1):
+        if n not in parts:
+            left, count = left - cost(whole[n]), count + len(units[n])
+            if left < 0 or count > config.full_recent:
+                break
+            parts[n] = whole[n]
+        edge = n
+    return edge
+
+
+def _add_condensed(
+    units: Sequence[Sequence[Item]], parts: Parts, edge: int, room: int, config: Config, before: Before | None
+) -> None:
+    """Tier 2: the units before place `edge`, condensed.
+
+    The tier begins where the view before began, as long as it fits into its share: then the prompt's beginning stays
+    the same. When it does not fit any longer, only so much is shown that it may grow again.
     """
-    units: list[list[Item]] = []
-    waiting: dict[str, list[Item]] = {}
-    for item in items:
-        if item.answers is None:
-            units.append([item])
-            waiting |= dict.fromkeys(item.calls, units[-1])
-        elif item.answers in waiting:
-            waiting.pop(item.answers).append(item)
-    return [unit for unit in units if len(unit) == 1 + len(unit[0].calls)]
+    share, left = room * config.condensed, room - sum(cost(each) for each in parts.values())
+    most = max(1, int(share * config.low_water / 2))
+    start = _start_of(units, before)
+    if start is not None:
+        tier = {n: _condensed(units[n], most, config) for n in range(start, edge) if n not in parts}
+        if sum(cost(each) for each in tier.values()) <= min(share, left - room * config.summary):
+            parts |= tier
+            return
+    total, low = 0, min(share * config.low_water, left)
+    for n in range(edge - 1, -1, -1):
+        if n not in parts:
+            shorter = _condensed(units[n], most, config)
+            total += cost(shorter)
+            if total > low:
+                break
+            parts[n] = shorter
 
 
-def _changed(item: Item, how: How, text: str) -> Part:
-    return Part(item, how, text, replace(item, text=text).tokens)
+def _condensed(unit: Sequence[Item], most: int, config: Config) -> Sequence[Part]:
+    parts = [item.condensed(config.tool_max) for item in unit]
+    return parts if cost(parts) <= most else fitted(unit, most, config.tool_max)
 
 
-def _fit(unit: Sequence[Item], budget: int) -> list[Part]:
-    """Show the unit in at most `budget` tokens if that can be: condensed, then without arguments, then cut."""
-    parts = [item.whole for item in unit]
-    if _cost(parts) > budget:
-        parts = [item.condensed for item in unit]
-    if _cost(parts) <= budget:
-        return parts
-    parts = [_bare(part) for part in parts]
-    calls = sum(len(item.calls) for item in unit) * BARE_CALL
-    share = (budget - calls) // len(unit)
-    return [_cut(part, share + len(part.item.calls) * BARE_CALL) for part in parts]
+def _start_of(units: Sequence[Sequence[Item]], before: Before | None) -> int | None:
+    """The place of the oldest unit that the view before showed."""
+    if before is None:
+        return None
+    shown = {key for key, part in before.parts.items() if part.how != "left out"}
+    return next((n for n, unit in enumerate(units) if unit[0].key in shown), None)
 
 
-def _bare(part: Part) -> Part:
-    """The part without the arguments of its calls, where that makes it cheaper."""
-    cost = BARE_CALL * len(part.item.calls)
-    if part.item.extra <= cost:
-        return part
-    return replace(part, how="cut", bare=True, tokens=part.tokens - part.item.extra + cost)
-
-
-def _cut(part: Part, budget: int) -> Part:
-    text = part.item.text if part.text is None else part.text
-    fixed = part.tokens - estimate(text)
-    limit = len(text)
-    while fixed + estimate(text) > budget and limit > 0:
-        limit = min(limit // 2, limit * budget // (fixed + estimate(text)))
-        text = cut_text(part.item.text, limit)
-    if text in (part.text, part.item.text):
-        return part
-    return replace(part, how="cut", text=text, tokens=fixed + estimate(text), limit=max(limit, 0))
-
-
-def cut_text(text: str, limit: int) -> str:
-    """A text cut to about `limit` characters, as it is shown."""
-    return cut_middle(text, limit) if limit > 80 else text[: max(limit, 0)]
-
-
-def _cost(parts: Sequence[Part]) -> int:
-    return sum(part.tokens for part in parts)
+def _in_room(parts: Parts, room: int, pinned: int) -> Parts:
+    """The parts without the oldest, where even so they have no room: many calls at once, say."""
+    used = sum(cost(each) for each in parts.values())
+    for n in sorted(parts):
+        if used > room and n != pinned:
+            used -= cost(parts.pop(n))
+    return parts

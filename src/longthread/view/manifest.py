@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from longthread.model.manifest import How, Segment, Why
-from longthread.view.compose import Item, Part, cut_text
+from longthread.view.condense import TOOL_MAX
+from longthread.view.items import Item, Part, cut_text
 
 Way = tuple[How, Why | None]
 """What a segment says of its entries: how they went in, and why some did not."""
@@ -26,12 +28,15 @@ _ORDER: Sequence[Way] = (
 """The ways that a segment may have, the one first that says most plainly what was done."""
 
 
-def segments(parts: Iterable[tuple[int, Part, Why | None]]) -> list[Segment]:
-    """The manifest of a view's parts: each with the seq of its entry and, where it was left out, why."""
+def segments(parts: Iterable[tuple[int, Part, Why | None]], tool_max: int = TOOL_MAX) -> list[Segment]:
+    """The manifest of a view's parts: each with the seq of its entry and, where it was left out, why.
+
+    `tool_max` is what results were condensed to.
+    """
     found: list[Segment] = []
     first, last, tokens, ways = 0, -1, 0, _NONE
     for seq, part, why in parts:
-        fitting = _ways(part, why)
+        fitting = _ways(part, why, tool_max)
         common = ways & fitting
         if common and seq == last + 1:
             last, tokens, ways = seq, tokens + part.tokens, common
@@ -43,7 +48,9 @@ def segments(parts: Iterable[tuple[int, Part, Why | None]]) -> list[Segment]:
             found.append(Segment(seq, seq, part.how, part.tokens, why, part.limit, part.bare))
     if ways:
         found.append(_segment(first, last, tokens, ways))
-    return found
+    if tool_max == TOOL_MAX:
+        return found
+    return [replace(each, limit=tool_max) if each.how == "condensed" else each for each in found]
 
 
 def _segment(first: int, last: int, tokens: int, ways: frozenset[Way]) -> Segment:
@@ -58,7 +65,7 @@ def shown(segment: Segment, item: Item) -> Part | None:
     if segment.how == "cut":
         text = None if segment.limit is None else cut_text(item.text, segment.limit)
         return Part(item, "cut", text, segment.tokens, segment.bare, segment.limit)
-    return item.whole if segment.how == "whole" else item.condensed
+    return item.whole if segment.how == "whole" else item.condensed(segment.limit or TOOL_MAX)
 
 
 def is_observed(item: Item) -> bool:
@@ -66,23 +73,23 @@ def is_observed(item: Item) -> bool:
     return item.role == "tool" or bool(item.calls)
 
 
-def _ways(part: Part, why: Why | None) -> frozenset[Way]:
+def _ways(part: Part, why: Why | None, tool_max: int) -> frozenset[Way]:
     """The ways of a segment that the part fits into; none for one that stands alone."""
-    if part.how == "whole":
-        if part.item.role == "tool":
-            return _RESULT if part.item.condensable else _SHORT_RESULT
-        return _CALL if part.item.calls else _WORDS
+    if part.how == "cut":
+        return _NONE
+    if part.how == "left out":
+        return _LEFT_OUT[why]
     if part.how == "condensed":
-        return _SHORTENED
-    return _LEFT_OUT[why] if part.how == "left out" else _NONE
+        ways = {_CONDENSED, _STALE_CONDENSED}
+    elif part.item.is_condensable(tool_max) and part.item.condensed(tool_max).how != "whole":
+        ways = {_WHOLE, _STALE_WHOLE}
+    else:
+        ways = {_WHOLE, _CONDENSED, _STALE_WHOLE, _STALE_CONDENSED}
+    # What was observed and is shown is not in a segment that leaves out what was observed.
+    return frozenset(ways - {_STALE_WHOLE, _STALE_CONDENSED} if is_observed(part.item) else ways)
 
 
 _NONE: frozenset[Way] = frozenset()
-_RESULT: frozenset[Way] = frozenset({_WHOLE})
-_SHORT_RESULT: frozenset[Way] = frozenset({_WHOLE, _CONDENSED})
-_CALL = _SHORT_RESULT
-_WORDS: frozenset[Way] = frozenset({_WHOLE, _CONDENSED, _STALE_WHOLE, _STALE_CONDENSED})
-_SHORTENED: frozenset[Way] = frozenset({_CONDENSED})
 _LEFT_OUT: dict[Why | None, frozenset[Way]] = {
     "budget": frozenset({("left out", "budget")}),
     "stale": frozenset({("left out", "stale"), _STALE_WHOLE, _STALE_CONDENSED}),

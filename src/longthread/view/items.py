@@ -1,0 +1,160 @@
+"""What the composer sees of a message, and how a message goes into a view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from longthread.model.entry import Role
+from longthread.model.manifest import How
+from longthread.view.condense import TOOL_MAX, condense_result, cut_middle
+from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
+
+BARE_CALL = 48
+"""Tokens of a call whose arguments are left out: its id, its name, and the note that they are."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A message, as far as the composer cares. What is computed from it is computed once.
+
+    `text` is what can be read of it. `calls` are the ids of its tool calls, `answers` the id of the call that it is the
+    result of. The rest are tokens, by the costs of `family`: `extra` of its calls, `thinking` of its thinking blocks,
+    `other` of what else it holds, such as images.
+    """
+
+    key: str
+    role: Role
+    text: str
+    calls: tuple[str, ...] = ()
+    answers: str | None = None
+    extra: int = 0
+    thinking: int = 0
+    other: int = 0
+    family: str = ANY
+    _condensed: dict[int, Part] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def text_tokens(self) -> int:
+        """What its text costs."""
+        return estimate(self.text, self.family)
+
+    @property
+    def tokens(self) -> int:
+        """What it costs whole."""
+        return self.text_tokens + self.extra + self.thinking + self.other + MESSAGE_OVERHEAD
+
+    @cached_property
+    def whole(self) -> Part:
+        """It, whole."""
+        return Part(self, "whole", tokens=self.tokens)
+
+    def condensed(self, limit: int = TOOL_MAX) -> Part:
+        """It, without its thinking, and of a result at most about `limit` characters; whole, where that is all."""
+        if limit not in self._condensed:
+            self._condensed[limit] = self._made_condensed(limit)
+        return self._condensed[limit]
+
+    def is_condensable(self, limit: int = TOOL_MAX) -> bool:
+        """Whether condensing may change it."""
+        return self.thinking > 0 or (self.role == "tool" and len(self.text) > limit)
+
+    def _made_condensed(self, limit: int) -> Part:
+        text = condense_result(self.text, limit) if self.role == "tool" else self.text
+        if text == self.text and not self.thinking:
+            return self.whole
+        told = None if limit == TOOL_MAX else limit
+        if text == self.text:
+            return Part(self, "condensed", tokens=self.tokens - self.thinking, limit=told)
+        tokens = self.extra + MESSAGE_OVERHEAD + estimate(text, self.family)
+        return Part(self, "condensed", text, tokens, limit=told)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How an item went into the view; `text` is what its text became where it was shortened.
+
+    What is not whole has no thinking. `bare` says that the arguments of its calls are left out too: each call costs
+    `BARE_CALL` tokens. `limit` is the number of characters that its text was cut to, where it was, and that a result
+    was condensed to, where it was not `TOOL_MAX`.
+    """
+
+    item: Item
+    how: How
+    text: str | None = None
+    tokens: int = 0
+    bare: bool = False
+    limit: int | None = None
+
+
+def units_of(items: Iterable[Item]) -> list[list[Item]]:
+    """Group each call with its results, and drop what has lost its other half.
+
+    A result belongs to the nearest call before it that has its id: ids may come again in a long conversation.
+    """
+    units: list[list[Item]] = []
+    waiting: dict[str, list[Item]] = {}
+    for item in items:
+        if item.answers is None:
+            units.append([item])
+            waiting |= dict.fromkeys(item.calls, units[-1])
+        elif item.answers in waiting:
+            waiting.pop(item.answers).append(item)
+    return [unit for unit in units if len(unit) == 1 + len(unit[0].calls)]
+
+
+def cost(parts: Iterable[Part]) -> int:
+    """The tokens of some parts."""
+    return sum(part.tokens for part in parts)
+
+
+def fitted(unit: Sequence[Item], budget: int, limit: int = TOOL_MAX) -> list[Part]:
+    """A unit in at most `budget` tokens if that can be: its texts cut in the middle, then without arguments."""
+    parts = [item.condensed(limit) if item.thinking else item.whole for item in unit]
+    if cost(parts) <= budget:
+        return parts
+    fixed = cost(parts) - sum(part.item.text_tokens for part in parts)
+    if fixed + 20 * len(parts) > budget:
+        parts = [_bare(part) for part in parts]
+    return _shared(parts, budget)
+
+
+def _shared(parts: Sequence[Part], budget: int) -> list[Part]:
+    """The parts, each cut to its share of the budget; what one does not need is for the others."""
+    shown: dict[int, Part] = {}
+    left, open_ = budget, sorted(range(len(parts)), key=lambda n: parts[n].tokens)
+    for place, n in enumerate(open_):
+        shown[n] = _cut(parts[n], left // (len(parts) - place))
+        left -= shown[n].tokens
+    return [shown[n] for n in range(len(parts))]
+
+
+def _bare(part: Part) -> Part:
+    """The part without the arguments of its calls, where that makes it cheaper."""
+    item, cost_ = part.item, BARE_CALL * len(part.item.calls)
+    if item.extra <= cost_:
+        return part
+    return replace(part, how="cut", bare=True, limit=None, tokens=item.text_tokens + cost_ + MESSAGE_OVERHEAD)
+
+
+def _cut(part: Part, budget: int) -> Part:
+    """The part's text cut so that it costs at most `budget` tokens, if that can be."""
+    if part.tokens <= budget:
+        return part
+    item = part.item
+    calls = BARE_CALL * len(item.calls) if part.bare else item.extra
+    fixed = calls + MESSAGE_OVERHEAD
+    text, limit, tokens = item.text, len(item.text), item.text_tokens
+    while limit > 0 and fixed + tokens > budget:
+        limit = max(0, int(limit * 0.98 * (budget - fixed) / tokens))
+        text = cut_text(item.text, limit)
+        tokens = estimate(text, item.family)
+    if text == item.text and not item.other:
+        return part
+    return replace(part, how="cut", text=text, tokens=fixed + tokens, limit=limit)
+
+
+def cut_text(text: str, limit: int) -> str:
+    """A text cut to about `limit` characters, as it is shown."""
+    return cut_middle(text, limit) if limit > 80 else text[: max(limit, 0)]
