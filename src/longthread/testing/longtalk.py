@@ -23,19 +23,16 @@ PLANTED_EVERY = 10
 _ROW = 400
 """Bytes of one row of a result, about."""
 
-_WORDS = {
-    "en": (
-        "the release slipped because staging ran out of disk and nobody saw the alert until Monday morning please check "
-        "which regions are behind their plan and whether returns went up after the new carrier took over our eastern "
-        "route customers complain about damaged boxes late parcels missing invoices we should compare last quarter with "
-        "this one before the review and write down what changed for finance and support"
-    ).split(),
-    "zh": (
-        "发布 推迟 因为 测试 环境 磁盘 已满 周一 早上 才 发现 告警 请 检查 哪些 地区 落后 于 计划 新的 承运商 接手 之后 "
-        "退货 是否 增加 客户 抱怨 包装 破损 快递 延误 发票 缺失 我们 应该 在 评审 之前 比较 上个 季度 和 本季度 的 数据 "
-        "并且 把 变化 写下来 交给 财务 与 客服 部门 同时 关注 华东 仓库 库存 周转 情况"
-    ).split(),
-}
+_ENGLISH = """\
+the release slipped because staging ran out of disk and nobody saw the alert until Monday morning please check which
+regions are behind their plan and whether returns went up after the new carrier took over our eastern route customers
+complain about damaged boxes late parcels missing invoices we should compare last quarter with this one before the
+review and write down what changed for finance and support"""
+_CHINESE = """\
+发布 推迟 因为 测试 环境 磁盘 已满 周一 早上 才 发现 告警 请 检查 哪些 地区 落后 于 计划 新的 承运商 接手 之后
+退货 是否 增加 客户 抱怨 包装 破损 快递 延误 发票 缺失 我们 应该 在 评审 之前 比较 上个 季度 和 本季度 的 数据
+并且 把 变化 写下来 交给 财务 与 客服 部门 同时 关注 华东 仓库 库存 周转 情况"""
+_WORDS: dict[Language, Sequence[str]] = {"en": _ENGLISH.split(), "zh": _CHINESE.split()}
 _FACTS: dict[Language, Sequence[tuple[str, str, str]]] = {
     "en": (
         ("command", "To restart the {name} worker we run `{value}`.", "Which command restarts the {name} worker?"),

@@ -1,0 +1,139 @@
+"""Between two plans a view only grows at its end; it keeps to its budget all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.view.test_compose import threads
+from tests.view.test_manifest import turns
+
+from longthread.view.budget import LEAST
+from longthread.view.compose import Before, Config, View, compose
+from longthread.view.items import Item, Part, cost, fitted
+
+
+def after(view: View) -> Before:
+    """What the next call knows of a view."""
+    return Before({part.item.key: part for part in view.parts}, view.summary.text)
+
+
+def told(view: View) -> list[tuple[str, str, str | None, bool]]:
+    """What is seen of a view's messages, in order."""
+    return [(part.item.key, part.how, part.text, part.bare) for part in view.shown]
+
+
+def ends(items: Sequence[Item]) -> list[int]:
+    """Where a model call may see the thread: behind a question, or a call's last result."""
+    return [n for n in range(1, len(items) + 1) if n == len(items) or items[n].answers is None]
+
+
+@settings(max_examples=100, deadline=None)
+@given(threads(), st.integers(LEAST, 30_000), st.text(max_size=400), st.integers(1, 12))
+def test_each_view_begins_with_the_one_before_or_is_planned_anew(
+    items: list[Item], budget: int, summary: str, recent: int
+) -> None:
+    config = Config(full_recent=recent)
+    view: View | None = None
+    for end in ends(items):
+        before = after(view) if view else None
+        last, view = view, compose(items[:end], budget, config, summary=summary, before=before)
+        assert view.tokens <= budget
+        assert view == compose(items[:end], budget, config, summary=summary, before=before)
+        asked = [item.key for item in items[:end] if item.role == "user"]
+        assert asked[-1] in {part.item.key for part in view.shown}
+        if view.grown:
+            assert last is not None
+            assert told(view)[: len(last.shown)] == told(last)
+            assert view.summary == last.summary
+            assert all(part.how == "whole" for part in view.shown[len(last.shown) :])
+
+
+@settings(max_examples=50, deadline=None)
+@given(threads(), st.integers(LEAST, 20_000), st.text(max_size=3_000), st.lists(st.text(max_size=20), max_size=9))
+def test_what_stands_for_messages_keeps_to_its_share(
+    items: list[Item], budget: int, text: str, topics: list[str]
+) -> None:
+    view = compose(items, budget, summary=text, topics=topics, recalled=text)
+    assert view.tokens <= budget
+    assert view.summary.tokens <= budget / 10
+    assert view.recalled.tokens <= budget / 10
+
+
+def test_a_long_thread_is_planned_anew_now_and_then_and_down_to_the_low_water_mark() -> None:
+    items = turns(120)
+    budget = 12_000
+    view = compose(items[:1], budget)
+    planned = 0
+    for end in ends(items)[1:]:
+        view = compose(items[max(0, end - 300) : end], budget, before=after(view))
+        planned += not view.grown
+        if not view.grown:
+            assert view.tokens <= 0.75 * budget
+    assert 0 < planned < 20
+
+
+def test_the_condensed_tier_begins_where_it_began_as_long_as_it_can() -> None:
+    items = turns(40)
+    budget = 12_000
+    view, beginnings = compose(items[:1], budget), []
+    for end in ends(items)[1:]:
+        last, view = view, compose(items[:end], budget, before=after(view))
+        if not view.grown:
+            beginnings.append(told(view)[0] == told(last)[0])
+    assert sum(beginnings) > len(beginnings) / 2
+
+
+def test_the_summary_is_the_old_one_until_the_view_is_planned_anew() -> None:
+    items = turns(3)
+    view = compose(items, 50_000, summary="old", topics=["tables"])
+    assert view.summary.text == (
+        "[Conversation Summary]\nold\n\n[Recallable Topics]: tables\n"
+        "Use the recall_memory tool to retrieve details about any topic above."
+    )
+    grown = compose([*items, Item("new", "user", "and now?")], 50_000, summary="new", before=after(view))
+    assert (grown.grown, grown.summary) == (True, view.summary)
+    gone = Before(after(view).parts, view.summary.text, gone=True)
+    assert "new" in compose(items, 50_000, summary="new", before=gone).summary.text
+
+
+def test_what_is_recalled_comes_and_goes_without_changing_the_rest() -> None:
+    items = turns(3)
+    with_ = compose(items, 50_000, recalled="The budget is 7 euros.")
+    without = compose(items, 50_000, before=after(with_))
+    assert without.grown
+    assert told(with_) == told(without)
+    assert without.recalled.text == ""
+    assert with_.recalled.text.endswith("The budget is 7 euros.")
+
+
+def test_thinking_is_shown_whole_or_not_at_all() -> None:
+    items = [
+        Item("q0", "user", "how many?"),
+        Item("f0", "assistant", "so many", thinking=900),
+        *turns(6),
+        Item("q", "user", "and now?"),
+    ]
+    parts = {part.item.key: part for part in compose(items, 2_500).parts}
+    assert parts["f0"].how in ("condensed", "left out")
+    thought = Item("t", "assistant", "so many", thinking=900)
+    assert thought.condensed() == Part(thought, "condensed", tokens=thought.tokens - 900)
+    assert cost(fitted([thought], 500)) < 100
+    assert fitted([thought], 5_000)[0].how == "condensed"
+
+
+def test_a_result_of_a_new_size_limit_says_so() -> None:
+    result = Item("t", "tool", "word " * 500, answers="c")
+    assert result.condensed().limit is None
+    assert result.condensed(300).limit == 300
+    assert len(result.condensed(300).text or "") < 330
+
+
+def test_many_calls_at_once_that_cannot_fit_are_left_out_and_the_question_stays() -> None:
+    calls = tuple(f"c{n}" for n in range(300))
+    results = [Item(f"t{n}", "tool", "x" * 500, answers=call) for n, call in enumerate(calls)]
+    items = [Item("q", "user", "all of them"), Item("a", "assistant", "", calls=calls, extra=20_000), *results]
+    view = compose(items, 1_000)
+    assert view.tokens <= 1_000
+    assert [part.item.key for part in view.shown] == ["q"]
