@@ -111,12 +111,12 @@ def test_what_is_recalled_comes_and_goes_without_changing_the_rest() -> None:
 def test_thinking_is_shown_whole_or_not_at_all() -> None:
     items = [
         Item("q0", "user", "how many?"),
-        Item("f0", "assistant", "so many", thinking=900),
+        Item("thought", "assistant", "so many", thinking=900),
         *turns(6),
         Item("q", "user", "and now?"),
     ]
     parts = {part.item.key: part for part in compose(items, 2_500).parts}
-    assert parts["f0"].how in ("condensed", "left out")
+    assert parts["thought"].how in ("condensed", "left out")
     thought = Item("t", "assistant", "so many", thinking=900)
     assert thought.condensed() == Part(thought, "condensed", tokens=thought.tokens - 900)
     assert cost(fitted([thought], 500)) < 100

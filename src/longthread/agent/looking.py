@@ -1,0 +1,155 @@
+"""Look at what a past model call saw: each entry of its view, how it went in, what it cost, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longthread.agent.views import Prompt
+from longthread.agent.window import spots_of
+from longthread.errors import EntryNotFound
+from longthread.model.manifest import How, Segment, Why
+from longthread.model.run import Step
+from longthread.store import log, runs
+from longthread.store.driver import Transaction
+from longthread.view.manifest import shown
+
+_DIGESTS = ("summary", "recalled")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One entry of a view, or a text that stood for entries. `tier` is None for what was left out.
+
+    `text` is what the model read of it, without thinking blocks.
+    """
+
+    seq: int
+    role: str
+    how: How
+    why: Why | None
+    tier: int | None
+    tokens: int
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A call's view. `number` counts the thread's model calls from 1.
+
+    `why_planned` says why it does not simply go on from the call before; empty where it does.
+    """
+
+    number: int
+    step: Step
+    segments: Sequence[Segment]
+    entries: Sequence[Seen]
+    why_planned: str
+
+    @property
+    def tokens(self) -> int:
+        """What all messages of the view cost."""
+        return sum(segment.tokens for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What one call saw otherwise than another: entries by their seqs. `same` are the tokens that both begin with."""
+
+    same: int
+    entered: Sequence[int]
+    left: Sequence[int]
+    changed: Sequence[tuple[int, How, How]]
+
+
+async def calls_of(tx: Transaction, thread_id: str) -> list[Step]:
+    """The thread's model calls whose views are kept, the first one first."""
+    return [step for step in await runs.steps_from(tx, thread_id, 0) if step.kind == "model" and step.manifest]
+
+
+async def look(tx: Transaction, calls: Sequence[Step], number: int) -> Look:
+    """The view of call `number` of a thread's calls.
+
+    Raises:
+        EntryNotFound: there is no such call, or some of its entries are no longer kept.
+    """
+    if not 0 < number <= len(calls):
+        raise EntryNotFound(thread=calls[0].thread_id if calls else "", entry=f"call {number}")
+    step = calls[number - 1]
+    segments = _segments(step)
+    entries = await _entries(tx, step, segments)
+    if number == 1:
+        return Look(number, step, segments, entries, "the first call")
+    before = calls[number - 2]
+    return Look(number, step, segments, entries, _why(await _entries(tx, before, _segments(before)), entries))
+
+
+def difference(one: Look, other: Look) -> Difference:
+    """How `one` differs from `other`."""
+    mine, theirs = ([seen for seen in each.entries if seen.how != "left out"] for each in (one, other))
+    same = 0
+    for left, right in zip(mine, theirs, strict=False):
+        if _said(left) != _said(right):
+            break
+        same += left.tokens
+    ours = {seen.seq: seen.how for seen in mine if seen.how not in _DIGESTS}
+    others = {seen.seq: seen.how for seen in theirs if seen.how not in _DIGESTS}
+    return Difference(
+        same=same,
+        entered=[seq for seq in ours if seq not in others],
+        left=[seq for seq in others if seq not in ours],
+        changed=[(seq, others[seq], how) for seq, how in ours.items() if others.get(seq, how) != how],
+    )
+
+
+def _segments(step: Step) -> list[Segment]:
+    return [Segment.from_json(each) for each in step.manifest]
+
+
+async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment]) -> list[Seen]:
+    body = await runs.saved_prompt(tx, step.thread_id, step.prompt) if step.prompt else None
+    prompt = Prompt.load(body) if body else None
+    # What stands before the last condensed message is tier 2, also where there was nothing to condense.
+    edge = max((segment.last for segment in segments if segment.how == "condensed"), default=0)
+    found: list[Seen] = []
+    for segment in segments:
+        if segment.how in _DIGESTS:
+            text = (prompt.summary if segment.how == "summary" else prompt.recalled) if prompt else ""
+            tier = 1 if segment.how == "summary" else None
+            found.append(Seen(segment.last, "user", segment.how, segment.why, tier, segment.tokens, text))
+            continue
+        entries = await log.entries_between(tx, step.thread_id, segment.first, segment.last)
+        if len(entries) <= segment.last - segment.first:
+            raise EntryNotFound(thread=step.thread_id, entry=segment.first)
+        for spot in spots_of(entries):
+            part = shown(segment, spot.item)
+            if part is None:
+                found.append(Seen(spot.entry.seq, spot.entry.role, "left out", segment.why, None, 0, spot.item.text))
+                continue
+            text = spot.item.text if part.text is None else part.text
+            tier = 2 if spot.entry.seq <= edge else 3
+            found.append(Seen(spot.entry.seq, spot.entry.role, part.how, None, tier, part.tokens, text))
+    return found
+
+
+def _why(before: Sequence[Seen], now: Sequence[Seen]) -> str:
+    """Why a view does not begin with the view before; empty where it does."""
+    old = [seen for seen in before if seen.tier is not None]
+    new = [seen for seen in now if seen.tier is not None]
+    if [_said(seen) for seen in new[: len(old)]] == [_said(seen) for seen in old]:
+        return ""
+    known = {seen.seq: seen for seen in now}
+    if any(seen.seq not in known for seen in old if seen.how != "summary"):
+        return "the hot window has moved on, or another branch was taken"
+    if any(known[seen.seq].why == "stale" for seen in old if seen.how != "summary"):
+        return "another source, or another schema of it"
+    return "the high-water mark was reached"
+
+
+def _said(seen: Seen) -> tuple[int, str, int]:
+    # Where only the thinking is left out, the text is the same and the tokens are not.
+    return seen.seq, seen.text, seen.tokens

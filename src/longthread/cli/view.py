@@ -1,0 +1,190 @@
+"""`longthread view`: what the model saw of a conversation, call by call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from longthread.agent.analyst import Analyst
+from longthread.agent.looking import Difference, Look, Seen, calls_of, difference, look
+from longthread.cli import options
+from longthread.cli.ask import find_thread
+from longthread.cli.terminal import print_line
+from longthread.errors import InvalidInput
+from longthread.settings import Settings
+from longthread.store import runs
+
+_WIDTH = 100
+"""Columns where the output is no terminal."""
+_OTHERS = 56
+"""Columns for what is told of a message beside its text."""
+_PREVIEW = 400
+"""Characters of a message's text that are looked at for a line of it."""
+_WHY = {"budget": "no room", "stale": "another source or schema", "unpaired": "a call without result, or the reverse"}
+_TIERS = {1: "1 summary", 2: "2 condensed", 3: "3 whole", None: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    calls: int
+    look: Look
+    model: str
+    other: int | None
+    difference: Difference | None
+
+
+def view(
+    thread: Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")],
+    call: Annotated[int | None, typer.Option("--call", help="Which model call, from 1; by default the last.")] = None,
+    diff: Annotated[int | None, typer.Option("--diff", help="Another call to compare with.")] = None,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """What the model saw: each message of a call's view, how it went in, what it cost, and why."""
+    found = asyncio.run(_find(Settings.load(database=database), thread, call, diff))
+    if as_json:
+        print_line(_json(found))
+        return
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    _print(console, found)
+
+
+async def _find(settings: Settings, given: str, call: int | None, diff: int | None) -> _Found:
+    async with Analyst.open(settings) as analyst:
+        thread_id = str(await find_thread(analyst, given))
+        async with analyst.store.reading() as tx:
+            calls = await calls_of(tx, thread_id)
+            if not calls:
+                raise InvalidInput(reason=f"Thread {thread_id} has no model call whose view is kept.")
+            number = _number(call, len(calls))
+            seen = await look(tx, calls, number)
+            run = await runs.find_run(tx, thread_id, seen.step.run_id)
+            model = run.model if run else ""
+            if diff is None:
+                return _Found(len(calls), seen, model, None, None)
+            other = await look(tx, calls, _number(diff, len(calls)))
+            return _Found(len(calls), seen, model, other.number, difference(seen, other))
+
+
+def _number(given: int | None, calls: int) -> int:
+    """A call's number; a negative one counts from the end."""
+    number = calls if given is None else given if given > 0 else calls + 1 + given
+    if not 0 < number <= calls:
+        raise InvalidInput(reason=f"There is no call {given}: the thread has {calls}, counted from 1.")
+    return number
+
+
+def _json(found: _Found) -> dict[str, Any]:
+    seen, step = found.look, found.look.step
+    data = {
+        "thread": step.thread_id,
+        "call": seen.number,
+        "calls": found.calls,
+        "step": step.index,
+        "run": step.run_id,
+        "model": found.model,
+        "status": step.status,
+        "at": step.started_at.isoformat(),
+        "tokens": seen.tokens,
+        "usage": dict(step.usage),
+        "why_planned": seen.why_planned,
+        "segments": [segment.to_json() for segment in seen.segments],
+        "entries": [entry.to_json() for entry in seen.entries],
+    }
+    if found.difference is not None:
+        changed = [{"seq": seq, "from": old, "to": new} for seq, old, new in found.difference.changed]
+        data["diff"] = {
+            "with": found.other,
+            "same_tokens": found.difference.same,
+            "entered": list(found.difference.entered),
+            "left": list(found.difference.left),
+            "changed": changed,
+        }
+    return data
+
+
+def _print(console: Console, found: _Found) -> None:
+    seen, step = found.look, found.look.step
+    budget = step.usage.get("budget")
+    of = f" of {budget:,}" if budget else ""
+    counted = step.usage.get("input_tokens")
+    title = f"[bold]Call {seen.number} of {found.calls}[/bold]  {escape(found.model)}"
+    console.print(f"{title}  [dim]{step.started_at:%Y-%m-%d %H:%M:%S}[/dim]", highlight=False)
+    console.print(f"{seen.tokens:,}{of} tokens of messages, by estimate", highlight=False)
+    if counted:
+        estimated = step.usage.get("estimated_tokens", 0)
+        console.print(f"whole prompt: {estimated:,} by estimate, {counted:,} as the provider counted", highlight=False)
+    planned = f"planned anew: {seen.why_planned}" if seen.why_planned else "goes on from the call before"
+    console.print(f"[dim]{planned}[/dim]", highlight=False)
+    console.print(_table(seen.entries, max(20, console.width - _OTHERS)))
+    if found.difference is not None:
+        _print_difference(console, found.difference, found.other)
+
+
+def _table(entries: Sequence[Seen], width: int) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name, options_ in (
+        ("entry", {"justify": "right"}),
+        ("role", {}),
+        ("tier", {}),
+        ("how", {}),
+        ("tokens", {"justify": "right"}),
+        ("text", {"overflow": "ellipsis", "max_width": width}),
+    ):
+        table.add_column(name, no_wrap=True, **options_)
+    for first, last, seen in _rows(entries):
+        place = str(first) if first == last else f"{first}-{last}"
+        if seen.how in ("summary", "recalled"):
+            place = f"1-{last}" if last else ""
+        text = _WHY.get(str(seen.why), "") if seen.tier is None and seen.why else _preview(seen.text)
+        style = "dim" if seen.how == "left out" else None
+        tokens = "" if seen.how == "left out" else f"{seen.tokens:,}"
+        table.add_row(place, seen.role, _TIERS[seen.tier], seen.how, tokens, escape(text), style=style)
+    return table
+
+
+def _rows(entries: Sequence[Seen]) -> list[tuple[int, int, Seen]]:
+    """A row for each entry; those that were left out one after the other, for one reason, share one."""
+    rows: list[tuple[int, int, Seen]] = []
+    for seen in entries:
+        last = rows[-1][2] if rows else None
+        if last is not None and (last.how, last.why, seen.how) == ("left out", seen.why, "left out"):
+            rows[-1] = (rows[-1][0], seen.seq, Seen(seen.seq, "", "left out", seen.why, None, 0, ""))
+        else:
+            rows.append((seen.seq, seen.seq, seen))
+    return rows
+
+
+def _preview(text: str) -> str:
+    return " ".join(text[:_PREVIEW].split())
+
+
+def _print_difference(console: Console, difference: Difference, other: int | None) -> None:
+    console.print(f"\n[bold]Against call {other}[/bold]", highlight=False)
+    console.print(f"the same beginning: {difference.same:,} tokens", highlight=False)
+    for word, seqs in (("only here", difference.entered), (f"only in call {other}", difference.left)):
+        if seqs:
+            console.print(f"{word}: {_ranges(seqs)}", highlight=False)
+    for old, new in sorted({(old, new) for _, old, new in difference.changed}):
+        seqs = [seq for seq, *ways in difference.changed if ways == [old, new]]
+        console.print(f"{old} → {new}: {_ranges(seqs)}", highlight=False)
+
+
+def _ranges(seqs: Sequence[int]) -> str:
+    """Numbers as ranges: 3-5, 9."""
+    ranges: list[list[int]] = []
+    for seq in sorted(seqs):
+        if ranges and ranges[-1][1] == seq - 1:
+            ranges[-1][1] = seq
+        else:
+            ranges.append([seq, seq])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
