@@ -9,7 +9,7 @@ from typing import Any
 from longthread.agent.views import Prompt
 from longthread.agent.window import spots_of
 from longthread.errors import EntryNotFound
-from longthread.model.manifest import How, Segment, Why
+from longthread.model.manifest import How, Segment, Why, segments_of
 from longthread.model.run import Step
 from longthread.store import log, runs
 from longthread.store.driver import Transaction
@@ -68,7 +68,7 @@ class Difference:
 
 async def calls_of(tx: Transaction, thread_id: str) -> list[Step]:
     """The thread's model calls whose views are kept, the first one first."""
-    return [step for step in await runs.steps_from(tx, thread_id, 0) if step.kind == "model" and step.manifest]
+    return [step for step in await runs.steps_from(tx, thread_id, 0) if segments_of(step.manifest)]
 
 
 async def look(tx: Transaction, calls: Sequence[Step], number: int) -> Look:
@@ -80,12 +80,14 @@ async def look(tx: Transaction, calls: Sequence[Step], number: int) -> Look:
     if not 0 < number <= len(calls):
         raise EntryNotFound(thread=calls[0].thread_id if calls else "", entry=f"call {number}")
     step = calls[number - 1]
-    segments = _segments(step)
+    segments = segments_of(step.manifest)
     entries = await _entries(tx, step, segments)
     if number == 1:
         return Look(number, step, segments, entries, "the first call")
     before = calls[number - 2]
-    return Look(number, step, segments, entries, _why(await _entries(tx, before, _segments(before)), entries))
+    return Look(
+        number, step, segments, entries, _why(await _entries(tx, before, segments_of(before.manifest)), entries)
+    )
 
 
 def difference(one: Look, other: Look) -> Difference:
@@ -104,10 +106,6 @@ def difference(one: Look, other: Look) -> Difference:
         left=[seq for seq in others if seq not in ours],
         changed=[(seq, others[seq], how) for seq, how in ours.items() if others.get(seq, how) != how],
     )
-
-
-def _segments(step: Step) -> list[Segment]:
-    return [Segment.from_json(each) for each in step.manifest]
 
 
 async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment]) -> list[Seen]:

@@ -16,7 +16,7 @@ from longthread.agent.context import RunContext, Spoken
 from longthread.agent.protocol import as_text, without_malformed
 from longthread.agent.window import Fitted, Past, Wanted, digest_messages, fit, shown_of, spots_of
 from longthread.errors import EntryNotFound, WindowTooSmall
-from longthread.model.manifest import Segment
+from longthread.model.manifest import Segment, segments_of
 from longthread.model.run import Run, Step
 from longthread.store import log, runs
 from longthread.store.driver import Transaction
@@ -64,15 +64,16 @@ async def past_of(tx: Transaction, run: Run | None) -> Past | None:
         return None
     first = max(0, run.first_step - _LOOKED_BACK)
     steps = await runs.steps_of(tx, run)
-    calls = [step for step in steps if step.manifest]
+    calls = [step for step in steps if segments_of(step.manifest)]
     if not calls:
-        calls = [step for step in await runs.steps_between(tx, run.thread_id, first, run.first_step) if step.manifest]
+        older = await runs.steps_between(tx, run.thread_id, first, run.first_step)
+        calls = [step for step in older if segments_of(step.manifest)]
     if not calls:
         return None
     last = calls[-1]
     body = await runs.saved_prompt(tx, last.thread_id, last.prompt) if last.prompt else None
     return Past(
-        segments=[Segment.from_json(each) for each in last.manifest],
+        segments=segments_of(last.manifest),
         summary=Prompt.load(body).summary if body else "",
         estimated=last.usage.get("estimated_tokens", 0),
         reported=last.usage.get("input_tokens", 0),

@@ -42,3 +42,8 @@ class Segment:
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> Segment:
         return cls(*data)
+
+
+def segments_of(manifest: Sequence[Any]) -> list[Segment]:
+    """The segments of a stored manifest; none of one that was written before there were segments."""
+    return [Segment.from_json(each) for each in manifest if isinstance(each, list)]
