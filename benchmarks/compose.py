@@ -1,0 +1,146 @@
+"""What composing a view costs: on a short and on a long thread, and for a full window of 128k tokens.
+
+    python benchmarks/compose.py                     # a minute or two
+    python benchmarks/compose.py --quick --json      # less; JSON lines, the last one the figures
+
+Times are those of the processor: composing waits for nothing. `grown` is a view that goes on from the one before,
+`planned` one that is planned anew, and `cold` the first one of a process, which counts every message's tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import tool_call
+
+from longthread.agent.hot import HotWindows
+from longthread.agent.messages import draft_of
+from longthread.agent.window import Past, Spot, Wanted, fit
+from longthread.model.entry import Draft
+from longthread.store import log
+from longthread.store.open import open_store
+from longthread.testing.longtalk import words
+from longthread.view.tokens import FAMILIES, Estimator
+
+WINDOW = 128_000
+BUDGET = int(WINDOW * 0.9) - 16_000 - 4_000
+LIMIT = 200
+"""Messages of the hot window."""
+
+
+def turn(number: int, chance: random.Random, size: int) -> list[BaseMessage]:
+    """A question, a call, its result of `size` characters and an answer."""
+    call = tool_call(id=f"c{number}", name="run_sql", args={"sql": f"SELECT * FROM t WHERE id < {number}"})
+    said = words(chance, "en", size // 6)
+    rows = json.dumps(
+        {"ok": True, "data": {"query": f"q{number}", "rows": [[n, said[n : n + 80]] for n in range(0, size, 90)]}}
+    )
+    return [
+        HumanMessage(words(chance, "en", 20)),
+        AIMessage(
+            [{"type": "thinking", "thinking": words(chance, "en", 60), "signature": "s" * 64}], tool_calls=[call]
+        ),
+        ToolMessage(result, tool_call_id=call["id"]),
+        AIMessage(words(chance, "en", 40)),
+    ]
+
+
+def drafts(count: int, size: int) -> list[Draft]:
+    chance = random.Random(1)
+    return [draft_of(message) for number in range(count // 4) for message in turn(number, chance, size)]
+
+
+def timed(rounds: int, work: Callable[[], Any]) -> float:
+    """Milliseconds, the median of some rounds."""
+    taken = []
+    for _ in range(rounds):
+        started = time.process_time()
+        work()
+        taken.append((time.process_time() - started) * 1000)
+    return round(median(taken), 3)
+
+
+async def window_of(folder: Path, entries: int, size: int) -> list[Spot]:
+    """The hot window of a thread of so many entries."""
+    async with open_store(str(folder / f"{entries}.db")) as store:
+        async with store.writing() as tx:
+            await log.create_thread(tx, "t", user_id="default")
+            written, tip = 0, 0
+            made = drafts(min(entries, 1_000), size)
+            while written < entries:
+                some = [
+                    Draft(**{n: getattr(d, n) for n in d.__slots__} | {"id": f"{written}.{k}"})
+                    for k, d in enumerate(made)
+                ]
+                added = await log.append(tx, "t", some, tip=tip, size=written)
+                written, tip = written + len(added), added[-1].seq
+        async with store.reading() as tx:
+            thread = await log.find_thread(tx, "t", user_id="default")
+            return await HotWindows(LIMIT).read(tx, thread)
+
+
+def fresh(spots: list[Spot]) -> list[Spot]:
+    """The same messages, with nothing computed."""
+    return [Spot(spot.entry, spot.message) for spot in spots]
+
+
+def measured(spots: list[Spot], budget: int, rounds: int) -> dict[str, float]:
+    """Milliseconds of a view that grows, of one that is planned anew, and of the first in a process."""
+    before = fit(spots[:-2], Wanted(budget, "o200k"))
+    past = Past(before.segments)
+    tight = Wanted(budget // 2, "o200k", past=past)
+    return {
+        "tokens": before.view.tokens,
+        "grown_ms": timed(rounds, lambda: fit(spots, Wanted(budget, "o200k", past=past))),
+        "planned_ms": timed(rounds, lambda: fit(spots, tight)),
+        "cold_ms": timed(3, lambda: fit(fresh(spots), Wanted(budget, "o200k"))),
+    }
+
+
+def estimating(size: int) -> float:
+    """Megabytes of English text a second, by an estimator that has seen nothing."""
+    text = words(random.Random(2), "en", size // 6)
+    started = time.process_time()
+    Estimator(FAMILIES["any"]).count(text)
+    return round(len(text.encode()) / 1e6 / (time.process_time() - started), 1)
+
+
+async def main(arguments: argparse.Namespace) -> None:
+    rounds = 10 if arguments.quick else 50
+    lengths = (1_000, 20_000 if arguments.quick else 100_000)
+    found: dict[int, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for entries in lengths:
+            found[entries] = measured(await window_of(Path(folder), entries, 300), BUDGET, rounds)
+            print(json.dumps({"entries": entries, **found[entries]}), flush=True)
+        spots = await window_of(Path(folder), 400, 7_400)
+    full = measured(spots, BUDGET, rounds)
+    print(json.dumps({"entries": "a full window", **full}))
+    short, long = (found[entries] for entries in lengths)
+    figures = {
+        "ratio": round(long["grown_ms"] / short["grown_ms"], 2),
+        "planned_ratio": round(long["planned_ms"] / short["planned_ms"], 2),
+        "full_tokens": full["tokens"],
+        "full_grown_ms": full["grown_ms"],
+        "full_planned_ms": full["planned_ms"],
+        "full_cold_ms": full["cold_ms"],
+        "estimate_mb_s": estimating(2_000_000),
+    }
+    print(json.dumps(figures) if arguments.json else "\n".join(f"{name}: {value}" for name, value in figures.items()))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="less, and smaller")
+    parser.add_argument("--json", action="store_true", help="the last line is a JSON object")
+    asyncio.run(main(parser.parse_args()))
