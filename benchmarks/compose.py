@@ -42,14 +42,12 @@ def turn(number: int, chance: random.Random, size: int) -> list[BaseMessage]:
     """A question, a call, its result of `size` characters and an answer."""
     call = tool_call(id=f"c{number}", name="run_sql", args={"sql": f"SELECT * FROM t WHERE id < {number}"})
     said = words(chance, "en", size // 6)
-    rows = json.dumps(
-        {"ok": True, "data": {"query": f"q{number}", "rows": [[n, said[n : n + 80]] for n in range(0, size, 90)]}}
-    )
+    rows = [[n, said[n : n + 80]] for n in range(0, size, 90)]
+    result = json.dumps({"ok": True, "data": {"query": f"q{number}", "rows": rows}})
+    thinking: Any = {"type": "thinking", "thinking": words(chance, "en", 60), "signature": "s" * 64}
     return [
         HumanMessage(words(chance, "en", 20)),
-        AIMessage(
-            [{"type": "thinking", "thinking": words(chance, "en", 60), "signature": "s" * 64}], tool_calls=[call]
-        ),
+        AIMessage([thinking], tool_calls=[call]),
         ToolMessage(result, tool_call_id=call["id"]),
         AIMessage(words(chance, "en", 40)),
     ]
@@ -78,10 +76,7 @@ async def window_of(folder: Path, entries: int, size: int) -> list[Spot]:
             written, tip = 0, 0
             made = drafts(min(entries, 1_000), size)
             while written < entries:
-                some = [
-                    Draft(**{n: getattr(d, n) for n in d.__slots__} | {"id": f"{written}.{k}"})
-                    for k, d in enumerate(made)
-                ]
+                some = [replace(draft, id=f"{written}.{place}") for place, draft in enumerate(made)]
                 added = await log.append(tx, "t", some, tip=tip, size=written)
                 written, tip = written + len(added), added[-1].seq
         async with store.reading() as tx:
