@@ -119,7 +119,7 @@ async def main(arguments: argparse.Namespace) -> None:
         for entries in lengths:
             found[entries] = measured(await window_of(Path(folder), entries, 300), BUDGET, rounds)
             print(json.dumps({"entries": entries, **found[entries]}), flush=True)
-        spots = await window_of(Path(folder), 400, 7_400)
+        spots = await window_of(Path(folder), 400, 6_000)
     full = measured(spots, BUDGET, rounds)
     print(json.dumps({"entries": "a full window", **full}))
     short, long = (found[entries] for entries in lengths)

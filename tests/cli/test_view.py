@@ -1,0 +1,84 @@
+"""`longthread view` and `longthread eval context`, in process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from typer.testing import CliRunner, Result
+
+from longthread.cli.app import app
+from longthread.cli.view import _ranges
+from longthread.errors import InvalidInput, LongthreadError
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    monkeypatch.setenv("LONGTHREAD_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("LONGTHREAD_MODEL", "demo")
+    monkeypatch.chdir(tmp_path)
+    return CliRunner()
+
+
+def said(run: CliRunner, *arguments: str) -> Result:
+    result = run.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_a_view_is_shown_with_what_each_message_cost(run: CliRunner) -> None:
+    said(run, "ask", "How many rockets are there?", "--source", "demo")
+    said(run, "ask", "有多少发射场？", "--thread", "last")
+    table = said(run, "view", "last").stdout.splitlines()
+    assert "tokens of messages, by estimate" in table[1]
+    assert "goes on from the call before" in table
+    rows = [line for line in table if " whole " in line]
+    assert any("有多少发射场？" in row for row in rows)
+    assert {cell_len(row) for row in rows} == {cell_len(rows[0])}
+    assert "the first call" in said(run, "view", "last", "--call", "1").stdout
+
+
+def test_a_view_as_json_says_it_all(run: CliRunner) -> None:
+    said(run, "ask", "How many rockets are there?", "--source", "demo")
+    first = json.loads(said(run, "view", "last", "--call", "1", "--json").stdout)
+    last = json.loads(said(run, "view", "last", "--diff", "1", "--json").stdout)
+    assert (first["call"], first["why_planned"]) == (1, "the first call")
+    assert last["call"] == last["calls"] > 1
+    assert last["tokens"] == sum(segment[3] for segment in last["segments"]) <= last["usage"]["budget"]
+    assert [entry["tier"] for entry in last["entries"]] == [3] * len(last["entries"])
+    assert last["entries"][0]["text"] == "How many rockets are there?"
+    assert last["diff"]["same_tokens"] == first["tokens"]
+    assert last["diff"]["entered"] == [entry["seq"] for entry in last["entries"][1:]]
+    text = said(run, "view", "last", "--diff", "1").stdout
+    assert f"only here: 2-{len(last['entries'])}" in text
+
+
+def test_a_call_that_is_not_there_is_told(run: CliRunner) -> None:
+    said(run, "ask", "How many rockets are there?", "--source", "demo")
+    result = run.invoke(app, ["view", "last", "--call", "99"])
+    assert isinstance(result.exception, InvalidInput)
+    assert isinstance(run.invoke(app, ["view", "nothing"]).exception, LongthreadError)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_long_conversation_fits_its_window(run: CliRunner, language: str) -> None:
+    done = said(run, "eval", "context", "--turns", "25", "--window", "12000", "--lang", language, "--seed", "3")
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert list(found) == [
+        *("turns", "calls", "max_view_tokens", "budget", "over_budget", "orphans"),
+        *("prefix_reuse", "planted", "recalled", "in_view"),
+    ]
+    assert (found["turns"], found["planted"], found["over_budget"], found["orphans"]) == (25, 3, 0, 0)
+    assert found["max_view_tokens"] <= found["budget"]
+    assert 0.5 < found["prefix_reuse"] <= 1
+    assert "Changed thinking blocks: 0." in done.stdout
+
+
+def test_another_language_than_these_is_refused(run: CliRunner) -> None:
+    assert isinstance(run.invoke(app, ["eval", "context", "--lang", "fr"]).exception, InvalidInput)
+
+
+def test_numbers_are_told_as_ranges() -> None:
+    assert _ranges([9, 3, 4, 5]) == "3-5, 9"
