@@ -20,7 +20,7 @@ from longthread.view.manifest import is_observed, segments, shown
 from longthread.view.tokens import ANY, IMAGE, estimate
 
 STEP = 20
-"""Messages that leave a view at once that has shown all of the hot window, when this moves on (document 004 §3.1)."""
+"""Messages that leave a view at least that has shown all of the hot window, when this moves on (document 004 §3.1)."""
 
 _NOTHING = Part(Item("", "user", ""), "left out")
 _THINKING = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
@@ -207,9 +207,10 @@ def _passed(spots: Sequence[Spot], past: Past | None) -> int:
     They are some more than must be, up to a user's message: else the view's beginning would change with each message.
     """
     seen = [each for each in past.segments if each.how not in _NOT_SEEN] if past else []
-    if len(spots) <= STEP or not seen or min(each.first for each in seen) >= spots[0].entry.seq:
+    step = max(STEP, len(spots) // 5)
+    if len(spots) <= step or not seen or min(each.first for each in seen) >= spots[0].entry.seq:
         return 0
-    return next((n for n in range(STEP, len(spots)) if spots[n].entry.role == "user"), 0)
+    return next((n for n in range(step, len(spots)) if spots[n].entry.role == "user"), 0)
 
 
 def _told(

@@ -16,7 +16,7 @@ Language = Literal["en", "zh"]
 
 SMALLEST, LARGEST = 1_000, 50_000
 """Bytes of a tool's result. Most are small: how often one of at least n bytes comes falls as 1/n."""
-CALLS = (0, 0, 1, 1, 2)
+CALLS = (0, 0, 1)
 """Calls of a turn, each as likely as the others."""
 PLANTED_EVERY = 10
 """Turns for each planted fact."""
@@ -130,7 +130,7 @@ def reply(turn: Turn, done: int, call_id: str, chance: random.Random, language: 
     """What the model says next in a turn of which `done` calls are done: it thinks, then calls or answers."""
     thinking: Any = {
         "type": "thinking",
-        "thinking": words(chance, language, chance.randint(10, 120)),
+        "thinking": words(chance, language, chance.randint(10, 60)),
         "signature": f"{chance.getrandbits(256):064x}",
     }
     if done < len(turn.rows):

@@ -20,10 +20,14 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.testing.longtalk import Fact, Language, Turn, make_source, reply, turns
 from longthread.testing.scripted import ScriptedChatModel
-from longthread.view.tokens import estimate
+from longthread.view.tokens import estimate, family_of
 
 THREAD = "context"
 """The conversation's id."""
+MODEL = "eval:gpt-5"
+"""The model's name: its tokens are estimated as those of this family."""
+
+_FAMILY = family_of(MODEL)
 
 Recall = Callable[[Driver, str, str], Awaitable[str]]
 """Finds what a thread says about a question: the store, the thread, the question; what was found, as text."""
@@ -77,7 +81,9 @@ class Watch:
         body = json.dumps([message.type, message.content, calls], ensure_ascii=False)
         if body not in self._sizes:
             system = message.type == "system"
-            self._sizes[body] = estimate(str(message.text)) if system else item_of(message).tokens
+            self._sizes[body] = (
+                estimate(str(message.text), _FAMILY) if system else item_of(message, family=_FAMILY).tokens
+            )
         return body, self._sizes[body]
 
 
@@ -149,7 +155,7 @@ async def watch(
         env_file=None,
         data_dir=folder,
         database=database or str(folder / "context.db"),
-        model="eval:context",
+        model=MODEL,
         memory_context_window=window,
         sql_rows=200,
     )

@@ -198,8 +198,8 @@ def _condensed(unit: Sequence[Item], most: int, config: Config) -> Sequence[Part
 
 
 def _start_of(units: Sequence[Sequence[Item]], before: Before | None) -> int | None:
-    """The place of the oldest unit that the view before showed."""
-    if before is None:
+    """The place of the oldest unit that the view before showed, if the new one can begin there."""
+    if before is None or before.gone:
         return None
     shown = {key for key, part in before.parts.items() if part.how != "left out"}
     return next((n for n, unit in enumerate(units) if unit[0].key in shown), None)
