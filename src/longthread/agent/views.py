@@ -38,12 +38,12 @@ def view_of(context: RunContext) -> Fitted:
     """
     settings, output = context.settings, context.settings.max_tokens
     fixed = int(context.fixed_tokens * context.factor)
-    budget = message_budget(context.tokens, output=output, fixed=fixed)
+    budget = int(message_budget(context.tokens, output=output, fixed=fixed) / context.factor)
     if budget < LEAST:
         needed = f"{fixed:,} tokens of prompt and tools, {output:,} of reply"
         raise WindowTooSmall(model=context.run.model, window=f"{context.tokens:,}", needed=needed)
     wanted = Wanted(
-        budget=int(budget / context.factor),
+        budget=budget,
         family=context.family,
         config=Config(full_recent=settings.memory_full_recent_count, tool_max=settings.memory_condensed_tool_max),
         past=context.past,
@@ -54,7 +54,7 @@ def view_of(context: RunContext) -> Fitted:
     fitted = fit(context.window.spots, wanted)
     context.past = Past(fitted.segments, fitted.view.summary.text, context.prompt_tokens + fitted.view.tokens)
     context.digests = (fitted.view.summary.text, fitted.view.recalled.text)
-    context.budget = wanted.budget
+    context.budget = budget
     return fitted
 
 
