@@ -141,7 +141,7 @@ class Settings(BaseSettings):
         10, "MEMORY_FULL_RECENT_COUNT", allowed="a whole number of messages from 1 to 10000", ge=1, le=10_000
     )
     memory_condensed_tool_max: int = _setting(
-        200, "MEMORY_CONDENSED_TOOL_MAX", allowed="a whole number of characters from 20 to 100000", ge=20, le=100_000
+        200, "MEMORY_CONDENSED_TOOL_MAX", allowed="a whole number of characters from 1 to 100000", ge=1, le=100_000
     )
     memory_max_messages_per_thread: int = _setting(
         200, "MEMORY_MAX_MESSAGES_PER_THREAD", allowed="a whole number from 1 to 100000", ge=1, le=100_000
