@@ -76,6 +76,11 @@ class _Counted:
         self.counting.values[query] = values
         return await self.transaction.run(query, **values)
 
+    async def later(self, query: str, **values: Any) -> None:
+        self.counting.statements[query] += 1
+        self.counting.values[query] = values
+        await self.transaction.later(query, **values)
+
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [dict(row) for row in rows]
         self.counting.statements[query] += 1

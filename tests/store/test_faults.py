@@ -97,10 +97,10 @@ class TestFull:
 def _sqlite_room(store: SqliteDriver) -> Any:
     @asynccontextmanager
     async def full() -> AsyncIterator[None]:
-        [[pages]] = await store._writer.execute_fetchall("PRAGMA page_count")
-        await store._writer.execute_fetchall(f"PRAGMA max_page_count = {pages}")
+        [[pages]] = await store._writer.execute("PRAGMA page_count")
+        await store._writer.execute(f"PRAGMA max_page_count = {pages}")
         yield
-        await store._writer.execute_fetchall("PRAGMA max_page_count = 4294967294")
+        await store._writer.execute("PRAGMA max_page_count = 4294967294")
 
     return full
 

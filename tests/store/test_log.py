@@ -325,7 +325,7 @@ async def test_a_commit_is_on_the_disk_and_readers_do_not_wait(tmp_path: Path) -
         assert isinstance(store, SqliteDriver)
         for connection in store._all:
             found = {
-                name: next(iter(await connection.execute_fetchall(f"PRAGMA {name}")))[0]
+                name: next(iter(await connection.execute(f"PRAGMA {name}")))[0]
                 for name in ("synchronous", "journal_mode", "foreign_keys", "secure_delete")
             }
             assert found == {"synchronous": 2, "journal_mode": "wal", "foreign_keys": 1, "secure_delete": 1}

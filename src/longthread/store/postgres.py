@@ -68,6 +68,9 @@ class PostgresTransaction:
         with _told():
             return (await self._connection.execute(_statement(query, self._reads), storable(values))).rowcount
 
+    async def later(self, query: str, **values: Any) -> None:
+        await self.run(query, **values)
+
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [storable(row) for row in rows]
         if len(given) < 2:

@@ -98,6 +98,12 @@ class _Watched:
         self.reach(f"after {query}")
         return touched
 
+    async def later(self, query: str, **values: Any) -> None:
+        self.reach(f"before {query}")
+        await self.transaction.later(query, **values)
+        self.writes.append(Write(query, values))
+        self.reach(f"after {query}")
+
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [dict(row) for row in rows]
         self.reach(f"before {query}")
