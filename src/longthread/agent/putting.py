@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,6 +38,7 @@ class Putting:
     ns: str
     head: Head | None
     placed: dict[Name, tuple[Kept | None, Placed]] = field(default_factory=dict)
+    given: dict[Name, Sequence[BaseMessage]] = field(default_factory=dict)
     stored: Stored | None = None
     parent: Stored | None = None
     parent_n: int | None = None
@@ -70,9 +71,11 @@ class Putting:
 
     def remember(self) -> None:
         """Note what has been stored."""
-        for name, (kept, placed) in self.placed.items():
+        for name, (base, placed) in self.placed.items():
             current = self.memory.lists.get(name)
-            self.memory.keep(name, placed.kept(current if current is kept else None))
+            kept = placed.kept(current if current is base else None)
+            kept.hold(self.given[name])
+            self.memory.keep(name, kept)
         if self.parent is not None:
             self.memory.tasks.pop((self.ns, self.parent.id), None)
         stored = self.stored
@@ -109,6 +112,7 @@ class Putting:
                 known = await kept_on_branch(self.growth.tx, thread.id, thread.tip, len(messages))
             count = known.equal(messages)
             if all(message.id for message in messages[count:]):
+                self.given[name] = list(messages)
                 self.placed[name] = kept, await Placing(self.growth, known, leads).place(messages, count)
 
     def _cells(

@@ -70,7 +70,10 @@ class Reader:
             count = len(kept)
             if self.remembers:
                 self.memory.keep(name, kept)
-        return kept.copies(count)
+        copies = kept.copies(count)
+        if self.remembers:
+            kept.hold(copies)
+        return copies
 
 
 @dataclass(slots=True)
