@@ -11,13 +11,14 @@ from typing import Any
 
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
 from longthread.model.entry import Draft, Entry, ToolCall
+from longthread.model.payload import SENT_ID
 from longthread.model.thread import Thread
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 
 _LAST = "\U0010ffff"
 """Sorts behind every time and id: where a listing starts."""
-MESSAGE_ID = "message_id"
+MESSAGE_ID = SENT_ID
 """Key of an entry's metadata for the id that its sender gave it, where that is not the entry's own."""
 _SIBLINGS = uuid.UUID("6c6f6e67-7468-5265-8164-656e74727921")
 """Namespace of the ids that siblings get."""
@@ -252,7 +253,7 @@ async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: i
 def _sibling_id(draft: Draft, parent_seq: int) -> str:
     """The id of an entry that says what `draft` says behind `parent_seq`: the same each time it is asked for."""
     calls = json.loads(_dump([call.to_json() for call in draft.tool_calls]))
-    payload = None if draft.payload is None else draft.payload.hex()
+    payload = None if draft.told is None else draft.told.hex()
     content = [draft.id, parent_seq, draft.role, draft.text, draft.tool_call_id, draft.name, payload, calls]
     return str(uuid.uuid5(_SIBLINGS, json.dumps(content, ensure_ascii=False, sort_keys=True)))
 
