@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 from longthread.errors import (
-    EntryNotFound,
     NumberNotStorable,
     StoreError,
     StoreTooNew,
@@ -119,21 +118,6 @@ async def test_what_was_written_before_is_no_excuse_for_another_tip(store: Drive
     with pytest.raises(ThreadConflict):
         async with store.writing() as tx:
             await log.extend(tx, "t", [draft("b")], expect=1)
-
-
-@pytest.mark.parametrize("parent", [999, 2, -1])
-async def test_an_entry_that_is_not_there_has_nothing_behind_it(store: Driver, parent: int) -> None:
-    await thread_with(store, "a")
-    for attempt in (
-        lambda tx: log.extend(tx, "t", [draft("b")], parent=parent),
-        lambda tx: log.add(tx, "t", [draft("b")], parent=parent),
-        lambda tx: log.set_tip(tx, "t", parent),
-    ):
-        with pytest.raises(EntryNotFound, match=str(parent)):
-            async with store.writing() as tx:
-                await attempt(tx)
-    async with store.reading() as tx:
-        assert await log.position(tx, "t") == (1, 1)
 
 
 async def test_adding_leaves_the_tip_and_setting_it_adds_nothing(store: Driver) -> None:
