@@ -7,4 +7,6 @@ FROM jsonb_array_elements(CAST(:runs AS JSONB)) r
 JOIN entries e ON e.thread_id = :thread_id AND e.seq BETWEEN CAST(r ->> 0 AS BIGINT) AND CAST(r ->> 1 AS BIGINT);
 
 -- name: select_entries_of_ids
-SELECT e.* FROM jsonb_array_elements_text(CAST(:ids AS JSONB)) i JOIN entries e ON e.thread_id = :thread_id AND e.id = i;
+SELECT e.* FROM jsonb_array_elements_text(CAST(:ids AS JSONB)) i JOIN entries e
+    ON e.thread_id || ' ' || e.id = CAST(:thread_id AS TEXT) || ' ' || i
+   AND e.thread_id || '' = :thread_id AND e.id = i;
