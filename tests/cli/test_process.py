@@ -52,9 +52,11 @@ class Command:
         return subprocess.Popen(command, env=self._env, cwd=self._folder, text=True, **pipes)
 
     def run(self, *args: str) -> tuple[int, list[dict[str, Any]], str]:
+        """The exit code, the events, and for who reads a failure what was said last."""
         with self.start(*args) as process:
-            out, err = process.communicate(timeout=60)
-        return process.returncode, [json.loads(line) for line in out.splitlines()], err
+            out, err = process.communicate(timeout=120)
+        events = [json.loads(line) for line in out.splitlines()]
+        return process.returncode, events, f"{err}\n{events[-1:]}"
 
 
 def until(process: subprocess.Popen[str], event_type: str) -> Iterator[dict[str, Any]]:
