@@ -96,6 +96,19 @@ async def test_an_edit_twice_is_one_sibling_that_tells_its_senders_id(store: Dri
     assert (edited.seq, log.sent_id(edited), edited.id == "b") == (3, "b", False)
 
 
+async def test_an_edit_at_the_root_is_found_when_what_it_edited_was_deleted(store: Driver) -> None:
+    await thread_with(store, "a", "b")
+    async with store.writing() as tx:
+        written = await log.extend(tx, "t", [draft("a", "edited"), draft("c")], parent=0)
+        await tx.run("prune_entries", thread_id="t", cut=3)
+        await tx.run("move_first_seq", thread_id="t", first_seq=3)
+    for work in (log.extend, log.add):
+        async with store.writing() as tx:
+            again = await work(tx, "t", [draft("a", "edited"), draft("c")], parent=0)
+            assert [entry.id for entry in again] == [entry.id for entry in written]
+            assert await log.position(tx, "t") == (4, 4)
+
+
 async def test_the_same_edit_at_two_places_is_two_entries(store: Driver) -> None:
     await thread_with(store, "a", "b")
     async with store.writing() as tx:

@@ -237,17 +237,19 @@ async def _write(
 
 async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: int, seq: int) -> Entry:
     row = await one(tx, "select_entry", thread_id=thread_id, id=draft.id)
-    if row is None:
+    if row is None and parent_seq:
         return await _insert(tx, thread_id, draft, parent_seq=parent_seq, seq=seq)
-    there = _entry(row)
-    if there.parent_seq == parent_seq and there.says_the_same_as(draft):
+    there = _entry(row) if row else None
+    if there and there.parent_seq == parent_seq and there.says_the_same_as(draft):
         return there
     own_id = _sibling_id(draft, parent_seq)
-    row = await one(tx, "select_entry", thread_id=thread_id, id=own_id)
-    if row is not None:
-        return _entry(row)
-    sibling = replace(draft, id=own_id, metadata={**draft.metadata, MESSAGE_ID: draft.id})
-    return await _insert(tx, thread_id, sibling, parent_seq=parent_seq, seq=seq)
+    sibling = await one(tx, "select_entry", thread_id=thread_id, id=own_id)
+    if sibling is not None:
+        return _entry(sibling)
+    if there is None:  # at the root, it may have been the sibling of an entry that retention has deleted
+        return await _insert(tx, thread_id, draft, parent_seq=parent_seq, seq=seq)
+    own = replace(draft, id=own_id, metadata={**draft.metadata, MESSAGE_ID: draft.id})
+    return await _insert(tx, thread_id, own, parent_seq=parent_seq, seq=seq)
 
 
 def _sibling_id(draft: Draft, parent_seq: int) -> str:
