@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from longthread.testing.failpoints import Failpoints
 
 DURABILITIES = ["sync", "async", "exit"]
 OPENED = ["plain", "async"]
+MODES = ["values", "updates"]
 
 
 def on(thread_id: str) -> RunnableConfig:
@@ -166,6 +167,55 @@ async def test_a_call_that_is_broken_off_harms_nothing(opened: str, durability: 
             assert texts(await graph.aget_state(on("a"))) == found
         async with LongthreadSaver.from_conn_string(store_address) as other:
             assert texts(await talker(other).aget_state(on("a"))) == found
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.parametrize("opened", OPENED)
+async def test_a_stream_that_is_left_harms_nothing(opened: str, durability: Any, store_address: str) -> None:
+    """Left without being closed, which the event loop does while the next run goes on already."""
+
+    async def step(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [("ai", str(len(state["messages"])))]}
+
+    async with AsyncExitStack() as stack:
+        saver = await opened_as(opened, LongthreadSaver, store_address, stack)
+        builder = StateGraph(MessagesState)
+        builder.add_sequence([("one", step), ("two", step), ("three", step)])
+        builder.add_edge(START, "one")
+        graph: Any = builder.compile(checkpointer=saver)
+        for thread, parts in (("a", range(9)), *((f"new {parts}", [parts]) for parts in range(4))):
+            for left in parts:
+                async for _ in graph.astream(asked("hi"), on(thread), durability=durability, stream_mode=MODES):
+                    if not left:
+                        break
+                    left -= 1
+                found = texts(await graph.ainvoke(asked("next"), on(thread), durability=durability))
+                assert found[-4:] == ["next", *(str(len(found) - behind) for behind in (3, 2, 1))]
+                assert texts(await graph.aget_state(on(thread))) == found
+
+
+async def test_the_next_run_of_a_task_whose_time_was_up(store_address: str) -> None:
+    async def twice() -> list[str]:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None) as limit:
+                limits.append(limit)
+                await graph.ainvoke(asked("hi"), on("a"), durability="async")
+        return texts(await graph.ainvoke(asked("next"), on("a")))
+
+    limits: list[asyncio.Timeout] = []
+    async with HeldSaver.from_conn_string(store_address) as saver:
+        assert isinstance(saver, HeldSaver)
+        graph = talker(saver)
+        saver.held.free.clear()
+        both = asyncio.create_task(twice())
+        await saver.until_it_holds()
+        await turns(100)
+        limits[0].reschedule(asyncio.get_running_loop().time())
+        while not limits[0].expired():
+            await turns(1)
+        await turns(100)
+        saver.held.free.set()
+        assert await both == ["hi", "1", "next", "3"]
 
 
 @pytest.mark.parametrize("thread", ["new", "old"])

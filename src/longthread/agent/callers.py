@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -49,8 +49,8 @@ class Caller:
         return task is not None and not task.done() and not task.cancelling() and task is not _current_task()
 
     def comes_after(self, other: Caller) -> bool:
-        """Whether the other is an earlier run of the same thread: it is over, for this one looked when it was."""
-        return self._thread is not None and self._thread is other._thread and self.number > other.number
+        """Whether the other is an earlier run of the same task or thread: it was over when this one looked."""
+        return self._task is other._task and self._thread is other._thread and self.number > other.number
 
 
 _caller: ContextVar[Caller | None] = ContextVar("longthread_caller", default=None)
@@ -103,12 +103,8 @@ class Stores:
     async def asettle(self, thread_id: str) -> None:
         """Wait for the stores of runs that are over. The one that asks is known from now on."""
         while found := self._of_interest(thread_id):
-            left = [asyncio.wrap_future(store.ended) for store in found if not store.ended.done()]
-            try:
-                await (asyncio.wait(left) if left else asyncio.sleep(0))
-            finally:
-                for waited in left:
-                    waited.cancel()
+            left = [store.ended for store in found if not store.ended.done()]
+            await (_ended(left) if left else asyncio.sleep(0))
         _caller.set(Caller())
 
     def settle(self, thread_id: str) -> None:
@@ -117,16 +113,30 @@ class Stores:
             wait(left)
         _caller.set(Caller())
 
-    def overtakes(self, thread_id: str, ns: str) -> bool:
-        """To be asked before a put without `await`: whether a run that is over has put something here since this one
-        looked. It may, for nobody waits for what only its background threads know of. From now on it may not.
+    async def aovertake(self, thread_id: str, ns: str) -> bool:
+        """To be asked before a put: whether a run that is over has put something here since this one looked.
+
+        It may, for who looks cannot know what LangGraph has not handed in yet. From now on it may not.
 
         Raises:
             ThreadConflict: this run is over itself, and a later one has put something here.
         """
+        before, overtakes = self._take_over(thread_id, ns)
+        if before:
+            await _ended(before)
+        return overtakes
+
+    def overtake(self, thread_id: str, ns: str) -> bool:
+        """The same, without `await`."""
+        before, overtakes = self._take_over(thread_id, ns)
+        wait(before)
+        return overtakes
+
+    def _take_over(self, thread_id: str, ns: str) -> tuple[list[Future[None]], bool]:
+        """What still is to be waited for, and whether it is to be left aside."""
         caller = _caller.get()
         if caller is None:
-            return False
+            return [], False
         with self._lock:
             number, last = self._last_puts.get((thread_id, ns), (0, caller))
             if last.comes_after(caller):
@@ -135,9 +145,9 @@ class Stores:
             self._last_puts.move_to_end((thread_id, ns))
             while len(self._last_puts) > PLACES:
                 self._last_puts.popitem(last=False)
-            before = [store.ended for store in self._stores.get(thread_id, ()) if caller.comes_after(store.caller)]
-        wait(before)
-        return caller.comes_after(last) and number > caller.number
+            stores = [store for store in self._stores.get(thread_id, ()) if caller.comes_after(store.caller)]
+        before = [store.ended for store in stores if not store.ended.done()]
+        return before, caller.comes_after(last) and number > caller.number
 
     def _of_interest(self, thread_id: str) -> list[_Store]:
         with self._lock:
@@ -160,6 +170,15 @@ class Stores:
             others.discard(store)
             if not others:
                 self._stores.pop(thread_id, None)
+
+
+async def _ended(stores: Iterable[Future[None]]) -> None:
+    waited = [asyncio.wrap_future(store) for store in stores]
+    try:
+        await asyncio.wait(waited)
+    finally:
+        for each in waited:
+            each.cancel()  # who stops waiting need not be told, maybe on a loop that is closed by then
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -21,7 +21,7 @@ from langgraph.checkpoint.base import (
 from longthread.agent import checkpointer
 from longthread.agent.callers import Stores
 from longthread.agent.portal import Portal, several
-from longthread.agent.trail import anew
+from longthread.agent.trail import Place, anew
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.runs import Lease
@@ -119,12 +119,10 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         self._home.require_callable("put")
-        at = config["configurable"]
-        parent_id = at.get("checkpoint_id")
-        if self._stores.overtakes(_thread_of(config), at.get("checkpoint_ns", "")) and parent_id:
-            # What the run that is over has put last is left aside.
-            config = {**config, "configurable": {**at, "checkpoint_id": anew(parent_id)}}
-        with self._stores.one(_thread_of(config)):
+        thread_id, ns = place = _place_of(config)
+        if self._stores.overtake(thread_id, ns):
+            config = self._leaving_aside(place, config)
+        with self._stores.one(thread_id):
             return self._home.call("put", super().aput, config, checkpoint, metadata, new_versions)
 
     async def aput(
@@ -134,7 +132,10 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        with self._stores.one(_thread_of(config)):
+        thread_id, ns = place = _place_of(config)
+        if await self._stores.aovertake(thread_id, ns):
+            config = self._leaving_aside(place, config)
+        with self._stores.one(thread_id):
             return await self._home.run(super().aput, config, checkpoint, metadata, new_versions)
 
     def put_writes(
@@ -184,6 +185,14 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
     ) -> Mapping[str, DeltaChannelHistory]:
         return await self._home.run(super().aget_delta_channel_history, config=config, channels=channels)
 
+    def _leaving_aside(self, place: Place, config: RunnableConfig) -> RunnableConfig:
+        """The same put as a fork: what has been put since it looked is a run's that was over by then."""
+        parent_id = config["configurable"].get("checkpoint_id")
+        if parent_id is None:
+            self._trail.began(place)
+            return config
+        return {**config, "configurable": {**config["configurable"], "checkpoint_id": anew(parent_id)}}
+
 
 class Opening:
     """A saver to be: `with` opens it on a thread of its own, `async with` on the running event loop."""
@@ -228,6 +237,10 @@ class Opening:
                 yield saver
             finally:
                 await saver._home.close()
+
+
+def _place_of(config: RunnableConfig) -> Place:
+    return _thread_of(config), str(config["configurable"].get("checkpoint_ns", ""))
 
 
 def _thread_of(config: RunnableConfig) -> str:
