@@ -144,3 +144,9 @@ def test_a_provider_that_is_down_is_said_so_and_the_question_is_kept(
     with ProviderEmulator([ANSWER]) as provider:
         code, events, err = Command(tmp_path, store_address, provider.base_url).run("resume", "last", "--json")
     assert (code, events[-1]["type"]) == (0, "finished"), err
+
+
+def test_what_needs_no_model_loads_neither_langchain_nor_a_source_s_driver() -> None:
+    code = "import sys, longthread.cli.app; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {"langchain", "langchain_core", "langgraph", "duckdb", "sqlglot", "fastapi"} & set(loaded) == set()

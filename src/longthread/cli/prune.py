@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from longthread.agent.owner import may_be_alive
-from longthread.agent.retaining import CheckpointKeeper
 from longthread.cli import options
 from longthread.cli.progress import bytes_text, counted, shown
 from longthread.cli.terminal import print_line
@@ -94,6 +93,9 @@ def prune_(
 
 
 async def _prune(database: str, policy: Policy, *, apply: bool) -> _Outcome:
+    # Here and not above: LangGraph takes seconds to load, and the other commands on a store need none of it.
+    from longthread.agent.retaining import CheckpointKeeper
+
     retention = Retention(policy, CheckpointKeeper(), may_be_alive)
     async with existing(database) as store:
         before = await _size(store)
