@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -94,6 +96,22 @@ async def test_an_edit_twice_is_one_sibling_that_tells_its_senders_id(store: Dri
             assert await log.extend(tx, "t", [draft("b", "edited"), draft("c")]) == [edited, _]
             assert await log.position(tx, "t") == (4, 4)
     assert (edited.seq, log.sent_id(edited), edited.id == "b") == (3, "b", False)
+
+
+async def test_a_turn_that_goes_on_is_noted_to_the_second(store: Driver, plain: Any) -> None:
+    await thread_with(store, "a")
+
+    async def active(**how: Any) -> datetime:
+        async with store.writing() as tx:
+            tip, size = await log.position(tx, "t")
+            await log.append(tx, "t", [draft(f"{size}")], tip=tip, size=size, **how)
+            assert await log.position(tx, "t") == (size + 1, size + 1)
+            return (await log.find_thread(tx, "t", user_id="u")).updated_at
+
+    for noted, way in (("2026-01-01", True), ("2999-01-01", False)):
+        plain("UPDATE threads SET updated_at = ?", [f"{noted}T00:00:00.000000+00:00"])
+        assert (str(await active(goes_on=True)) > f"{noted} 00:00:01") is way
+    assert str(await active()) < "2999"
 
 
 async def test_an_edit_at_the_root_is_found_when_what_it_edited_was_deleted(store: Driver) -> None:

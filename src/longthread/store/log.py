@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
@@ -20,13 +20,18 @@ _LAST = "\U0010ffff"
 """Sorts behind every time and id: where a listing starts."""
 MESSAGE_ID = SENT_ID
 """Key of an entry's metadata for the id that its sender gave it, where that is not the entry's own."""
+_MOMENT = timedelta(seconds=1)
 _SIBLINGS = uuid.UUID("6c6f6e67-7468-5265-8164-656e74727921")
 """Namespace of the ids that siblings get."""
 
 
 def now() -> str:
     """The time, as the store writes it."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+    return _text_of(datetime.now(UTC))
+
+
+def _text_of(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds")
 
 
 async def create_thread(
@@ -148,15 +153,25 @@ async def add(tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, paren
     return entries
 
 
-async def append(tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, tip: int, size: int) -> list[Entry]:
+async def append(
+    tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, tip: int, size: int, goes_on: bool = False
+) -> list[Entry]:
     """Add entries that are new behind the tip. For who has locked the thread in this transaction: `tip` and `size` are
-    what was found then, and the ids of the drafts were just made."""
+    what was found then, and the ids of the drafts were just made.
+
+    Args:
+        goes_on: this is not the beginning of a turn: that the thread is active is noted to the second only.
+    """
     entries: list[Entry] = []
     for draft in drafts:
         parent = entries[-1].seq if entries else tip
         entries.append(await _insert(tx, thread_id, draft, parent_seq=parent, seq=size + len(entries) + 1))
     if entries:
-        await tx.run("move_tip", id=thread_id, tip=entries[-1].seq, entry_count=entries[-1].seq, now=now())
+        moved = {"id": thread_id, "tip": entries[-1].seq, "entry_count": entries[-1].seq, "now": now()}
+        if goes_on:
+            await tx.run("advance_tip", **moved, recent=_text_of(datetime.now(UTC) - _MOMENT))
+        else:
+            await tx.run("move_tip", **moved)
     return entries
 
 

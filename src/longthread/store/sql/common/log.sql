@@ -41,6 +41,12 @@ SELECT tip, entry_count FROM threads WHERE id = :id;
 -- name: move_tip quick
 UPDATE threads SET tip = :tip, entry_count = :entry_count, updated_at = :now WHERE id = :id;
 
+-- name: advance_tip quick
+-- Times are in an index: one that is newer by less than a moment is not worth another entry in it.
+UPDATE threads SET tip = :tip, entry_count = :entry_count,
+                   updated_at = CASE WHEN updated_at < :recent THEN :now ELSE updated_at END
+WHERE id = :id;
+
 -- name: insert_entry quick
 INSERT INTO entries (thread_id, seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, tokens,
                      latency_ms, run_id, metadata, created_at)
