@@ -240,6 +240,8 @@ def test_a_payload_that_is_shown_can_be_had_back(run: Run, shop: str) -> None:
     payloads = {line["id"]: line["payload"] for line in lines}
     assert [isinstance(payloads[f"d{n}"], str) for n in range(3)] == [False, True, False]
     assert [back(payloads[f"d{n}"]) for n in range(4)] == kept
+    question = next(line for line in lines if line["role"] == "user")
+    assert json.loads(question["payload"])["additional_kwargs"]["longthread"] == question["metadata"], "told in full"
 
 
 def back(payload: str | dict[str, str] | None) -> bytes | None:

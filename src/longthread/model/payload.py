@@ -82,7 +82,10 @@ def whole_payload(payload: bytes | None, text: str, metadata: Mapping[str, Any])
     """A payload with nothing told in short: what two messages are compared by."""
     if payload is None or not is_short(payload):
         return payload
-    fields = whole(json.loads(payload.decode("utf-8", "surrogatepass")), text, metadata)
+    try:
+        fields = whole(json.loads(payload.decode("utf-8", "surrogatepass")), text, metadata)
+    except (ValueError, TypeError, AttributeError):
+        return payload  # somebody else's bytes, that only begin like ours
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
