@@ -1,5 +1,8 @@
 -- name: lock_thread
-SELECT id, tip, entry_count, first_seq, created_at FROM threads WHERE id = :id AND user_id = :user_id FOR NO KEY UPDATE;
+SELECT id, tip, entry_count, first_seq, incarnation FROM threads WHERE id = :id AND user_id = :user_id FOR NO KEY UPDATE;
+
+-- name: hold_thread
+SELECT 1 FROM threads WHERE id = :id AND user_id = :user_id FOR NO KEY UPDATE;
 
 -- name: select_messages
 SELECT e.seq, e.parent_seq, e.id, e.role, e.text, e.tool_calls, e.tool_call_id, e.name, e.payload, e.metadata
