@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import os
 import shutil
+import tempfile
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,14 +27,20 @@ WORKERS = 8
 """As many processes at the most run tests: each has a PostgreSQL of its own."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Temporary files are kept in memory where it has the room: the suite is a thousand databases, and waits for disks.
 
-    Tests kill processes, never the machine, so that nothing is proved by what a disk does.
+    Tests kill processes, never the machine, so that nothing is proved by what a disk does. The folder is this run's
+    own: whenever a run begins, pytest closes the one that all share, also to a PostgreSQL that runs as another user.
     """
-    chosen = "PYTEST_DEBUG_TEMPROOT" in os.environ or config.option.basetemp
-    if not chosen and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
-        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
+    worker = hasattr(config, "workerinput")
+    if not worker and not config.option.basetemp and os.access(MEMORY, os.W_OK):
+        if shutil.disk_usage(MEMORY).free < ROOM:
+            return
+        folder = tempfile.mkdtemp(prefix="lt-", dir=MEMORY)
+        config.option.basetemp = Path(folder) / "t"
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 @pytest.hookimpl(optionalhook=True)
