@@ -55,6 +55,18 @@ def talker(saver: LongthreadSaver, answered: Callable[[], None] = lambda: None) 
     return builder.compile(checkpointer=saver)
 
 
+def stepper(saver: LongthreadSaver) -> Any:
+    """The same three times, one after the other."""
+
+    async def step(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [("ai", str(len(state["messages"])))]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_sequence([("one", step), ("two", step), ("three", step)])
+    builder.add_edge(START, "one")
+    return builder.compile(checkpointer=saver)
+
+
 async def turns(count: int) -> None:
     """Let the event loop turn so often."""
     for _ in range(count):
@@ -170,19 +182,31 @@ async def test_a_call_that_is_broken_off_harms_nothing(opened: str, durability: 
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
+async def test_a_run_that_was_broken_off_is_resumed(durability: Any, store_address: str) -> None:
+    """Its tasks run again where their results were not stored, with other results than the first time."""
+    async with Watched.from_conn_string(store_address) as saver:
+        assert isinstance(saver, Watched)
+        graph = stepper(saver)
+        boundaries = saver.count()
+        await graph.ainvoke(asked("first"), on("a"), durability=durability)
+        for number in range(0, len(boundaries), 4):
+            turn = asyncio.create_task(graph.ainvoke(asked("hi"), on("a"), durability=durability))
+            saver.once_at(number, partial(_cancel, turn, after=number // 4 % 4, twice=bool(number // 4 % 2)))
+            await asyncio.wait([turn])
+            found = texts(await graph.ainvoke(None, on("a"), durability=durability))
+            saver.never()
+            assert found[-1] == str(len(found) - 1)
+            state = await graph.aget_state(on("a"))
+            assert (texts(state), state.next) == (found, ())
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
 @pytest.mark.parametrize("opened", OPENED)
 async def test_a_stream_that_is_left_harms_nothing(opened: str, durability: Any, store_address: str) -> None:
     """Left without being closed, which the event loop does while the next run goes on already."""
-
-    async def step(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [("ai", str(len(state["messages"])))]}
-
     async with AsyncExitStack() as stack:
         saver = await opened_as(opened, LongthreadSaver, store_address, stack)
-        builder = StateGraph(MessagesState)
-        builder.add_sequence([("one", step), ("two", step), ("three", step)])
-        builder.add_edge(START, "one")
-        graph: Any = builder.compile(checkpointer=saver)
+        graph = stepper(saver)
         for thread, parts in (("a", range(9)), *((f"new {parts}", [parts]) for parts in range(4))):
             for left in parts:
                 async for _ in graph.astream(asked("hi"), on(thread), durability=durability, stream_mode=MODES):
