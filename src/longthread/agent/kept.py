@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from longthread.agent.collector import paused
 from longthread.agent.messages import Fields, alike, copied, pack, unpack
 
-RECENT = 256
+RECENT = 128
 """So many of the last messages are compared whole even where they are the very objects that they were."""
 COMPACT_BYTES = 2048
 Run = tuple[int, int]

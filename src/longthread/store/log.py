@@ -316,8 +316,9 @@ async def branch(tx: Transaction, thread_id: str, tip: int, *, limit: int = 200)
     while wanted and len(found) < limit:
         # A branch is nearly always written in one go: one range read from its end down serves it, and only where
         # another branch was written in between is there a gap to jump over.
-        first = wanted - (limit - len(found)) + 1
-        rows = await tx.fetch("select_entries_down", thread_id=thread_id, seq=wanted, first=first)
+        left = limit - len(found)
+        among = {"first": wanted - left + 1, "seq": wanted, "limit": left}
+        rows = await tx.fetch("select_entries_down", thread_id=thread_id, **among)
         if not rows or rows[0]["seq"] != wanted:
             raise EntryNotFound(thread=thread_id, entry=wanted)
         for row in rows:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from longthread.errors import StoreConflict, StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from longthread.store.completion import to_the_end
 from longthread.store.connection import Connection
 from longthread.store.driver import Row, storable
 from longthread.store.migrate import latest, pending
@@ -21,12 +22,17 @@ BUSY_SECONDS = 30.0
 READERS = 3
 FEW = 16
 """So many rows are written where they are asked for."""
+MANY = 64
+"""Rows up to which a query is quick that asks for so many at most."""
 SMALL = 65_536
 """Characters or bytes of a value up to which a statement is quick."""
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What a statement may raise; the latter where SQLite quotes damaged text in its message."""
 _FAILED = "a statement of the transaction failed; nothing of it was written."
+_BEGIN = "BEGIN IMMEDIATE"
 _PATIENCE = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}"
+QUICK_SECONDS = 0.0015
+"""So long may a commit take, on an average of the last ones, to be done where it is asked for."""
 APPLICATION_ID = 0x4C4F4E47
 """Marks a file as Longthread's own: "LONG"."""
 
@@ -69,9 +75,9 @@ class SqliteTransaction:
             await self._connection.apart(lambda database: database.executemany(sql, given).close())
 
     def _is_quick(self, query: str, values: Mapping[str, Any]) -> bool:
-        if query not in self._queries.quick:
+        if query not in self._queries.quick or values.get("limit", 0) > MANY:
             return False
-        return not any(type(value) in (str, bytes) and len(value) > SMALL for value in values.values())
+        return all(not isinstance(value, str | bytes) or len(value) <= SMALL for value in values.values())
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -95,6 +101,7 @@ class SqliteDriver:
         self.found_version = found
         self._writer = writer
         self._writing = asyncio.Lock()
+        self._commit_seconds = QUICK_SECONDS
         self._readers: asyncio.Queue[Connection] = asyncio.Queue()
         self._all = [writer, *readers]
         for reader in readers:
@@ -117,6 +124,7 @@ class SqliteDriver:
             path.parent.mkdir(parents=True, exist_ok=True)
             writer = await _connect(path, opened, _refuse_foreign)
             found = await _migrate(writer, str(path))
+            _be_impatient(writer.database)
             readers = [await _connect(path, opened) for _ in range(READERS)]
             for reader in readers:
                 reader.database.execute("PRAGMA query_only=ON")
@@ -151,7 +159,7 @@ class SqliteDriver:
                 yield tx
                 if tx.failed:
                     raise StoreError(reason=_FAILED)
-                await self._writer.apart(sqlite3.Connection.commit)
+                await self._commit()
             except sqlite3.Error as error:
                 await self._writer.rollback()
                 raise _failure(error) from error
@@ -162,26 +170,47 @@ class SqliteDriver:
     @asynccontextmanager
     async def maintaining(self) -> AsyncIterator[SqliteTransaction]:
         async with self._writing:
-            yield SqliteTransaction(self._writer)
+            await self._writer.execute(_PATIENCE)
+            try:
+                yield SqliteTransaction(self._writer)
+            finally:
+                await to_the_end(self._writer.apart(_be_impatient))
+
+    async def _commit(self) -> None:
+        """Commit here as long as that takes about as long as handing it over: it waits for the disk."""
+        started = time.perf_counter()
+        if self._commit_seconds < QUICK_SECONDS:
+            self._writer.database.commit()
+        else:
+            await self._writer.apart(sqlite3.Connection.commit)
+        self._commit_seconds += (time.perf_counter() - started - self._commit_seconds) / 4
 
     async def _begin(self) -> None:
         """Begin to write. Only where another process is writing does it take a while."""
         # IMMEDIATE: a transaction that reads before it writes must not find the database changed in between.
-        begin, database = "BEGIN IMMEDIATE", self._writer.database
-        database.execute("PRAGMA busy_timeout=0")
         try:
-            database.execute(begin)
+            self._writer.database.execute(_BEGIN)
         except sqlite3.OperationalError as error:
             if _code(error) != sqlite3.SQLITE_BUSY:
                 raise
-            database.execute(_PATIENCE)
-            await self._writer.execute(begin)
-        else:
-            database.execute(_PATIENCE)
+            await self._writer.apart(_begin_patiently)
 
     async def close(self) -> None:
         await _close(self._all)
         self._all = []
+
+
+def _begin_patiently(database: sqlite3.Connection) -> None:
+    """Wait for another process to end its write transaction. Once ours has begun, there is nothing more to wait for."""
+    database.execute(_PATIENCE)
+    try:
+        database.execute(_BEGIN)
+    finally:
+        _be_impatient(database)
+
+
+def _be_impatient(database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA busy_timeout=0")
 
 
 async def _connect(

@@ -70,10 +70,10 @@ WITH RECURSIVE up (seq, steps) AS (
 )
 SELECT min(seq) AS seq FROM up;
 
--- name: select_entries_down
+-- name: select_entries_down quick
 -- Bounded on both sides: without statistics PostgreSQL would read the whole thread for a LIMIT, and sort it.
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
-FROM entries e WHERE e.thread_id = :thread_id AND e.seq BETWEEN :first AND :seq ORDER BY e.seq DESC;
+FROM entries e WHERE e.thread_id = :thread_id AND e.seq BETWEEN :first AND :seq ORDER BY e.seq DESC LIMIT :limit;
 
 -- name: select_entries_range
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
