@@ -18,7 +18,7 @@ ENTRIES = "entries"
 _THREAD_COLUMN = "thread_id"
 _FIRST = (THREADS, ENTRIES, "runs", "steps", "events")
 """What a person who reads an export looks for first."""
-_OF_THE_STORE = frozenset({(THREADS, "number")})
+_OF_THE_STORE = frozenset({(THREADS, "number"), (THREADS, "incarnation")})
 """Columns that each store fills by itself, and that mean nothing in another."""
 
 
