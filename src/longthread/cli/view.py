@@ -15,7 +15,7 @@ from rich.table import Table
 from longthread.agent.analyst import Analyst
 from longthread.agent.looking import Difference, Look, Seen, calls_of, difference, look
 from longthread.cli import options
-from longthread.cli.ask import find_thread
+from longthread.cli.named import find_thread
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
@@ -60,7 +60,7 @@ def view(
 
 async def _find(settings: Settings, given: str, call: int | None, diff: int | None) -> _Found:
     async with Analyst.open(settings) as analyst:
-        thread_id = str(await find_thread(analyst, given))
+        thread_id = str(await find_thread(analyst.store, given, user=settings.user))
         async with analyst.store.reading() as tx:
             calls = await calls_of(tx, thread_id)
             if not calls:
