@@ -17,6 +17,7 @@ from longthread.cli.ask import ask, resume
 from longthread.cli.chat import chat
 from longthread.cli.db import db
 from longthread.cli.doctor import doctor
+from longthread.cli.evals import evals
 from longthread.cli.serving import demo, serve
 from longthread.cli.terminal import print_line
 from longthread.cli.threads import state, threads
@@ -35,6 +36,7 @@ for command in (demo, serve, ask, chat, resume, state, doctor):
     app.command()(command)
 app.add_typer(threads, name="threads")
 app.add_typer(db, name="db")
+app.add_typer(evals, name="eval")
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,21 @@
+"""The part of a long text that a question is about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from longthread.memory.terms import terms
+
+_STEP = 4
+"""A part is looked for at steps of this fraction of its size."""
+
+
+def excerpt(text: str, wanted: Collection[str], size: int) -> str:
+    """At most `size` characters of a text, around where most of the `wanted` terms stand, with … where it was cut."""
+    if len(text) <= size:
+        return text
+    starts = range(0, len(text) - size + size // _STEP, max(1, size // _STEP))
+    found = [(len(set(wanted).intersection(terms(text[start : start + size]))), -start) for start in starts]
+    start = min(-max(found)[1], len(text) - size)
+    end = start + size
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
