@@ -28,9 +28,9 @@ MOST_TERMS = 256
 _CANDIDATES = 4
 """How many times as many places are looked at as entries are wanted, for some hold nothing that can be returned."""
 
-FUSED = 100
+FUSED = 200
 """Entries of each ranking that are put together into one."""
-MEANING = 1.0
+MEANING = 0.3
 """What the best by meaning counts, where the best by keywords counts 1."""
 QUERY_SECONDS = 10.0
 """How long an embedder may take for a question."""

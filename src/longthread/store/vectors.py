@@ -17,8 +17,8 @@ EXACT = 10_000
 """Vectors in scope up to which PostgreSQL compares them all, as SQLite does; beyond, it asks its index."""
 INDEXED = frozenset({384, 512, 768, 1024, 1536})
 """Dimensions that PostgreSQL has an index for."""
-_MORE = 4
-"""How many times as many candidates are read as are wanted."""
+_MORE = 16
+"""How many more candidates are read than are wanted: the databases' arithmetic differs in the last digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ async def candidates(
     if held["indexed"] and int(held["vectors"]) > EXACT and len(vector) in INDEXED:
         await tx.run("search_on")
         query = _indexed(len(vector))
-    rows = await tx.fetch(query, **asked, numbers=_told(vector), limit=_MORE * count)
+    rows = await tx.fetch(query, **asked, numbers=_told(vector), limit=count + _MORE)
     return [Candidate(row["thread_id"], int(row["seq"]), _numbers(row, len(vector))) for row in rows]
 
 
