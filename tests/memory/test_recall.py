@@ -178,9 +178,8 @@ async def test_what_is_deleted_leaves_nothing_to_be_found(store: Driver) -> None
     await recaller.prepare(Scope("u"))
     left = await all_of(store, derived=True)
     assert canary not in repr(left)
-    assert {
-        row["thread_id"] for name in ("recall_segments", "recall_postings", "memory_vectors") for row in left[name]
-    } == {"other"}
+    of_threads = ("recall_segments", "recall_postings", "memory_vectors")
+    assert {row["thread_id"] for name in of_threads for row in left[name]} == {"other"}
     assert await found(store, canary, Scope("u")) == []
 
 
@@ -260,7 +259,13 @@ async def test_what_is_kept_up_in_the_background_is_there_afterwards(store: Driv
     recaller = Recaller(store, HashEmbedder())
     recaller.keep_up(MINE)
     recaller.keep_up(MINE)
-    async with asyncio.timeout(30):
-        while len((await all_of(store))["memory_vectors"]) < len(FILLER):
-            await asyncio.sleep(0.01)
+    await recaller.settle()
+    assert len((await all_of(store))["memory_vectors"]) == len(FILLER)
+
+
+async def test_what_is_stopped_in_the_background_is_made_up_for_later(store: Driver) -> None:
+    await say(store, [*FILLER, "the walrus"])
+    recaller = Recaller(store, HashEmbedder())
+    recaller.keep_up(MINE)
     await recaller.close()
+    assert (await found(store, "walrus"))[0] == "the walrus"

@@ -6,12 +6,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
 
-from longthread.errors import StoreError, ThreadNotFound
+from longthread.errors import EntryNotFound, StoreError, ThreadNotFound
 from longthread.memory.embedding import Embedder, Vectors, unit
 from longthread.memory.indexing import content_of, index_thread, is_recallable
 from longthread.memory.postings import Postings, buckets_of, hash_of, look_up, places_between
@@ -34,6 +34,8 @@ MEANING = 0.3
 """What the best by meaning counts, where the best by keywords counts 1."""
 QUERY_SECONDS = 10.0
 """How long an embedder may take for a question."""
+CLOSE_SECONDS = 2.0
+"""How long closing waits for what goes on in the background."""
 REST_SECONDS = 60.0
 """How long one that failed is not asked again."""
 
@@ -122,6 +124,23 @@ class Recaller:
             hits = await load(tx, question, threads, ranked)
         return Recalled(hits, [*warnings, *problem])
 
+    async def entry(self, question: Question, thread_id: str, entry_id: str) -> Hit:
+        """One entry by its id, with those around it.
+
+        Raises:
+            ThreadNotFound: the thread is not in the question's scope.
+            EntryNotFound: the thread has no such entry.
+        """
+        async with self._store.reading() as tx:
+            threads = await recall.threads_in(tx, replace(question.scope, thread_id=thread_id), form=FORM)
+            if not threads or question.scope.thread_id not in (None, thread_id):
+                raise ThreadNotFound(thread=thread_id)
+            found = await log.find_entry(tx, thread_id, entry_id)
+            hits = await load(tx, replace(question, k=1), threads, [(Place(thread_id, found.seq), 1.0)])
+        if not hits:
+            raise EntryNotFound(thread=thread_id, entry=entry_id)
+        return hits[0]
+
     async def _ranked(
         self, tx: Transaction, question: Question, threads: Sequence[Searched], vector: Vectors | None
     ) -> list[tuple[Place, float]]:
@@ -176,9 +195,15 @@ class Recaller:
         except StoreError as error:
             _logger.warning("Thread %s could not be indexed: %s", scope.thread_id, error)
 
+    async def settle(self) -> None:
+        """Wait for what goes on in the background."""
+        await asyncio.gather(*self._keeping.values(), return_exceptions=True)
+
     async def close(self) -> None:
-        """Stop what goes on in the background; it is made up for later."""
+        """End what goes on in the background, and stop what takes long; it is made up for later."""
         tasks = list(self._keeping.values())
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -17,11 +17,8 @@ class HashEmbedder:
     def __init__(self, dims: int = 64, *, model: str = "words", same: Mapping[str, str] | None = None) -> None:
         self.name = f"hash:{model}"
         self._dims = dims
-        self._same = {
-            one: other
-            for word, means in (same or {}).items()
-            for one, other in zip(terms(word), terms(means), strict=True)
-        }
+        pairs = [zip(terms(word), terms(means), strict=True) for word, means in (same or {}).items()]
+        self._same = {word: means for pair in pairs for word, means in pair}
 
     async def documents(self, texts: Sequence[str]) -> Vectors:
         return np.array([self._vector(text) for text in texts], dtype=np.float32)
