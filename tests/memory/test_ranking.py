@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longthread.memory import ranking
 from longthread.memory.postings import Document, buckets_of, build, hash_of, look_up
 from longthread.memory.ranking import FADE, NEIGHBOUR, REACH, Block, Corpus, best, lay_out, score, spread
 
@@ -85,3 +86,14 @@ def test_a_segment_gives_back_what_was_put_into_it(entries: dict[int, dict[str, 
                 for place, count in zip(found[value].places, found[value].counts, strict=True)
             ]
         ) == there
+
+
+@given(st.sets(st.integers(REACH, 3000), min_size=1, max_size=80), st.integers(0, 3))
+def test_looking_only_around_the_places_is_as_looking_everywhere(places: set[int], seed: int) -> None:
+    at = np.array(sorted(places))
+    values = np.random.default_rng(seed).random(len(at), dtype=np.float32) + np.float32(0.1)
+    own = np.zeros(3000 + REACH + 1, dtype=np.float32)
+    own[at] = values
+    scores = np.zeros(len(own), dtype=np.float32)
+    ranking._add_spread(scores, at, values)
+    assert np.array_equal(scores, spread(own))

@@ -72,6 +72,12 @@ def buckets_of(hashes: Iterable[int]) -> list[int]:
     return sorted({_bucket(value, bits) for value in hashes for _, bits in _SIZES})
 
 
+def in_bucket(hashes: Iterable[int], bucket: int) -> list[int]:
+    """Those of the terms that are in this bucket, if anywhere in its segment."""
+    bits = bucket.bit_length() - 1
+    return [value for value in hashes if _bucket(value, bits) == bucket]
+
+
 def _bucket(value: int, bits: int) -> int:
     return (1 << bits) + (value >> (64 - bits))
 
@@ -116,7 +122,7 @@ def look_up(data: bytes, hashes: Iterable[int]) -> dict[int, Postings]:
     columns = np.frombuffer(data, "<u2", -1, 4 + 12 * count).reshape(3, -1)
     found: dict[int, Postings] = {}
     for value in hashes:
-        place = int(np.searchsorted(known, np.uint64(value)))
+        place = int(known.searchsorted(np.uint64(value)))
         if place < count and int(known[place]) == value:
             rows = columns[:, (int(ends[place - 1]) if place else 0) : int(ends[place])]
             found[value] = Postings(rows[0].astype(np.int64), rows[1].astype(np.float32), rows[2].astype(np.float32))

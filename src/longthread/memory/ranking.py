@@ -116,10 +116,25 @@ def score(layout: Layout, hashes: Sequence[int], corpus: Corpus) -> Scores:
         words = np.concatenate([postings.words for _, postings in parts])
         rarity = math.log(1 + (max(0, corpus.entries - len(places)) + 0.5) / (len(places) + 0.5))
         norm = SATURATION * (1 - LENGTH + LENGTH * words / np.float32(average))
-        own = np.zeros(layout.size, dtype=np.float32)
-        own[places] = np.float32(rarity * (SATURATION + 1)) * counts / (counts + norm)
-        scores += spread(own)
+        values = np.float32(rarity * (SATURATION + 1)) * counts / (counts + norm)
+        _add_spread(scores, places, values.astype(np.float32))
     return scores
+
+
+def _add_spread(scores: Scores, places: NDArray[np.int64], values: Scores) -> None:
+    """Add what a term counts at these places and around them; only what lies there is looked at."""
+    if len(places) * _ROOM > len(scores):
+        own = np.zeros(len(scores), dtype=np.float32)
+        own[places] = values
+        scores += spread(own)
+        return
+    # The stretches around the places, side by side: they are as wide as a term reaches, and do not reach each other.
+    steps = np.minimum(np.diff(places, prepend=places[0]), _ROOM)
+    near = np.cumsum(steps) + REACH
+    own = np.zeros(int(near[-1]) + REACH + 1, dtype=np.float32)
+    own[near] = values
+    shifts = np.repeat(places - near, np.diff(near + REACH + 1, prepend=0))
+    scores[np.arange(len(own)) + shifts] += spread(own)
 
 
 def spread(own: Scores) -> Scores:

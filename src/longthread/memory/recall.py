@@ -14,7 +14,7 @@ import numpy as np
 from longthread.errors import EntryNotFound, StoreError, ThreadNotFound
 from longthread.memory.embedding import Embedder, Vectors, unit
 from longthread.memory.indexing import content_of, index_thread, is_recallable
-from longthread.memory.postings import Postings, buckets_of, hash_of, look_up, places_between
+from longthread.memory.postings import Postings, buckets_of, hash_of, in_bucket, look_up, places_between
 from longthread.memory.ranking import REACH, Block, Corpus, Layout, Scores, best, lay_out, score
 from longthread.memory.terms import FORM, terms
 from longthread.memory.vectors import Progress, embed_thread, nearest
@@ -90,6 +90,13 @@ class Place:
     seq: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    """Threads that are not indexed to their end."""
+
+    behind: Sequence[Searched]
+
+
 class Recaller:
     """Finds entries of a store: by keywords, and by what they mean when there is an embedder. Safe to share between
     tasks; close it when done."""
@@ -114,15 +121,24 @@ class Recaller:
             ThreadNotFound: the scope's thread is not there, or not the user's.
             StoreError: the database cannot be read.
         """
-        async with self._store.reading() as tx:
-            threads = await _threads(tx, question.scope)
-        warnings = await catch_up(self._store, threads) if any(thread.behind for thread in threads) else []
         vector, problem = await self._vector(question.text)
+        found = await self._found(question, vector)
+        if isinstance(found, list):
+            return Recalled(found, problem)
+        warnings = await catch_up(self._store, found.behind)
+        again = await self._found(question, vector, whole=False)
+        assert isinstance(again, list)
+        return Recalled(again, [*warnings, *problem])
+
+    async def _found(self, question: Question, vector: Vectors | None, *, whole: bool = True) -> list[Hit] | _Behind:
+        """The hits, or, where only a `whole` index will do, what is not indexed."""
         async with self._store.reading() as tx:
             threads = await _threads(tx, question.scope)
+            behind = [thread for thread in threads if thread.behind]
+            if whole and behind:
+                return _Behind(behind)
             ranked = await self._ranked(tx, question, threads, vector)
-            hits = await load(tx, question, threads, ranked)
-        return Recalled(hits, [*warnings, *problem])
+            return await load(tx, question, threads, ranked)
 
     async def entry(self, question: Question, thread_id: str, entry_id: str) -> Hit:
         """One entry by its id, with those around it.
@@ -266,10 +282,11 @@ async def by_keywords(
     return found[:count]
 
 
-def _blocks(rows: Sequence[tuple[str, int, bytes]], hashes: Sequence[int]) -> list[Block]:
+def _blocks(rows: Sequence[tuple[str, int, int, bytes]], hashes: Sequence[int]) -> list[Block]:
     found: dict[tuple[str, int], dict[int, Postings]] = {}
-    for thread_id, segment, data in rows:
-        there = look_up(data, hashes)
+    of_bucket = {bucket: in_bucket(hashes, bucket) for bucket in buckets_of(hashes)}
+    for thread_id, segment, bucket, data in rows:
+        there = look_up(data, of_bucket[bucket])
         if there:
             found.setdefault((thread_id, segment), {}).update(there)
     return [Block(thread_id, segment, postings) for (thread_id, segment), postings in sorted(found.items(), key=_key)]

@@ -85,13 +85,13 @@ def _searched(row: Row) -> Searched:
     )
 
 
-async def postings(tx: Transaction, scope: Scope, buckets: Sequence[int]) -> list[tuple[str, int, bytes]]:
-    """The buckets of each segment in scope, as (thread, first entry, data), in this order."""
+async def postings(tx: Transaction, scope: Scope, buckets: Sequence[int]) -> list[tuple[str, int, int, bytes]]:
+    """The buckets of each segment in scope, as (thread, first entry, bucket, data), in this order."""
     query = "select_recall_postings_of_user" if scope.thread_id is None else "select_recall_postings"
     asked: dict[str, Any] = {"user_id": scope.user_id, "buckets": json.dumps(list(buckets))}
     asked |= {"agent_id": scope.agent_id} if scope.thread_id is None else {"thread_id": scope.thread_id}
     rows = await tx.fetch(query, **asked)
-    return [(row["thread_id"], int(row["segment"]), row["data"]) for row in rows]
+    return [(row["thread_id"], int(row["segment"]), int(row["bucket"]), row["data"]) for row in rows]
 
 
 async def extents(tx: Transaction, thread_id: str) -> list[Extent]:
