@@ -16,7 +16,7 @@ from tests.store.samples import all_of
 from longthread.errors import ThreadNotFound
 from longthread.memory import indexing, vectors
 from longthread.memory.indexing import drop_index, index_thread
-from longthread.memory.recall import Hit, Question, Recaller
+from longthread.memory.recall import Hit, Place, Question, Recaller
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log, recall
 from longthread.store.driver import Driver
@@ -121,8 +121,8 @@ async def test_times_and_what_came_before(store: Driver) -> None:
     await say(store, ["late walrus"])
     assert await found(store, "walrus", until=between, k=1) == ["early walrus"]
     assert await found(store, "walrus", since=between) == ["late walrus"]
-    assert "late walrus" not in await found(store, "walrus", before=len(FILLER) + 2, k=100)
-    assert await found(store, "walrus", since=between, before=2) == []
+    assert "late walrus" not in await found(store, "walrus", before=Place("t", len(FILLER) + 2), k=100)
+    assert await found(store, "walrus", since=between, before=Place("t", 2)) == []
 
 
 async def test_neighbours_come_with_a_hit(store: Driver) -> None:

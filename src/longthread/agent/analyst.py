@@ -23,7 +23,7 @@ from longthread.agent.recalling import recall_tool
 from longthread.agent.run import execute
 from longthread.agent.stream import Bell, EventStream
 from longthread.errors import InvalidInput, NothingToResume, QuestionTooLong
-from longthread.memory.recall import Recaller
+from longthread.memory.recall import Place, Recaller
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
 from longthread.model.run import Protocol
@@ -280,7 +280,7 @@ class Analyst:
             thread_id=begun.run.thread_id,
             agent_id=None,
             top_k=self.settings.memory_recall_top_k,
-            before=begun.window.spots[begun.window.question].entry.seq,
+            before=Place(begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq),
         )
 
 

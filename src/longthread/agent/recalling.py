@@ -9,7 +9,7 @@ from typing import Any
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.memory.excerpt import excerpt
 from longthread.memory.indexing import RECALL_TOOL, SAID_AT, content_of
-from longthread.memory.recall import Hit, Question, Recaller
+from longthread.memory.recall import Hit, Place, Question, Recaller
 from longthread.memory.terms import terms
 from longthread.model.entry import Entry
 from longthread.store.recall import Scope
@@ -44,7 +44,7 @@ _PROPERTIES: Mapping[str, Any] = {
 
 
 def recall_tool(
-    recaller: Recaller, scope: Scope, *, thread_id: str, agent_id: str | None, top_k: int, before: int | None
+    recaller: Recaller, scope: Scope, *, thread_id: str, agent_id: str | None, top_k: int, before: Place | None
 ) -> Tool:
     """`recall_memory` for a run on a thread.
 
@@ -74,7 +74,7 @@ def recall_tool(
 
 
 def _question(
-    arguments: Mapping[str, Any], scope: Scope, agent_id: str | None, top_k: int, before: int | None
+    arguments: Mapping[str, Any], scope: Scope, agent_id: str | None, top_k: int, before: Place | None
 ) -> Question:
     where = _text(arguments, "scope") or "thread"
     if where not in ("thread", "user", "agent"):

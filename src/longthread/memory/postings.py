@@ -56,6 +56,11 @@ class Postings:
     counts: NDArray[np.float32]
     words: NDArray[np.float32]
 
+    def until(self, place: int) -> Postings:
+        """Those before a place."""
+        end = int(self.places.searchsorted(place))
+        return Postings(self.places[:end], self.counts[:end], self.words[:end])
+
 
 def hash_of(term: str) -> int:
     """What stands for a term, in 64 bits: texts are not kept in the index."""

@@ -73,16 +73,6 @@ class Layout:
             at += 1
         return self.blocks[at].thread, self.blocks[at].first + place - self.starts[at]
 
-    def place_of(self, thread: str, seq: int) -> tuple[int, int]:
-        """Where in a thread's places an entry would be, and where the thread's places end."""
-        mine = [at for at, block in enumerate(self.blocks) if block.thread == thread]
-        if not mine:
-            return 0, 0
-        before = [at for at in mine if self.blocks[at].first <= seq] or mine[:1]
-        place = max(self.starts[before[-1]] + seq - self.blocks[before[-1]].first, 0)
-        after = self.starts[before[-1] + 1] - REACH if before[-1] < mine[-1] else self.ends[before[-1]] + REACH
-        return min(place, after), self.ends[mine[-1]] + REACH + 1
-
 
 def lay_out(blocks: Sequence[Block]) -> Layout:
     """Places for the entries of blocks, which come in the order of their threads and within one of their entries."""

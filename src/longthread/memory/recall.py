@@ -43,6 +43,14 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """An entry by its thread and number."""
+
+    thread_id: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What is to be found.
 
@@ -51,7 +59,7 @@ class Question:
         scope: where.
         k: how many entries at most.
         since, until: only entries written in this stretch of time, without its end.
-        before: only entries of the scope's thread before this one; those from it on are what the model sees anyway.
+        before: of this entry's thread only those before it: it and what follows is what the model sees anyway.
         neighbours: how many entries around each hit come with it.
     """
 
@@ -60,7 +68,7 @@ class Question:
     k: int = 5
     since: datetime | None = None
     until: datetime | None = None
-    before: int | None = None
+    before: Place | None = None
     neighbours: int = 1
 
 
@@ -80,14 +88,6 @@ class Recalled:
 
     hits: Sequence[Hit]
     warnings: Sequence[str] = field(default_factory=tuple)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """An entry by its thread and number."""
-
-    thread_id: str
-    seq: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,14 @@ class Recaller:
             return await by_keywords(tx, question, threads, count)
         words = await by_keywords(tx, question, threads, max(count, FUSED))
         near = await nearest(tx, question.scope, self._embedder.name, vector, max(count, FUSED))
-        return fuse(words, [(Place(thread_id, seq), value) for thread_id, seq, value in near])
+        before = question.before
+        places = ((Place(thread_id, seq), value) for thread_id, seq, value in near)
+        inside = [
+            (place, value)
+            for place, value in places
+            if before is None or place.thread_id != before.thread_id or place.seq < before.seq
+        ]
+        return fuse(words, inside)
 
     async def _vector(self, text: str) -> tuple[Vectors | None, list[str]]:
         """The question's vector; without one, why."""
@@ -266,7 +273,7 @@ async def by_keywords(
 ) -> list[tuple[Place, float]]:
     """The entries that share most with a question, by BM25 over terms; the best first."""
     hashes = [hash_of(term) for term in dict.fromkeys(terms(question.text)[: 4 * MOST_TERMS])][:MOST_TERMS]
-    blocks = _blocks(await recall.postings(tx, question.scope, buckets_of(hashes)), hashes)
+    blocks = _blocks(await recall.postings(tx, question.scope, buckets_of(hashes)), hashes, question.before)
     if not blocks:
         return []
     layout = lay_out(blocks)
@@ -277,30 +284,31 @@ async def by_keywords(
     found: list[tuple[Place, float]] = []
     for place in best(scores, count + 2 * REACH):
         thread_id, seq = layout.entry_at(place)
-        if there[thread_id].first_seq <= seq <= there[thread_id].entry_count:
+        last = there[thread_id].entry_count
+        if question.before is not None and question.before.thread_id == thread_id:
+            last = min(last, question.before.seq - 1)
+        if there[thread_id].first_seq <= seq <= last:
             found.append((Place(thread_id, seq), float(scores[place])))
     return found[:count]
 
 
-def _blocks(rows: Sequence[tuple[str, int, int, bytes]], hashes: Sequence[int]) -> list[Block]:
+def _blocks(rows: Sequence[tuple[str, int, int, bytes]], hashes: Sequence[int], before: Place | None) -> list[Block]:
     found: dict[tuple[str, int], dict[int, Postings]] = {}
     of_bucket = {bucket: in_bucket(hashes, bucket) for bucket in buckets_of(hashes)}
     for thread_id, segment, bucket, data in rows:
         there = look_up(data, of_bucket[bucket])
+        if before is not None and before.thread_id == thread_id:
+            # Before it is ranked: a question must not lift the entries around it.
+            there = {value: postings.until(before.seq - segment) for value, postings in there.items()}
+        there = {value: postings for value, postings in there.items() if len(postings.places)}
         if there:
             found.setdefault((thread_id, segment), {}).update(there)
-    return [Block(thread_id, segment, postings) for (thread_id, segment), postings in sorted(found.items(), key=_key)]
-
-
-def _key(item: tuple[tuple[str, int], Mapping[int, Postings]]) -> tuple[str, int]:
-    return item[0]
+    ordered = sorted(found.items(), key=lambda item: item[0])
+    return [Block(thread_id, segment, postings) for (thread_id, segment), postings in ordered]
 
 
 async def _leave_out(tx: Transaction, question: Question, layout: Layout, scores: Scores) -> None:
     """Take the scores from entries that the question does not ask for."""
-    if question.before is not None and question.scope.thread_id is not None:
-        first, end = layout.place_of(question.scope.thread_id, question.before)
-        scores[first:end] = 0
     if question.since is None and question.until is None:
         return
     inside = np.zeros(len(scores), dtype=bool)
