@@ -28,7 +28,7 @@ def lines(*, collections: int = 2) -> list[dict[str, Any]]:
         for text, relevant, category in (
             ("灯塔", ["x"], "zh"),
             ("the harbour 7", ["7"], "en"),
-            ("unheard-of", ["3"], "no"),
+            ("nirgends", ["3"], "no"),
         ):
             rows.append({"type": "query"} | of | {"text": text, "relevant": relevant, "category": category})
     return rows
@@ -77,6 +77,7 @@ def test_an_embedder_that_does_not_work_is_done_without(tmp_path: Path) -> None:
     found = run(path, "--embedder", f"local:{tmp_path}")
     assert found["recall"]["10"] == 0.6667
     assert found["embedder"] == f"local:{tmp_path}"
+    assert "config.json" in found["warnings"][0]
 
 
 @pytest.mark.parametrize(

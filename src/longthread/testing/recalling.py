@@ -87,12 +87,13 @@ async def evaluate(
     """Put the collections into a store, ask their questions, and take them out again; the measures."""
     threads = {name: f"eval-{new_id()}" for name in collections}
     asked = [(name, question) for name, collection in collections.items() for question in collection.questions]
+    warnings: list[str] = []
     try:
         for done, (name, collection) in enumerate(collections.items()):
             progress(done, len(collections), f"loading {name}")
             await _load(store, threads[name], collection.entries)
             await index_thread(store, threads[name])
-            await recaller.prepare(Scope(USER, threads[name]))
+            warnings += await recaller.prepare(Scope(USER, threads[name]))
         found: list[tuple[Mapping[str, Any], list[str], float]] = []
         for done, (name, question) in enumerate(asked):
             progress(done, len(asked), "asking")
@@ -109,7 +110,7 @@ async def evaluate(
         **_measures(found, ks),
         "backend": {"postgres": "postgresql"}.get(store.dialect, store.dialect),
         "embedder": recaller.embedder_name,
-    }
+    } | ({"warnings": sorted(set(warnings))} if warnings else {})
 
 
 async def _load(store: Driver, thread_id: str, entries: Sequence[Mapping[str, Any]]) -> None:
