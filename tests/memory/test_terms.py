@@ -54,3 +54,9 @@ def test_any_text_has_terms_that_can_be_stored_and_are_the_same_in_capitals(text
 @given(st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=1))
 def test_a_stem_is_not_empty(word: str) -> None:
     assert stem(word)
+
+
+@pytest.mark.parametrize("part", ["x", "x-", "_", "_x", "1,", "1,000,", "我", "aB", "'s", "a.b ", "x/", "é"])
+def test_a_long_text_takes_no_more_than_its_length(part: str) -> None:
+    # With the square of it, this would not end.
+    assert len(terms(part * 300_000)) <= 1_000_000

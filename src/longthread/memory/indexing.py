@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import calendar
 import json
 import logging
 from collections import Counter
@@ -24,7 +23,8 @@ SAID_AT = "time"
 _PAGE = 256
 _FEW, _LARGE = 1024, 256
 """Segments of fewer entries have no bucket from number 256 on."""
-_MONTHS = tuple(calendar.month_name)[1:]
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october")
+_MONTHS += ("november", "december")
 
 _logger = logging.getLogger(__name__)
 

@@ -24,7 +24,10 @@ _DENSE = (
 # Vowel signs of Indic scripts are no letters to `\w`, and stand within words.
 _SIGNS = "\u0900-\u0dff"
 _PIECE = re.compile(rf"(?P<dense>[{_DENSE}]+)|(?P<word>(?:[^\W_{_DENSE}]|[{_SIGNS}])+)")
-_COMPOUND = re.compile(r"[A-Za-z0-9_]+(?:[-._/\\:@+#~][A-Za-z0-9_]+)+|[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+")
+# It begins where a word does, and gives nothing back: else a long text without a space takes time with its square.
+_COMPOUND = re.compile(
+    r"(?<![A-Za-z0-9_])(?:[A-Za-z0-9_]++(?:[-._/\\:@+#~][A-Za-z0-9_]++)++|_*+[A-Za-z0-9]++(?:_++[A-Za-z0-9]++)++)"
+)
 _THOUSANDS = re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _POSSESSIVE = re.compile(r"(?<=\w)['’]s\b", re.IGNORECASE)
