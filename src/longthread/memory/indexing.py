@@ -21,10 +21,12 @@ RECALL_TOOL = "recall_memory"
 SAID_AT = "time"
 """Key of an entry's metadata for the time that its source gives it, in whatever words; it can be asked for."""
 _PAGE = 256
-_FEW, _LARGE = 1024, 256
-"""Segments of fewer entries have no bucket from number 256 on."""
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october")
-_MONTHS += ("november", "december")
+_FEW, _LARGE = 1024, 1024
+"""Segments of fewer entries have no bucket from number 1,024 on."""
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 
 _logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ FULL = 4096
 """Entries of a segment that grows no more."""
 TIER = 8
 """So many segments of a size are put together into one."""
-_SIZES = ((64, 0), (1024, 4), (FULL, 8))
+_SIZES = ((64, 0), (1024, 5), (FULL, 10))
 """Up to how many entries a segment's buckets are told apart by how many bits of the hash."""
 _MOST = 65535
 """What a length is cut to."""

@@ -26,6 +26,8 @@ NEIGHBOUR = 0.6
 """What a term counts for the entry next to it."""
 FADE = 0.85
 """And for each further one, of what it counted for the one before."""
+COMMON = 0.25
+"""The share of entries from which on a term counts only where it stands: it is around every entry anyway."""
 _DOUBLINGS = 4
 """A term counts for 2 ** this many entries on either side."""
 REACH = 2**_DOUBLINGS
@@ -107,7 +109,10 @@ def score(layout: Layout, hashes: Sequence[int], corpus: Corpus) -> Scores:
         rarity = math.log(1 + (max(0, corpus.entries - len(places)) + 0.5) / (len(places) + 0.5))
         norm = SATURATION * (1 - LENGTH + LENGTH * words / np.float32(average))
         values = np.float32(rarity * (SATURATION + 1)) * counts / (counts + norm)
-        _add_spread(scores, places, values.astype(np.float32))
+        if len(places) > COMMON * corpus.entries:
+            scores[places] += values
+        else:
+            _add_spread(scores, places, values.astype(np.float32))
     return scores
 
 
