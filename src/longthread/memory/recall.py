@@ -215,8 +215,8 @@ class Recaller:
     async def _keep_up(self, scope: Scope) -> None:
         try:
             await self.prepare(scope)
-        except StoreError as error:
-            _logger.warning("Thread %s could not be indexed: %s", scope.thread_id, error)
+        except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for: the store may be closed
+            _logger.warning("Thread %s could not be indexed: %s", scope.thread_id, _said(error))
 
     async def settle(self) -> None:
         """Wait for what goes on in the background."""
