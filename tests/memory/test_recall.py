@@ -19,6 +19,7 @@ from longthread.memory.indexing import drop_index, index_thread
 from longthread.memory.recall import Hit, Place, Question, Recaller
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log, recall
+from longthread.store import vectors as store_vectors
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.recall import Scope
@@ -238,6 +239,25 @@ async def test_meaning_finds_what_no_word_does(store: Driver) -> None:
     await recaller.prepare(MINE)
     recalled = await recaller.find(Question("car", MINE, k=1))
     assert (recalled.hits[0].entry.text, recalled.warnings) == ("the automobile", [])
+
+
+@pytest.mark.parametrize("dims", [384, 100])
+async def test_very_many_vectors_are_found_through_an_index(
+    store: Driver, dims: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say(store, [*FILLER, "the automobile", *FILLER])
+    await say(store, ["their automobile"], thread_id="theirs", user_id="v")
+    embedder = HashEmbedder(dims, same={"car": "automobile"})
+    recaller = Recaller(store, embedder)
+    await recaller.prepare(MINE)
+    await recaller.prepare(Scope("v"))
+    compared = (await recaller.find(Question("car", MINE, k=3))).hits
+    monkeypatch.setattr(store_vectors, "EXACT", -1)
+    for scope in (MINE, Scope("u")):
+        indexed = (await recaller.find(Question("car", scope, k=3))).hits
+        assert indexed[0].entry.text == "the automobile"
+        assert indexed[0].score == compared[0].score
+        assert "their automobile" not in [hit.entry.text for hit in indexed]
 
 
 async def test_vectors_of_another_model_are_replaced(store: Driver) -> None:
