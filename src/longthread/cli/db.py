@@ -9,14 +9,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from longthread.agent.embedders import embedder_of
 from longthread.cli import options
 from longthread.cli.progress import bytes_text, counted, shown
 from longthread.cli.prune import prune_
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing, run, some
 from longthread.errors import InvalidInput, NotCopied
-from longthread.memory.everything import index_all
 from longthread.settings import Settings
 from longthread.store.copying import copy_store, differing_counts
 from longthread.store.migrate import latest
@@ -102,6 +100,10 @@ def index(database: options.Database = None, as_json: options.AsJson = False) ->
 
     All that happens by itself, thread by thread; after an import, or with a new embedder, this does it at once.
     """
+    # Here and not above: numpy and LangChain take time to load, and other commands do not need them.
+    from longthread.agent.embedders import embedder_of
+    from longthread.memory.everything import index_all
+
     settings = Settings.load(database=database)
 
     async def work() -> tuple[int, list[str]]:

@@ -11,15 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from longthread.agent.embedders import embedder_of
 from longthread.cli.progress import shown
 from longthread.cli.whole import run
 from longthread.errors import InvalidInput
-from longthread.memory.recall import Recaller
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
-from longthread.testing.recalling import evaluate, read_collections
 
 evals = typer.Typer(help="Measure on questions whose answers are known.", no_args_is_help=True)
 
@@ -49,6 +46,11 @@ def recall(
     ] = None,
 ) -> None:
     """How many of the entries that answer a question recall finds. The last line is a JSON object."""
+    # Here and not above: numpy and LangChain take time to load, and other commands do not need them.
+    from longthread.agent.embedders import embedder_of
+    from longthread.memory.recall import Recaller
+    from longthread.testing.recalling import evaluate, read_collections
+
     collections = read_collections(file)
     ks = _numbers(k)
 
