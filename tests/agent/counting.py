@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import collections
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.store.driver import Driver, Row, Transaction
+from longthread.store.driver import Row, Transaction
+from longthread.testing.wrapper import DriverWrapper
 
 
 @dataclass
-class Counting:
-    """Wraps a driver. `statements` counts by the name of the query, `rows` what was read, `writes` the transactions.
+class Counting(DriverWrapper):
+    """`statements` counts by the name of the query, `rows` what was read, `writes` the transactions.
     `values` are those that each query was asked with last.
     """
 
-    driver: Driver
     statements: collections.Counter[str] = field(default_factory=collections.Counter)
     rows: collections.Counter[str] = field(default_factory=collections.Counter)
     writes: int = 0
     values: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    @property
-    def dialect(self) -> str:
-        return self.driver.dialect
-
-    @property
-    def where(self) -> str:
-        return self.driver.where
-
-    @property
-    def found_version(self) -> int:
-        return self.driver.found_version
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Transaction]:
@@ -45,12 +33,6 @@ class Counting:
         self.writes += 1
         async with self.driver.writing() as tx:
             yield _Counted(self, tx)
-
-    def maintaining(self) -> AbstractAsyncContextManager[Transaction]:
-        return self.driver.maintaining()
-
-    async def close(self) -> None:
-        await self.driver.close()
 
     def reset(self) -> None:
         """Count from nothing."""
@@ -75,6 +57,11 @@ class _Counted:
         self.counting.statements[query] += 1
         self.counting.values[query] = values
         return await self.transaction.run(query, **values)
+
+    async def later(self, query: str, **values: Any) -> None:
+        self.counting.statements[query] += 1
+        self.counting.values[query] = values
+        await self.transaction.later(query, **values)
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [dict(row) for row in rows]

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
+from tests.exploring import explore
 from typing_extensions import TypedDict
 
 from longthread.agent.checkpointer import LongthreadSaver
@@ -215,28 +215,17 @@ class SaverMachine(RuleBasedStateMachine):
         ]
 
 
-def _explore(addresses: Sequence[str], *, examples: int, steps: int) -> None:
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        lambda: SaverMachine(addresses),
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            print_blob=True,
-        ),
-    )
-
-
 @pytest.mark.postgres
 def test_random_graphs_are_the_same_everywhere(tmp_path: Path, postgres_url: str) -> None:
-    _explore([str(tmp_path / "c.db"), postgres_url], examples=6, steps=10)
+    addresses = [str(tmp_path / "c.db"), postgres_url]
+    explore(lambda: SaverMachine(addresses), examples=6, steps=10)
 
 
 @pytest.mark.slow
 @pytest.mark.postgres
 def test_many_random_graphs_are_the_same_everywhere(tmp_path: Path, postgres_url: str) -> None:
-    _explore([str(tmp_path / "c.db"), postgres_url], examples=150, steps=25)
+    addresses = [str(tmp_path / "c.db"), postgres_url]
+    explore(lambda: SaverMachine(addresses), examples=150, steps=25)
 
 
 @pytest.mark.parametrize("durability", ["sync", "async"])

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from longthread.agent.owner import new_owner
-from longthread.cli.app import app
 from longthread.errors import LongthreadError
 from longthread.model.entry import Draft
 from longthread.settings import Settings
@@ -43,24 +41,6 @@ def shop(tmp_path: Path) -> str:
     )
     connection.close()
     return str(path)
-
-
-@pytest.fixture
-def run(tmp_path: Path, store_address: str, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command; with `code` it must end with that exit code."""
-    monkeypatch.setenv("LONGTHREAD_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("LONGTHREAD_DATABASE_URL", store_address)
-    for name in ("LONGTHREAD_MODEL", "LONGTHREAD_SOURCE", "LONGTHREAD_DATABASE", "LLM_BASE_URL", "API_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-
-    def run_(*args: str, code: int = 0, text: str | bytes | None = None) -> Any:
-        result = CliRunner().invoke(app, args, input=text)
-        ended = result.exception.exit_code if isinstance(result.exception, LongthreadError) else result.exit_code
-        assert ended == code, f"{result.output}\n{result.exception!r}"
-        return result
-
-    return run_
 
 
 def events(result: Any) -> list[dict[str, Any]]:
@@ -260,6 +240,8 @@ def test_a_payload_that_is_shown_can_be_had_back(run: Run, shop: str) -> None:
     payloads = {line["id"]: line["payload"] for line in lines}
     assert [isinstance(payloads[f"d{n}"], str) for n in range(3)] == [False, True, False]
     assert [back(payloads[f"d{n}"]) for n in range(4)] == kept
+    question = next(line for line in lines if line["role"] == "user")
+    assert json.loads(question["payload"])["additional_kwargs"]["longthread"] == question["metadata"], "told in full"
 
 
 def back(payload: str | dict[str, str] | None) -> bytes | None:

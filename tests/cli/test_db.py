@@ -18,11 +18,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from tests.store.samples import fill
 from tests.store.turns import at, begin, turns
-from typer.testing import CliRunner
 
 from longthread.agent.owner import new_owner
-from longthread.cli.app import app
-from longthread.errors import LongthreadError
 from longthread.model.entry import Draft
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -33,20 +30,10 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture
-def run(tmp_path: Path, store_address: str, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command on the store under test; with `code` it must end with that exit code."""
-    monkeypatch.setenv("LONGTHREAD_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("LONGTHREAD_DATABASE_URL", store_address)
+def run(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command as the user whose threads these are."""
     monkeypatch.setenv("LONGTHREAD_USER", "u")
-    monkeypatch.chdir(tmp_path)
-
-    def run_(*args: str, code: int = 0, text: str | bytes | None = None) -> Any:
-        result = CliRunner().invoke(app, args, input=text)
-        ended = result.exception.exit_code if isinstance(result.exception, LongthreadError) else result.exit_code
-        assert ended == code, f"{result.output}\n{result.exception!r}"
-        return result
-
-    return run_
+    return run
 
 
 def in_store(address: str, work: Callable[[Driver], Any]) -> Any:

@@ -52,9 +52,11 @@ class Command:
         return subprocess.Popen(command, env=self._env, cwd=self._folder, text=True, **pipes)
 
     def run(self, *args: str) -> tuple[int, list[dict[str, Any]], str]:
+        """The exit code, the events, and for who reads a failure what was said last."""
         with self.start(*args) as process:
-            out, err = process.communicate(timeout=60)
-        return process.returncode, [json.loads(line) for line in out.splitlines()], err
+            out, err = process.communicate(timeout=120)
+        events = [json.loads(line) for line in out.splitlines()]
+        return process.returncode, events, f"{err}\n{events[-1:]}"
 
 
 def until(process: subprocess.Popen[str], event_type: str) -> Iterator[dict[str, Any]]:
@@ -142,3 +144,9 @@ def test_a_provider_that_is_down_is_said_so_and_the_question_is_kept(
     with ProviderEmulator([ANSWER]) as provider:
         code, events, err = Command(tmp_path, store_address, provider.base_url).run("resume", "last", "--json")
     assert (code, events[-1]["type"]) == (0, "finished"), err
+
+
+def test_what_needs_no_model_loads_neither_langchain_nor_a_source_s_driver() -> None:
+    code = "import sys, longthread.cli.app; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {"langchain", "langchain_core", "langgraph", "duckdb", "sqlglot", "fastapi"} & set(loaded) == set()

@@ -32,14 +32,15 @@ def open_page(browser: Any) -> Iterator[Any]:
 
     def open_(running: Any, path: str = "/", *, quiet: bool = True, **options: Any) -> Any:
         context = browser.new_context(**({"locale": "en", "viewport": {"width": 1200, "height": 800}} | options))
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
         if quiet:
             page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
         page.goto(running.url + path)
-        page.wait_for_selector("#list-note, #list li", state="attached")
+        # Shown when the page has asked the server what there is: until then it overwrites what is filled in.
+        page.wait_for_selector("#list-note:not([hidden]), #list li", state="attached")
         return page
 
     yield open_
@@ -72,6 +73,7 @@ def test_a_question_is_asked_and_answered_step_by_step(serve: Any, open_page: An
     assert page.locator(".answer li").all_inner_texts() == ["one", "two"]
     assert page.locator(".answer td").all_inner_texts() == ["x", "41"]
     assert page.locator(".meta .badge").inner_text() == "demo model"
+    page.wait_for_selector("#list .name")
     assert page.locator("#list .name").all_inner_texts() == ["How many rockets are there?"]
     assert page.locator("#title").inner_text() == "How many rockets are there?"
     assert "#/c/" in page.url
@@ -126,7 +128,7 @@ def test_a_run_is_stopped_and_continued(serve: Any, open_page: Any) -> None:
     page.click("#stop")
     page.wait_for_selector(".card")
     assert page.locator(".card strong").inner_text() == "Stopped"
-    assert page.locator("#stop").is_hidden()
+    page.wait_for_selector("#stop", state="hidden")
     running.model.shut.clear()
     page.click(".card .go")
     page.wait_for_selector(".answer strong")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,18 @@ class Proxy:
         task = asyncio.current_task()
         assert task is not None
         self.connections.add(task)
-        server, to_server = await asyncio.open_unix_connection(self.socket)
+        with closing(to_client):
+            server, to_server = await asyncio.open_unix_connection(self.socket)
+            with closing(to_server):
+                await self._pass_both_ways(client, to_client, server, to_server)
+
+    async def _pass_both_ways(
+        self,
+        client: asyncio.StreamReader,
+        to_client: asyncio.StreamWriter,
+        server: asyncio.StreamReader,
+        to_server: asyncio.StreamWriter,
+    ) -> None:
         answers = asyncio.create_task(_pass(server, to_client))
         requests = asyncio.create_task(self._pass_requests(client, server, to_server, answers))
         try:
@@ -38,10 +49,6 @@ class Proxy:
             answers.cancel()
             requests.cancel()
             await asyncio.gather(answers, requests, return_exceptions=True)
-            for writer in (to_client, to_server):
-                writer.close()
-                with suppress(ConnectionError):
-                    await writer.wait_closed()
 
     async def _pass_requests(
         self,

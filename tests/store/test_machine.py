@@ -10,15 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.exploring import explore
 
 from longthread.agent.retaining import CheckpointKeeper
 from longthread.errors import LongthreadError
@@ -309,25 +303,14 @@ async def _outcome(work: Awaitable[Any]) -> Any:
         return type(error).__name__
 
 
-def _explore(addresses: Sequence[str], *, examples: int, steps: int) -> None:
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        lambda: LogMachine(addresses),
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            print_blob=True,
-        ),
-    )
-
-
 @pytest.mark.postgres
 def test_random_histories_are_the_same_everywhere(tmp_path: Path, postgres_url: str) -> None:
-    _explore([str(tmp_path / "c.db"), postgres_url], examples=12, steps=25)
+    addresses = [str(tmp_path / "c.db"), postgres_url]
+    explore(lambda: LogMachine(addresses), examples=12, steps=25)
 
 
 @pytest.mark.slow
 @pytest.mark.postgres
 def test_many_long_random_histories_are_the_same_everywhere(tmp_path: Path, postgres_url: str) -> None:
-    _explore([str(tmp_path / "c.db"), postgres_url], examples=150, steps=50)
+    addresses = [str(tmp_path / "c.db"), postgres_url]
+    explore(lambda: LogMachine(addresses), examples=150, steps=50)

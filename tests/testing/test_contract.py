@@ -92,6 +92,9 @@ class _Odd:
     async def run(self, query: str, **values: Any) -> int:
         return await self.tx.run(query, **values)
 
+    async def later(self, query: str, **values: Any) -> None:
+        await self.run(query, **values)
+
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         await self.tx.run_all(query, rows)
 

@@ -6,8 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from langchain_core.messages import HumanMessage
+
 from longthread.agent.hot import HotWindows
 from longthread.agent.knowledge import Known, known
+from longthread.agent.messages import NOTE, draft_of
 from longthread.agent.owner import may_be_alive, new_owner
 from longthread.agent.window import Spot, Window, spots_of
 from longthread.errors import NothingToResume, ThreadNotFound
@@ -159,10 +162,8 @@ def _question(ask: Ask, plan: Plan) -> Draft:
         "fingerprint": ask.fingerprint,
         "max_steps": ask.max_steps,
     }
-    payload = json.dumps({"additional_kwargs": {"longthread": note}}, ensure_ascii=False, separators=(",", ":"))
-    return Draft(
-        id=new_id(), role="user", text=ask.question, payload=payload.encode(), run_id=plan.run_id, metadata=note
-    )
+    message = HumanMessage(ask.question, id=new_id(), additional_kwargs={NOTE: note})
+    return draft_of(message, run_id=plan.run_id)
 
 
 def _open_calls(window: Sequence[Entry]) -> dict[str, ToolCall]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from langchain_core.messages import BaseMessage
@@ -115,12 +115,15 @@ class Cell:
         """Whether a message in it is not in the log."""
         return self.hole is not None and _has_inline(self.hole)
 
-    def settle(self, seq_of: Callable[[Inline], int | None]) -> bool:
-        """Refer to those inline messages that the log holds by now; whether there was one."""
-        if self.hole is None:
-            return False
-        self.hole, changed = _settled(self.hole, seq_of)
-        return changed
+    def settled(self, seq_of: Callable[[Inline], int | None]) -> Cell:
+        """The value with references to those inline messages that the log holds by now; the same, if there is none."""
+        hole = _settled(self.hole, seq_of) if self.hole is not None else None
+        return self if hole is self.hole else replace(self, hole=hole)
+
+    def differs(self, other: Cell) -> bool:
+        """Whether it is another value than `other`, as far as that can be told without reading the log."""
+        same = (self.kind, self.body) == (other.kind, other.body)
+        return not same or _differ(self.hole, other.hole)
 
 
 def cell_of(value: Any, serde: SerializerProtocol, finder: Finder) -> Cell:
@@ -260,15 +263,24 @@ def _has_inline(hole: Hole) -> bool:
     return isinstance(hole, Inline) or (isinstance(hole, Gap) and any(_has_inline(inner) for _, inner in hole.inner))
 
 
-def _settled(hole: Hole, seq_of: Callable[[Inline], int | None]) -> tuple[Hole, bool]:
+def _settled(hole: Hole, seq_of: Callable[[Inline], int | None]) -> Hole:
     if isinstance(hole, Inline):
         seq = seq_of(hole)
-        return (hole, False) if seq is None else (seq, True)
-    if isinstance(hole, Gap):
-        found = [(key, *_settled(inner, seq_of)) for key, inner in hole.inner]
-        hole.inner = [(key, inner) for key, inner, _ in found]
-        return hole, any(changed for _, _, changed in found)
-    return hole, False
+        return hole if seq is None else seq
+    if isinstance(hole, Gap) and _has_inline(hole):
+        inner = [(key, _settled(each, seq_of)) for key, each in hole.inner]
+        if any(new is not old for (_, new), (_, old) in zip(inner, hole.inner, strict=True)):
+            return replace(hole, inner=inner)
+    return hole
+
+
+def _differ(one: Hole | None, other: Hole | None) -> bool:
+    if isinstance(one, Inline) and isinstance(other, Inline):
+        return one.body != other.body
+    if isinstance(one, Gap) and isinstance(other, Gap):
+        ours, theirs = dict(one.inner), dict(other.inner)
+        return any(_differ(ours[key], theirs[key]) for key in ours.keys() & theirs.keys())
+    return isinstance(one, int) and isinstance(other, int) and one != other
 
 
 def _runs(hole: Hole) -> Iterator[Run]:

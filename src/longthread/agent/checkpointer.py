@@ -33,11 +33,11 @@ from longthread.agent.record import Task
 from longthread.agent.remembered import CONVERSATION, Memory, Remembered
 from longthread.agent.trail import Trail, anew
 from longthread.agent.versions import next_version
-from longthread.agent.writing import put_in_body, put_in_row
+from longthread.agent.writing import Writing
 from longthread.errors import ThreadConflict, ThreadNotFound
 from longthread.model.entry import Entry
 from longthread.store import checkpoints, log, runs
-from longthread.store.checkpoints import LAST, CheckpointRow, Locked, Where
+from longthread.store.checkpoints import LAST, CheckpointRow, Place, Where
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 
@@ -148,12 +148,12 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         try:
             async with self._store.writing() as tx:
                 create = parent_id is None or not self._remembered.has_seen(thread_id)
-                thread = await self._lock(tx, thread_id, create=create)
-                memory = self._remembered.of_locked(thread)
-                head = await checkpoints.head(tx, thread_id, ns)
-                self._trail.check((thread_id, ns), head, config, checkpoint)
-                growth = Growth(tx, thread, self._lease.run_id if self._lease else None)
-                putting = Putting(growth, memory, self.serde, ns, head)
+                ids = {"checkpoint_id": checkpoint["id"], "written_id": parent_id or ""}
+                place = await self._place(tx, thread_id, ns, create=create, **ids)
+                memory = self._remembered.of_locked(place.thread)
+                self._trail.check((thread_id, ns), place.head, config, checkpoint)
+                growth = Growth(tx, place.thread, self._lease.run_id if self._lease else None)
+                putting = Putting(growth, memory, self.serde, ns, place)
                 await putting.put(config, checkpoint, metadata, new_versions)
         except ThreadConflict:
             self._trail.lose(checkpoint["id"])
@@ -187,14 +187,19 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         checkpoint_id = str(get_checkpoint_id(config))
         if self._trail.is_lost(checkpoint_id):
             raise ThreadConflict(thread=thread_id)
-        async with self._store.writing() as tx:
-            # A graph that begins with a command writes before its first checkpoint.
-            create = thread_id in self._new or not self._remembered.has_seen(thread_id)
-            memory = self._remembered.of_locked(await self._lock(tx, thread_id, create=create))
-            task = Task.of(task_id, task_path, writes, self.serde, memory.finder())
-            if not await put_in_body(tx, thread_id, ns, checkpoint_id, memory, task):
-                task = await put_in_row(tx, thread_id, ns, checkpoint_id, task)
-                memory.keep_task((ns, checkpoint_id), task)
+        try:
+            async with self._store.writing() as tx:
+                # A graph that begins with a command writes before its first checkpoint.
+                create = thread_id in self._new or not self._remembered.has_seen(thread_id)
+                place = await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
+                memory = self._remembered.of_locked(place.thread)
+                goes_on = self._trail.holds(checkpoint_id)
+                writing = Writing(tx, place, memory, self.serde, ns, checkpoint_id, goes_on)
+                remember = await writing.put(Task.of(task_id, task_path, writes, self.serde, memory.finder()))
+        except ThreadConflict:
+            self._trail.refuse(checkpoint_id)
+            raise
+        remember()
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread with everything that is kept of it, its messages too. It cannot be undone."""
@@ -287,13 +292,19 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         self._trail.forget(thread_id)
         self._new.discard(thread_id)
 
-    async def _lock(self, tx: Transaction, thread_id: str, *, create: bool) -> Locked:
+    async def _place(
+        self, tx: Transaction, thread_id: str, ns: str, *, create: bool, checkpoint_id: str = "", written_id: str = ""
+    ) -> Place:
         if self._lease:
             await runs.check(tx, self._lease)
-        thread = await checkpoints.lock(tx, thread_id, user_id=self._user_id, create=create)
-        if thread is None:
+        ids = {"user_id": self._user_id, "checkpoint_id": checkpoint_id, "written_id": written_id}
+        found = await checkpoints.place(tx, thread_id, ns, **ids)
+        if found is None and create:
+            await checkpoints.lock(tx, thread_id, user_id=self._user_id, create=True)
+            found = await checkpoints.place(tx, thread_id, ns, **ids)
+        if found is None:
             raise ThreadNotFound(thread=thread_id)
-        return thread
+        return found
 
     async def _drop_writes(self, thread_id: str, ns: str, checkpoint_id: str) -> None:
         """Delete what the tasks of a checkpoint that was refused have written already."""

@@ -94,7 +94,7 @@ class RunContext:
     async def write(self, tx: Transaction, held: Held, messages: Sequence[BaseMessage]) -> list[Entry]:
         """Add messages of the run to the log, in a transaction that has checked the lease. Call `note` after it."""
         drafts = [draft_of(message, run_id=self.run.id) for message in messages]
-        return await log.append(tx, self.lease.thread_id, drafts, tip=held.tip, size=held.size)
+        return await log.append(tx, self.lease.thread_id, drafts, tip=held.tip, size=held.size, goes_on=True)
 
     def note(self, entries: Sequence[Entry], messages: Sequence[BaseMessage]) -> None:
         """Take messages into the window that are in the log now."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import marshal
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import repeat
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -16,6 +17,9 @@ from pydantic import BaseModel
 from longthread.agent.collector import paused
 from longthread.agent.messages import Fields, alike, copied, pack, unpack
 
+RECENT = 128
+"""So many of the last messages are compared whole even where they are the very objects that they were."""
+COMPACT_BYTES = 2048
 Run = tuple[int, int]
 """The first and the last of seqs that follow one another."""
 
@@ -71,6 +75,7 @@ class Kept:
         self._empty_objects: dict[str, tuple[list[int], list[Any]]] = {}
         self._empty_lists: dict[str, tuple[list[int], list[Any]]] = {}
         self._odd: dict[int, Message] = {}
+        self._held: list[BaseMessage] = []
         self._places: dict[str, int] | None = None
         self.extend(messages)
 
@@ -99,21 +104,35 @@ class Kept:
             self._places = {fields["id"] or "": place for place, fields in enumerate(self._fields)}
         return self._places.get(message_id or "")
 
+    def hold(self, messages: Sequence[BaseMessage]) -> None:
+        """Note that these objects are the first messages, as they are now: see `equal`."""
+        self._held = list(messages)
+
     def equal(self, messages: Sequence[BaseMessage], place: int = 0) -> int:
-        """How many of `messages`, from their first on, are equal to those kept from `place` on."""
+        """How many of `messages`, from their first on, are equal to those kept from `place` on.
+
+        Objects that are held are taken for what they were, but for the last ones: who changes a message in its place,
+        and does not return another one, does so to a new one.
+        """
         count = min(len(messages), len(self.messages) - place)
-        given = messages if count == len(messages) else messages[:count]
+        same = max(0, self._same_objects(messages, count) - RECENT) if place == 0 else 0
+        given = messages if same == 0 and count == len(messages) else messages[same:count]
         if not self._odd:
             # Nearly always they all are, and comparing whole lists is many times faster than message by message.
-            whole = place == 0 and count == len(self.messages)
-            fields, types = (self._fields, self._types) if whole else self._between(place, place + count)
+            whole = same == place == 0 and count == len(self.messages)
+            fields, types = (self._fields, self._types) if whole else self._between(place + same, place + count)
             same_types = list(map(type, given)) == types
             if same_types and not any(map(_extra_of, given)) and alike(list(map(_fields_of, given)), fields):
                 return count
-        for number in range(count):
-            if not self.messages[place + number].is_like(given[number]):
+        for number, message in enumerate(given, same):
+            if not self.messages[place + number].is_like(message):
                 return number
         return count
+
+    def _same_objects(self, messages: Sequence[BaseMessage], count: int) -> int:
+        """How many of the first messages are held; 0 when not all are that could be."""
+        held = min(count, len(self._held))
+        return held if all(map(is_, messages[:held], self._held)) else 0
 
     def runs_of(self, count: int) -> list[Run]:
         """The seqs of the first `count` messages."""
@@ -159,7 +178,7 @@ class Kept:
                 target[name] = value.copy()
         for name, (places, values) in self._nested.items():
             for target, value in zip(_at(fields, places, count), values, strict=False):
-                target[name] = copied(value)
+                target[name] = marshal.loads(value) if type(value) is bytes else copied(value)
         _exhaust(map(_set_dict, made, fields))
         _exhaust(map(_set_fields_set, made, self._names))
         _exhaust(map(_set_extra, made, [{} for _ in types]))
@@ -170,9 +189,10 @@ class Kept:
         """Note which fields hold what must be copied, and how."""
         for name, value in fields.items():
             if type(value) not in _FLAT:
-                places, values = self._kind(value).setdefault(name, ([], []))
+                kind = self._kind(value)
+                places, values = kind.setdefault(name, ([], []))
                 places.append(place)
-                values.append(value)
+                values.append(_compact(value) if kind is self._nested else value)
 
     def _kind(self, value: dict[Any, Any] | list[Any]) -> dict[str, tuple[list[int], list[Any]]]:
         if not value:
@@ -182,6 +202,12 @@ class Kept:
 
     def _between(self, first: int, stop: int) -> tuple[list[Fields], list[type[BaseMessage]]]:
         return self._fields[first:stop], self._types[first:stop]
+
+
+def _compact(value: Any) -> Any:
+    """Containers in containers: as bytes, which are copied faster, unless there is much in them that need not be."""
+    packed = marshal.dumps(value)
+    return packed if len(packed) <= COMPACT_BYTES else value
 
 
 def add_run(runs: list[Run], first: int, last: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,12 +13,12 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
 from longthread.agent.storable import storable
+from longthread.errors import MessageNotStorable
 from longthread.model.entry import Draft, Entry, Role, ToolCall
 from longthread.model.ids import new_id
+from longthread.model.payload import NOTE as NOTE
+from longthread.model.payload import SHORT, note_in, shortened, whole
 from longthread.store.log import MESSAGE_ID
-
-NOTE = "longthread"
-"""Key of `additional_kwargs` under which we keep what an entry's metadata says."""
 
 Fields = dict[str, Any]
 """What a message's `__dict__` holds."""
@@ -47,6 +48,12 @@ the columns and JSON cannot hold."""
 _JSON = "json:"
 """The kind of a packed message that is JSON all the same, before the name of its class in `langchain_core.messages`."""
 
+_VEILED = "veiled:"
+"""The kind of a packed message whose texts and numbers are veiled, before the serializer's own."""
+_NUMBER = "\uffff"
+_HALVES = re.compile(r"[\ud800-\udfff]")
+_SEQUENCES = frozenset((list, tuple, set, frozenset))
+_COLUMNS = ("id", "role", "text", "tool_call_id", "name", "payload", "metadata")
 _CONTAINERS = frozenset((dict, list))
 
 _set_dict = BaseModel.__dict__["__dict__"].__set__
@@ -61,29 +68,31 @@ def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
     Text that no database holds (NUL, halves of surrogate pairs) is U+FFFD in the draft, and exact in its payload.
     """
     role = ROLES.get(type(message), "user")
-    note = message.additional_kwargs.get(NOTE) or {}
+    note = note_in(message.__dict__)
     usage = getattr(message, "usage_metadata", None) or {}
     calls = message.tool_calls if isinstance(message, AIMessage) else []
-    metadata = {key: value for key, value in note.items() if key not in _NOT_NOTED}
+    metadata = storable({key: value for key, value in note.items() if key not in _NOT_NOTED}) if note else {}
+    text = storable(_text(message))
+    payload, metadata = _payload(message, text, metadata)
     return Draft(
         id=storable(message.id) if message.id else new_id(),
         role=role,
-        text=storable(_text(message)),
+        text=text,
         tool_calls=tuple(ToolCall(storable(c["id"] or ""), storable(c["name"]), storable(c["args"])) for c in calls),
         tool_call_id=storable(getattr(message, "tool_call_id", None)),
         name=storable(message.name),
-        payload=_payload(message),
+        payload=payload,
         tokens=usage.get("output_tokens"),
         latency_ms=note.get("latency_ms"),
         run_id=run_id,
-        metadata=storable(metadata) if metadata else {},
+        metadata=metadata,
     )
 
 
 def message_of(entry: Entry | Draft) -> BaseMessage:
     """The message that an entry was made from, with the id that it had."""
     calls = [call.to_json() for call in entry.tool_calls]
-    row = {name: getattr(entry, name) for name in ("id", "role", "text", "tool_call_id", "name", "payload")}
+    row = {name: getattr(entry, name) for name in _COLUMNS}
     rest = rest_of([entry.payload])[0] if entry.payload and not is_packed(entry.payload) else None
     made = read_message(row, calls, rest, entry.metadata.get(MESSAGE_ID))
     return made if isinstance(made, BaseMessage) else build(*made)
@@ -125,7 +134,7 @@ def read_message(
     elif cls is ToolMessage:
         fields["tool_call_id"] = row["tool_call_id"]
     if rest:
-        fields |= rest
+        fields |= whole(rest, row["text"], row["metadata"]) if SHORT in rest else rest
         if len(fields) != len(_BLANK[cls]):
             return _with_extra(cls, fields)
     return cls, fields
@@ -164,28 +173,76 @@ def copied(value: Any) -> Any:
 
 
 def pack(message: BaseMessage) -> bytes:
-    """A whole message as bytes; `unpack` gives an equal one."""
+    """A whole message as bytes; `unpack` gives an equal one.
+
+    Raises:
+        MessageNotStorable: it holds something that can be written down in no way.
+    """
     name = type(message).__name__
     if _NAMED.get(name) is type(message):
         body = _json(message.__dict__ | (message.__pydantic_extra__ or {}))
         if body is not None:
             return _PACKED + f"{_JSON}{name}".encode() + _PACKED + body
-    try:
-        kind, body = _SERDE.dumps_typed(message)
-    except (TypeError, ValueError):
-        # Half a surrogate pair inside of what JSON cannot hold: no serializer takes it.
-        kind, body = _SERDE.dumps_typed(type(message)(**storable(message.model_dump())))
+    kind, body = _serialized(message)
     return _PACKED + kind.encode() + _PACKED + body
 
 
 def unpack(packed: bytes) -> BaseMessage:
     """The message that `pack` was given."""
     kind, body = packed[1:].split(_PACKED, 1)
-    if not kind.startswith(_JSON.encode()):
-        message: BaseMessage = _SERDE.loads_typed((kind.decode(), body))
+    if kind.startswith(_JSON.encode()):
+        cls = _NAMED[kind.decode().removeprefix(_JSON)]
+        return _with_extra(cls, json.loads(body.decode("utf-8", "surrogatepass")))
+    message: BaseMessage = _SERDE.loads_typed((kind.decode().removeprefix(_VEILED), body))
+    if not kind.startswith(_VEILED.encode()):
         return message
-    cls = _NAMED[kind.decode().removeprefix(_JSON)]
-    return _with_extra(cls, json.loads(body.decode("utf-8", "surrogatepass")))
+    return _with_extra(type(message), _unveiled(message.__dict__ | (message.__pydantic_extra__ or {})))
+
+
+def _serialized(message: BaseMessage) -> tuple[str, bytes]:
+    """A message that JSON cannot hold, as the serializer writes it."""
+    fields = message.__dict__ | (message.__pydantic_extra__ or {})
+    kind = ""
+    if _is_odd(fields):
+        kind, message = _VEILED, _with_extra(type(message), _veiled(fields))
+    try:
+        own, body = _SERDE.dumps_typed(message)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise MessageNotStorable(message=message.id, reason=error) from error
+    return kind + own, body
+
+
+def _is_odd(value: Any) -> bool:
+    """Whether it holds halves of surrogate pairs, which the serializer replaces, or numbers that it refuses."""
+    if isinstance(value, str):
+        return not value.isascii() and _HALVES.search(value) is not None
+    if isinstance(value, int):
+        return not -(2**63) <= value < 2**64
+    if isinstance(value, dict):
+        return any(map(_is_odd, value)) or any(map(_is_odd, value.values()))
+    return type(value) in _SEQUENCES and any(map(_is_odd, value))
+
+
+def _veiled(value: Any) -> Any:
+    """The value with every text as its bytes, a letter each, and large numbers as text that no other is then."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass").decode("latin-1")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return f"{_NUMBER}{value:x}"
+    if isinstance(value, dict):
+        return {_veiled(key): _veiled(item) for key, item in value.items()}
+    return type(value)(map(_veiled, value)) if type(value) in _SEQUENCES else value
+
+
+def _unveiled(value: Any) -> Any:
+    """What `_veiled` was given."""
+    if isinstance(value, str):
+        if value.startswith(_NUMBER):
+            return int(value[1:], 16)
+        return value.encode("latin-1").decode("utf-8", "surrogatepass")
+    if isinstance(value, dict):
+        return {_unveiled(key): _unveiled(item) for key, item in value.items()}
+    return type(value)(map(_unveiled, value)) if type(value) in _SEQUENCES else value
 
 
 def _with_extra(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
@@ -200,15 +257,19 @@ def _text(message: BaseMessage) -> str:
     return message.content if type(message.content) is str else str(message.text)
 
 
-def _payload(message: BaseMessage) -> bytes | None:
+def _payload(message: BaseMessage, text: str, metadata: Fields) -> tuple[bytes | None, Fields]:
+    """What the columns of an entry with this text do not hold of a message, and the metadata that goes with it."""
     blank = _BLANK.get(type(message))
     if blank is None or message.__dict__.keys() != blank.keys():
-        return pack(message)
+        return pack(message), metadata
     rest = _rest(message, blank)
     if not rest:
-        return None
+        return None, metadata
     encoded = _json(rest)
-    return pack(message) if encoded is None else encoded
+    if encoded is None or SHORT in rest:
+        return pack(message), metadata
+    short, kept = shortened(rest, text, metadata)
+    return (_dumped(short), kept) if SHORT in short else (encoded, metadata)
 
 
 def _rest(message: BaseMessage, blank: Fields) -> Fields:
@@ -232,7 +293,11 @@ def _held(call: Mapping[str, Any]) -> dict[str, Any]:
 def _json(value: Fields) -> bytes | None:
     """An object as JSON, if JSON gives back the same. Halves of surrogate pairs are kept as they are."""
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        encoded = _dumped(value)
     except (TypeError, ValueError, RecursionError):
         return None
-    return text.encode("utf-8", "surrogatepass") if alike(json.loads(text), value) else None
+    return encoded if alike(json.loads(encoded.decode("utf-8", "surrogatepass")), value) else None
+
+
+def _dumped(value: Fields) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")

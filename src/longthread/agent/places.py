@@ -58,7 +58,7 @@ class Growth:
     async def flush(self) -> None:
         """Write what waits."""
         if self.rows:
-            await self.tx.run_all("insert_entry", self.rows)
+            await checkpoints.add_entries(self.tx, self.rows)
             self.rows = []
         if (self.tip, self.size) != (self.thread.tip, self.thread.size):
             await checkpoints.grow(self.tx, self.thread, self.tip, self.size)

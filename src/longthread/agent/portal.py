@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine
-from concurrent.futures import CancelledError, Future
-from typing import Any, ParamSpec, TypeVar
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from longthread.errors import CalledOnItsLoop, SaverClosed
 
@@ -14,18 +15,21 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 ALIVE_SECONDS = 1.0
-"""How often a waiting thread looks whether the loop that it waits for still runs."""
+"""How often who waits looks whether the loop that it waits for still runs."""
+_ENDED = "the event loop that it was opened on has ended."
 
 
 class Portal:
     """The event loop on which a store was opened: its coroutines run there and nowhere else.
 
     Without a running loop where the portal is made, it is the loop of the first coroutine that is awaited through it.
+    Whoever stops waiting, cancelled or interrupted, breaks the work off and goes on when it has ended: what it was
+    about to store is stored by then, or never.
     """
 
     def __init__(self) -> None:
         self._loop = _running_loop()
-        self._tasks: set[asyncio.Task[Any] | None] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self._process = os.getpid()
 
@@ -46,6 +50,17 @@ class Portal:
             # The loop's thread was not forked with the rest.
             raise SaverClosed(reason="this process was forked off after it was opened. Open one in each process.")
 
+    def require_callable(self, method: str) -> None:
+        """Make sure that this thread can wait for the loop.
+
+        Raises:
+            CalledOnItsLoop: it would wait for itself; `method` is what the message calls it.
+            SaverClosed: the portal was closed, or is another process's.
+        """
+        self.require_open()
+        if self.here:
+            raise CalledOnItsLoop(method=method)
+
     async def run(self, work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Await `work(…)` on the portal's loop, from any loop.
 
@@ -55,8 +70,10 @@ class Portal:
         self.require_open()
         self._loop = self._loop or asyncio.get_running_loop()
         if self.here:
-            return await work(*args, **kwargs)
-        return await asyncio.wrap_future(self._send(work(*args, **kwargs)))
+            task = self._started(self._loop.create_task(work(*args, **kwargs)))
+            return await _to_its_end(task, task.cancel)
+        sent = self._send(work(*args, **kwargs))
+        return await _to_its_end(asyncio.wrap_future(sent.result), sent.cancel, sent.require_loop)
 
     def call(self, method: str, work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `work(…)` on the portal's loop and wait for it, from any thread but the loop's own.
@@ -65,51 +82,102 @@ class Portal:
             CalledOnItsLoop: it would wait for itself; `method` is what the message calls it.
             SaverClosed: the portal was closed, or its loop does not run.
         """
-        self.require_open()
-        if self.here:
-            raise CalledOnItsLoop(method=method)
+        self.require_callable(method)
         sent = self._send(work(*args, **kwargs))
-        while True:
-            try:
-                return sent.result(timeout=ALIVE_SECONDS)
-            except CancelledError:
-                raise SaverClosed(reason="the event loop that it was opened on has ended.") from None
-            except TimeoutError:
-                if sent.done():
-                    return sent.result()  # or the work's own error
-                # On a loop that has stopped, nobody would ever finish it.
-                self._running(self._loop)
-
-    async def close(self) -> None:
-        """Let what others have sent come to its end, and take nothing more. To be awaited on the portal's loop."""
-        self._closed = True
-        while tasks := {task for task in self._tasks if task is not None}:
-            await asyncio.wait(tasks)
-
-    def _send(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        tracked = self._tracked(work)
         try:
-            return asyncio.run_coroutine_threadsafe(tracked, self._running(self._loop))
-        except BaseException:
-            tracked.close()
-            work.close()
+            return sent.wait()
+        except BaseException:  # KeyboardInterrupt, or what another signal's handler raises
+            if not sent.result.done():
+                sent.cancel()
+                with suppress(Exception):
+                    sent.wait()
             raise
 
-    async def _tracked(self, work: Coroutine[Any, Any, T]) -> T:
-        task = asyncio.current_task()
-        try:
-            self.require_open()
-            self._tasks.add(task)
-            return await work
-        finally:
-            work.close()
-            self._tasks.discard(task)
+    async def close(self) -> None:
+        """Let what has begun come to its end, and take nothing more. To be awaited on the portal's loop."""
+        self._closed = True
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
-    @staticmethod
-    def _running(loop: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEventLoop:
-        if loop is None or not loop.is_running():
-            raise SaverClosed(reason="the event loop that it was opened on does not run.")
-        return loop
+    def _send(self, work: Coroutine[Any, Any, T]) -> _Sent[T]:
+        try:
+            if self._loop is None or not self._loop.is_running():
+                raise SaverClosed(reason="the event loop that it was opened on does not run.")
+            sent = _Sent(work, self._loop)
+            self._loop.call_soon_threadsafe(self._begin, sent)
+        except BaseException:
+            work.close()
+            raise
+        return sent
+
+    def _begin(self, sent: _Sent[Any]) -> None:
+        if self._closed:
+            sent.refuse("its block has ended.")
+        else:
+            self._started(sent.begin())
+
+    def _started(self, task: asyncio.Task[T]) -> asyncio.Task[T]:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+class _Sent(Generic[T]):
+    """Work on its way to a loop, and its result on the way back."""
+
+    def __init__(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
+        self.result: Future[T] = Future()
+        self._work = work
+        self._loop = loop
+        self._task: asyncio.Task[T] | None = None
+        # Nobody else may end it: it ends when the work does.
+        self.result.set_running_or_notify_cancel()
+
+    def begin(self) -> asyncio.Task[T]:
+        """On the loop: do the work."""
+        self._task = self._loop.create_task(self._work)
+        self._task.add_done_callback(self._finish)
+        return self._task
+
+    def cancel(self) -> None:
+        """From anywhere: break the work off. The result comes when it has ended."""
+        with suppress(RuntimeError):  # the loop was closed, which whoever waits will find out
+            self._loop.call_soon_threadsafe(self._cancel)
+
+    def wait(self) -> T:
+        """From another thread: wait for the result."""
+        while True:
+            try:
+                return self.result.result(timeout=ALIVE_SECONDS)
+            except TimeoutError:
+                if self.result.done():
+                    return self.result.result()  # or the work's own error
+                self.require_loop()
+
+    def require_loop(self) -> None:
+        """On a loop that has stopped, nobody would ever finish it: make sure that it has a result then."""
+        if not self._loop.is_running():
+            self.refuse(_ENDED)
+
+    def refuse(self, reason: str) -> None:
+        """The work is not done, or not to its end."""
+        if self._task is None:
+            self._work.close()
+        with suppress(InvalidStateError):  # it has come to its end meanwhile
+            self.result.set_exception(SaverClosed(reason=reason))
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def _finish(self, task: asyncio.Task[T]) -> None:
+        with suppress(InvalidStateError):  # whoever waited was told that the loop does not run
+            if task.cancelled():
+                self.result.set_exception(SaverClosed(reason=_ENDED))
+            elif error := task.exception():
+                self.result.set_exception(error)
+            else:
+                self.result.set_result(task.result())
 
 
 async def several(items: AsyncIterator[T], count: int) -> list[T]:
@@ -120,6 +188,27 @@ async def several(items: AsyncIterator[T], count: int) -> list[T]:
         if len(found) == count:
             break
     return found
+
+
+async def _to_its_end(
+    result: asyncio.Future[T], cancel: Callable[[], Any], look: Callable[[], None] | None = None
+) -> T:
+    """The result, when it is there. Who is cancelled meanwhile cancels the work, once, and waits for its end too."""
+    cancelled: asyncio.CancelledError | None = None
+    while not result.done():
+        try:
+            await asyncio.wait([result], timeout=ALIVE_SECONDS if look else None)
+        except asyncio.CancelledError as error:
+            if cancelled is None:
+                cancel()
+            cancelled = cancelled or error
+        if look:
+            look()
+    if cancelled is None:
+        return result.result()
+    if not result.cancelled():
+        result.exception()  # has been looked at
+    raise cancelled
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

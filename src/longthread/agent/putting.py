@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from longthread.agent.reading import kept_on_branch
 from longthread.agent.record import Stored, Task, blob_of, is_large, stub
 from longthread.agent.remembered import CONVERSATION, Memory, Name
 from longthread.store import checkpoints
-from longthread.store.checkpoints import CheckpointRow, Head
+from longthread.store.checkpoints import CheckpointRow, Head, Place
 
 
 @dataclass(slots=True)
@@ -36,13 +36,11 @@ class Putting:
     memory: Memory
     serde: SerializerProtocol
     ns: str
-    head: Head | None
+    place: Place
     placed: dict[Name, tuple[Kept | None, Placed]] = field(default_factory=dict)
+    given: dict[Name, Sequence[BaseMessage]] = field(default_factory=dict)
     stored: Stored | None = None
-    parent: Stored | None = None
     parent_n: int | None = None
-    settled: list[str] = field(default_factory=list)
-    taken: dict[str, Task] = field(default_factory=dict)
 
     async def put(
         self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, new: ChannelVersions
@@ -53,28 +51,38 @@ class Putting:
             ThreadConflict: the conversation was extended by somebody else than the run.
         """
         parent_id = config["configurable"].get("checkpoint_id")
-        base = await self._base(parent_id)
+        base = await self._parent(parent_id)
         await self._place_lists(checkpoint["channel_values"], new)
-        self._settle_parent(parent_id)
+        settled = await self._settled(parent_id)
         number = 1 if self.head is None else self.head.n + (self.head.id != checkpoint["id"])
-        stored = Stored.of(checkpoint, number, self._cells(checkpoint, new, base, number), self.serde)
+        cells = self._cells(checkpoint, new, settled.stored if settled is not None else base, number)
+        stored = Stored.of(checkpoint, number, cells, self.serde)
         await self.growth.flush()
         thread_id, text = self.growth.thread.id, _metadata(config, metadata)
         row = CheckpointRow(thread_id, self.ns, number, stored.id, parent_id, text, stored.body())
-        if not await checkpoints.put(self.growth.tx, row, self.parent_n):
-            await self._put_again(stored, row)
+        if self.place.there is None:
+            await checkpoints.put(self.growth.tx, row, self.parent_n)
+        else:
+            await self._put_again(stored, row, self.place.there)
         await checkpoints.put_blobs(self.growth.tx, thread_id, self.ns, stored.n, _blobs(stored, stored.cells))
-        if self.parent is not None:
-            await self._store(self.parent)
+        if settled is not None:
+            await self._store_settled(settled)
         self.stored = stored
+
+    @property
+    def head(self) -> Head | None:
+        """The newest checkpoint before this one."""
+        return self.place.head
 
     def remember(self) -> None:
         """Note what has been stored."""
-        for name, (kept, placed) in self.placed.items():
+        for name, (base, placed) in self.placed.items():
             current = self.memory.lists.get(name)
-            self.memory.keep(name, placed.kept(current if current is kept else None))
-        if self.parent is not None:
-            self.memory.tasks.pop((self.ns, self.parent.id), None)
+            kept = placed.kept(current if current is base else None)
+            kept.hold(self.given[name])
+            self.memory.keep(name, kept)
+        if self.head is not None:
+            self.memory.tasks.pop((self.ns, self.head.id), None)
         stored = self.stored
         if stored is not None:
             for channel, cell in stored.cells.items():
@@ -82,14 +90,14 @@ class Putting:
                     stored.cells[channel] = stub(cell.stored_by)
             self.memory.keep_newest(self.ns, stored)
 
-    async def _base(self, parent_id: str | None) -> Mapping[str, tuple[Any, Cell]]:
-        """The values of the checkpoint that this one goes on from, with their versions."""
-        base = self._newest(parent_id)
-        if base is None and parent_id is not None:
+    async def _parent(self, parent_id: str | None) -> Stored | None:
+        """The checkpoint that this one goes on from, if it is there."""
+        parent = self._newest(parent_id)
+        if parent is None and parent_id is not None:
             row = await checkpoints.find(self.growth.tx, self.growth.thread.id, self.ns, parent_id)
-            base = Stored.from_row(row, self.serde) if row is not None else None
-        self.parent_n = base.n if base is not None else None
-        return {} if base is None else {name: (base.versions.get(name), cell) for name, cell in base.cells.items()}
+            parent = Stored.from_row(row, self.serde) if row is not None else None
+        self.parent_n = parent.n if parent is not None else None
+        return parent
 
     def _newest(self, parent_id: str | None) -> Stored | None:
         """The checkpoint that this one goes on from, if it is the newest and was put by this process."""
@@ -109,16 +117,18 @@ class Putting:
                 known = await kept_on_branch(self.growth.tx, thread.id, thread.tip, len(messages))
             count = known.equal(messages)
             if all(message.id for message in messages[count:]):
+                self.given[name] = list(messages)
                 self.placed[name] = kept, await Placing(self.growth, known, leads).place(messages, count)
 
     def _cells(
-        self, checkpoint: Checkpoint, new: ChannelVersions, base: Mapping[str, tuple[Any, Cell]], number: int
+        self, checkpoint: Checkpoint, new: ChannelVersions, parent: Stored | None, number: int
     ) -> dict[str, Cell]:
+        """The checkpoint's values. Those that have not changed are the parent's."""
         finder = self.memory.finder(self.growth.new)
         values, cells = checkpoint["channel_values"], dict[str, Cell]()
         for channel in {**checkpoint["channel_versions"], **values}:
-            version, cell = base.get(channel, (None, None))
-            if cell is not None and channel not in new and version == checkpoint["channel_versions"].get(channel):
+            cell = parent.cells.get(channel) if parent is not None and channel not in new else None
+            if cell is not None and _is_of_version(parent, channel, checkpoint):
                 cells[channel] = cell
             elif channel in values:
                 placed = self.placed.get((self.ns, channel))
@@ -128,45 +138,56 @@ class Putting:
                     cells[channel].stored_by = number
         return cells
 
-    async def _put_again(self, stored: Stored, row: CheckpointRow) -> None:
+    async def _put_again(self, stored: Stored, row: CheckpointRow, n: int) -> None:
         """Store a checkpoint that was stored before, in its place."""
-        there = await checkpoints.find(self.growth.tx, row.thread_id, self.ns, stored.id)
-        assert there is not None
         for cell in stored.cells.values():
             if cell.stored_by == stored.n:
-                cell.stored_by = there.n
-        stored.n = there.n
-        again = replace(row, n=there.n, body=stored.body())
-        await checkpoints.replace_checkpoint(self.growth.tx, again, self.parent_n)
+                cell.stored_by = n
+        stored.n = n
+        await checkpoints.replace_checkpoint(self.growth.tx, replace(row, n=n, body=stored.body()), self.parent_n)
 
-    def _settle_parent(self, parent_id: str | None) -> None:
-        """Take what the tasks of the checkpoint that this one goes on from have written into that one, and refer to the
-        messages that the log has by now. Only where this process has put it, and nothing else goes on from it."""
-        parent = self._newest(parent_id)
-        if parent is None:
-            return
-        # Those known now, and no others: a task may be noted meanwhile, and what it wrote stays where it is.
-        tasks = self.taken = dict(self.memory.tasks.get((self.ns, parent.id), {}))
-        written = [cell for each in (tasks, parent.tasks) for task in each.values() for cell in task.cells()]
-        settled = [cell.settle(self._seq_of) for cell in written]
-        self.settled = [channel for channel, cell in parent.cells.items() if cell.settle(self._seq_of)]
-        if tasks or self.settled or any(settled):
-            self.parent = parent
+    async def _settled(self, parent_id: str | None) -> _Settled | None:
+        """The checkpoint that this one goes on from, with what its tasks have written taken in, and with references to
+        the messages that the log has by now. Only where this process has put it, and nothing else goes on from it."""
+        parent, head = self._newest(parent_id), self.head
+        if parent is None or head is None or head.writes != parent.writes:
+            return None
+        taken = await self._tasks(parent)
+        stored = parent.settled(self._seq_of)
+        if stored is parent and not taken:
+            return None
+        for task in taken:
+            stored = stored.with_task(task.settled(self._seq_of))
+        changed = {name: cell for name, cell in stored.cells.items() if cell is not parent.cells[name]}
+        apart = {name: cell for name, cell in changed.items() if cell.stored_by is not None}
+        inline = {name: replace(cell, stored_by=None) for name, cell in apart.items() if not is_large(cell)}
+        stored = replace(stored, cells=stored.cells | inline)
+        large = {name: cell for name, cell in apart.items() if name not in inline}
+        return _Settled(stored, [task.id for task in taken], list(inline), large)
 
-    async def _store(self, parent: Stored) -> None:
-        tx, thread_id = self.growth.tx, self.growth.thread.id
-        apart = {name: cell for name in self.settled if (cell := parent.cells[name]).stored_by is not None}
-        inline = [name for name, cell in apart.items() if not is_large(cell)]
-        for name in inline:
-            parent.cells[name].stored_by = None
-        head, before = Head(parent.n, parent.id), parent.writes
-        for task in self.taken.values():
-            parent = parent.with_task(task)
-        if not await checkpoints.update_body(tx, thread_id, self.ns, head, parent.body(), before, parent.writes):
-            return  # it is not what is remembered of it, and stays as it is
-        await checkpoints.delete_tasks(tx, thread_id, self.ns, parent.id, self.taken)
-        await checkpoints.delete_blobs(tx, thread_id, self.ns, parent.n, inline)
-        await checkpoints.put_blobs(tx, thread_id, self.ns, parent.n, _blobs(parent, apart))
+    async def _store_settled(self, settled: _Settled) -> None:
+        tx, thread_id, stored, head = self.growth.tx, self.growth.thread.id, settled.stored, self.head
+        assert head is not None  # it is the parent
+        await checkpoints.update_body(tx, thread_id, self.ns, head, stored.body(), stored.writes)
+        await checkpoints.delete_tasks(tx, thread_id, self.ns, stored.id, settled.taken)
+        await checkpoints.delete_blobs(tx, thread_id, self.ns, stored.n, settled.inline)
+        await checkpoints.put_blobs(tx, thread_id, self.ns, stored.n, _blobs(stored, settled.large))
+
+    async def _tasks(self, parent: Stored) -> list[Task]:
+        """What tasks of the parent have written that is in rows, whichever process has put those.
+
+        Where it is what is remembered, the messages in it can still be told.
+        """
+        if not self.place.tasks:
+            return []
+        known = self.memory.tasks.get((self.ns, parent.id), {})
+        rows = await checkpoints.writes(self.growth.tx, self.growth.thread.id, self.ns, parent.id)
+        return [
+            known[row.task_id]
+            if row.task_id in known and known[row.task_id].row(self.ns, parent.id) == row
+            else Task.from_row(row)
+            for row in rows
+        ]
 
     def _seq_of(self, inline: Inline) -> int | None:
         """The entry that an inline message has become: its own id may have been given to it since."""
@@ -184,6 +205,22 @@ class Putting:
             if place is not None and kept.messages[place].seq >= self.memory.first_seq:
                 return kept.messages[place]
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A parent as it is stored again: `taken` are the tasks whose rows go, `inline` the values that are small now, and
+    `large` those that are stored apart anew."""
+
+    stored: Stored
+    taken: Sequence[str]
+    inline: Sequence[str]
+    large: Mapping[str, Cell]
+
+
+def _is_of_version(stored: Stored | None, channel: str, checkpoint: Checkpoint) -> bool:
+    version = checkpoint["channel_versions"].get(channel)
+    return stored is not None and stored.versions.get(channel) == version
 
 
 def _is_messages(value: Any) -> bool:

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
-from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import MESSAGES, Cell, Gap, merged
@@ -51,9 +51,12 @@ class Reader:
         channels: dict[str, Any] = {name: await self.messages((row.ns, name), runs) for name, runs in lists.items()}
         channels |= {name: cell.value(self.serde, source) for name, cell in values.items()}
         at = {"thread_id": row.thread_id, "checkpoint_ns": row.ns}
+        # One object: a task's writes name it by the checkpoint's, a put by the config's. See `Trail`.
+        checkpoint_id = anew(row.id)
+        checkpoint = {**stored.checkpoint(self.serde), "id": checkpoint_id, "channel_values": channels}
         return CheckpointTuple(
-            config={"configurable": {**at, "checkpoint_id": anew(row.id)}},
-            checkpoint={**stored.checkpoint(self.serde), "channel_values": channels},  # type: ignore[typeddict-item]
+            config={"configurable": {**at, "checkpoint_id": checkpoint_id}},
+            checkpoint=cast(Checkpoint, checkpoint),
             metadata=json.loads(row.metadata),
             parent_config={"configurable": {**at, "checkpoint_id": row.parent_id}} if row.parent_id else None,
             pending_writes=[(task_id, name, cell.value(self.serde, source)) for task_id, _, name, cell in writes],
@@ -70,7 +73,10 @@ class Reader:
             count = len(kept)
             if self.remembers:
                 self.memory.keep(name, kept)
-        return kept.copies(count)
+        copies = kept.copies(count)
+        if self.remembers:
+            kept.hold(copies)
+        return copies
 
 
 @dataclass(slots=True)

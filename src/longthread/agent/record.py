@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, writes_sort_key
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from longthread.agent.cells import Cell, Finder, cell_of
+from longthread.agent.cells import Cell, Finder, Inline, cell_of
 from longthread.agent.packing import pack_body, unpack_body
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 
@@ -49,9 +49,16 @@ class Task:
         if index < 0 or index not in self.items:
             self.items[index] = channel, cell
 
-    def cells(self) -> Iterator[Cell]:
-        for _, cell in self.items.values():
-            yield cell
+    def contradicts(self, other: Task) -> bool:
+        """Whether it says something else where what was said first is kept."""
+        both = [index for index in self.items.keys() & other.items.keys() if index >= 0]
+        return any(self.items[index][1].differs(other.items[index][1]) for index in both)
+
+    def settled(self, seq_of: Callable[[Inline], int | None]) -> Task:
+        """The task with references to those inline messages that the log holds by now; the same, if there is none."""
+        items = {index: (channel, cell.settled(seq_of)) for index, (channel, cell) in self.items.items()}
+        same = all(items[index][1] is cell for index, (_, cell) in self.items.items())
+        return self if same else Task(self.id, self.path, items)
 
     def row(self, ns: str, checkpoint_id: str) -> WriteRow:
         """The task's row."""
@@ -133,6 +140,15 @@ class Stored:
         if there is not None:
             merged.merge(task)
         return replace(self, tasks={**self.tasks, task.id: merged})
+
+    def settled(self, seq_of: Callable[[Inline], int | None]) -> Stored:
+        """The checkpoint with references to those inline messages that the log holds by now; the same, if none."""
+        tasks = {name: task.settled(seq_of) for name, task in self.tasks.items()}
+        cells = {name: cell.settled(seq_of) for name, cell in self.cells.items()}
+        same = all(tasks[name] is task for name, task in self.tasks.items())
+        if same and all(cells[name] is cell for name, cell in self.cells.items()):
+            return self
+        return replace(self, tasks=tasks, cells=cells)
 
     @property
     def writes(self) -> int:

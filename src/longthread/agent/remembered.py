@@ -34,9 +34,12 @@ CONVERSATION: Name = ("", "messages")
 
 @dataclass(slots=True)
 class Memory:
-    """One thread. `since` is when it was made, which tells it from a later one of the same id; None: not known yet."""
+    """One thread. `incarnation` tells it from a later one of the same id; None: not known yet.
 
-    since: str | None = None
+    What is remembered has been committed: nothing of a transaction is noted here before its end.
+    """
+
+    incarnation: str | None = None
     first_seq: int = 1
     lists: OrderedDict[Name, Kept] = field(default_factory=OrderedDict)
     newest: OrderedDict[str, Stored] = field(default_factory=OrderedDict)
@@ -59,6 +62,12 @@ class Memory:
         tasks = self.tasks.get(name, {})
         tasks[task.id] = task
         _put(self.tasks, name, tasks, OPEN)
+
+    def drop_before(self, seq: int) -> None:
+        """Forget the lists that hold entries from before this one: retention has deleted those."""
+        for name, kept in list(self.lists.items()):
+            if any(first < seq for first, _ in kept.runs):
+                del self.lists[name]
 
     def finder(self, new: dict[str, Message] | None = None) -> Known:
         """Finds the messages that are remembered, the conversation's first; and those in `new`, by id."""
@@ -88,10 +97,12 @@ class Remembered:
     def of_locked(self, thread: Locked) -> Memory:
         """A thread as the database has it. What is known of an earlier thread of the same id is forgotten."""
         memory = self.of(thread.id)
-        if memory.since not in (None, thread.created_at):
+        if memory.incarnation not in (None, thread.incarnation):
             self.forget(thread.id)
             memory = self.of(thread.id)
-        memory.since, memory.first_seq = thread.created_at, thread.first_seq
+        if memory.first_seq != thread.first_seq:
+            memory.drop_before(thread.first_seq)
+        memory.incarnation, memory.first_seq = thread.incarnation, thread.first_seq
         _put(self._seen, thread.id, None, SEEN)
         return memory
 

@@ -19,7 +19,9 @@ from langgraph.checkpoint.base import (
 )
 
 from longthread.agent import checkpointer
+from longthread.agent.callers import Stores
 from longthread.agent.portal import Portal, several
+from longthread.agent.trail import Place, anew
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.runs import Lease
@@ -46,6 +48,7 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         """A saver over a store that is open already, on the running event loop."""
         super().__init__(store, user_id=user_id, lease=lease)
         self._home = Portal()
+        self._stores = Stores()
 
     @classmethod
     def from_conn_string(cls, address: str, *, user_id: str = "default") -> Opening:
@@ -69,9 +72,13 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         return _Done()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        self._home.require_callable("get_tuple")
+        self._stores.settle(_thread_of(config))
         return self._home.call("get_tuple", super().aget_tuple, config)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        self._home.require_open()
+        await self._stores.asettle(_thread_of(config))
         return await self._home.run(super().aget_tuple, config)
 
     def list(
@@ -111,7 +118,12 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return self._home.call("put", super().aput, config, checkpoint, metadata, new_versions)
+        self._home.require_callable("put")
+        thread_id, ns = place = _place_of(config)
+        if self._stores.overtake(thread_id, ns):
+            config = self._leaving_aside(place, config)
+        with self._stores.one(thread_id):
+            return self._home.call("put", super().aput, config, checkpoint, metadata, new_versions)
 
     async def aput(
         self,
@@ -120,17 +132,23 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return await self._home.run(super().aput, config, checkpoint, metadata, new_versions)
+        thread_id, ns = place = _place_of(config)
+        if await self._stores.aovertake(thread_id, ns):
+            config = self._leaving_aside(place, config)
+        with self._stores.one(thread_id):
+            return await self._home.run(super().aput, config, checkpoint, metadata, new_versions)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        self._home.call("put_writes", super().aput_writes, config, writes, task_id, task_path)
+        with self._stores.one(_thread_of(config)):
+            self._home.call("put_writes", super().aput_writes, config, writes, task_id, task_path)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        await self._home.run(super().aput_writes, config, writes, task_id, task_path)
+        with self._stores.one(_thread_of(config)):
+            await self._home.run(super().aput_writes, config, writes, task_id, task_path)
 
     def delete_thread(self, thread_id: str) -> None:
         self._home.call("delete_thread", super().adelete_thread, thread_id)
@@ -166,6 +184,14 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         return await self._home.run(super().aget_delta_channel_history, config=config, channels=channels)
+
+    def _leaving_aside(self, place: Place, config: RunnableConfig) -> RunnableConfig:
+        """The same put as a fork: what has been put since it looked is a run's that was over by then."""
+        parent_id = config["configurable"].get("checkpoint_id")
+        if parent_id is None:
+            self._trail.began(place)
+            return config
+        return {**config, "configurable": {**config["configurable"], "checkpoint_id": anew(parent_id)}}
 
 
 class Opening:
@@ -211,6 +237,14 @@ class Opening:
                 yield saver
             finally:
                 await saver._home.close()
+
+
+def _place_of(config: RunnableConfig) -> Place:
+    return _thread_of(config), str(config["configurable"].get("checkpoint_ns", ""))
+
+
+def _thread_of(config: RunnableConfig) -> str:
+    return str(config["configurable"]["thread_id"])
 
 
 class _Done:

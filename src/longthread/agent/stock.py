@@ -120,7 +120,7 @@ async def open_stock(address: str) -> AsyncIterator[Stock]:
         if reason := _why_not(foreign.tables, _WRITES[foreign.dialect]):
             raise NotACheckpointDatabase(where=shown_address(address), reason=reason)
         serde = Faithful()
-        yield Stock(foreign, _saver(foreign, serde), serde)
+        yield Stock(foreign, await _saver(foreign, serde, stack), serde)
 
 
 def _why_not(tables: Tables, writes: str) -> str | None:
@@ -132,17 +132,19 @@ def _why_not(tables: Tables, writes: str) -> str | None:
     return f"its table `checkpoints` has no column `{missing[0]}`." if missing else None
 
 
-def _saver(foreign: Foreign, serde: Faithful) -> Any:
+async def _saver(foreign: Foreign, serde: Faithful, stack: AsyncExitStack) -> Any:
     kind, name = ("sqlite", "AsyncSqliteSaver") if foreign.dialect == "sqlite" else ("postgres", "AsyncPostgresSaver")
     try:
         module = importlib.import_module(f"langgraph.checkpoint.{kind}.aio")
     except ImportError as error:
         package = f"langgraph-checkpoint-{kind}"
         raise ExtraMissing(what=f"Reading what {name} wrote", package=package, extra="import") from error
-    saver = getattr(module, name)(foreign.connection, serde=serde)
-    if kind == "sqlite":
-        # It would make its tables, and those of an older one anew: in here nothing is written.
-        saver.is_setup, saver._has_task_path = True, _has_paths(foreign)
+    if kind == "postgres":
+        return getattr(module, name)(foreign.connection, serde=serde)
+    connection = await stack.enter_async_context(module.aiosqlite.Connection(lambda: foreign.connection, 64))
+    saver = getattr(module, name)(connection, serde=serde)
+    # It would make its tables, and those of an older one anew: in here nothing is written.
+    saver.is_setup, saver._has_task_path = True, _has_paths(foreign)
     return saver
 
 

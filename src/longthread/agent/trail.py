@@ -34,6 +34,7 @@ class Trail:
     def __init__(self) -> None:
         self._ids: OrderedDict[int, str] = OrderedDict()
         self._lost: OrderedDict[str, None] = OrderedDict()
+        self._refused: OrderedDict[int, str] = OrderedDict()
         self._found_nothing: Counter[Place] = Counter()
 
     def note(self, checkpoint_id: str) -> None:
@@ -62,6 +63,12 @@ class Trail:
         self._found_nothing[place] -= 1
         return True
 
+    def refuse(self, checkpoint_id: str) -> None:
+        """What a run wrote for its tasks here was refused: it may not go on from here."""
+        self._refused[id(checkpoint_id)] = checkpoint_id
+        while len(self._refused) > IDS:
+            self._refused.popitem(last=False)
+
     def lose(self, checkpoint_id: str) -> None:
         """A put was refused: nothing more of its run may be stored."""
         self._lost[checkpoint_id] = None
@@ -84,7 +91,7 @@ class Trail:
             ThreadConflict: another run has put one since.
         """
         parent_id = config["configurable"].get("checkpoint_id")
-        if self.is_lost(parent_id):
+        if self.is_lost(parent_id) or (parent_id is not None and self._refused.get(id(parent_id)) is parent_id):
             raise ThreadConflict(thread=place[0])
         if head is None or head.id in (parent_id, checkpoint["id"]):
             return

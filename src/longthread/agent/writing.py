@@ -2,39 +2,79 @@
 
 from __future__ import annotations
 
-from longthread.agent.record import TASK_BYTES, Task
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.agent.reading import merged_tasks
+from longthread.agent.record import TASK_BYTES, Stored, Task
 from longthread.agent.remembered import Memory
+from longthread.errors import ThreadConflict
 from longthread.store import checkpoints
-from longthread.store.checkpoints import Head
+from longthread.store.checkpoints import Place
 from longthread.store.driver import Transaction
 
 
-async def put_in_body(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str, memory: Memory, task: Task) -> bool:
-    """Store it in the body of its checkpoint: where this process has put that, knows all of it, and it stays small.
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """One put of a task's writes, inside of its transaction.
 
-    What is remembered of the checkpoint changes before the commit, while the thread is locked: the next one to write
-    goes on from it. Whoever then finds it not so, because the commit has failed, stores a row.
+    `goes_on`: the run goes on from the newest checkpoint, and is no replay of an older one: who else has written other
+    things for the same task does so too, and is its rival.
     """
-    newest = memory.newest.get(ns)
-    if newest is None or newest.id != checkpoint_id or task.id in memory.tasks.get((ns, checkpoint_id), {}):
-        return False
-    grown = newest.with_task(task)
-    body = grown.body()
-    if len(body) > TASK_BYTES:
-        return False
-    head = Head(newest.n, newest.id)
-    if not await checkpoints.update_body(tx, thread_id, ns, head, body, newest.writes, grown.writes):
-        return False
-    memory.newest[ns] = grown
-    return True
 
+    tx: Transaction
+    place: Place
+    memory: Memory
+    serde: SerializerProtocol
+    ns: str
+    checkpoint_id: str
+    goes_on: bool
 
-async def put_in_row(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str, task: Task) -> Task:
-    """Store it in the task's row; all that the row has then."""
-    if await checkpoints.put_writes(tx, thread_id, task.row(ns, checkpoint_id)):
-        return task
-    rows = await checkpoints.writes(tx, thread_id, ns, checkpoint_id)
-    [there] = [Task.from_row(row) for row in rows if row.task_id == task.id]
-    there.merge(task)
-    await checkpoints.replace_writes(tx, thread_id, there.row(ns, checkpoint_id))
-    return there
+    async def put(self, task: Task) -> Callable[[], None]:
+        """Store it; what is to be remembered of it when it has been committed.
+
+        Raises:
+            ThreadConflict: a rival was faster.
+        """
+        grown = self._grown(task)
+        body = grown.body() if grown is not None else b""
+        if grown is None or len(body) > TASK_BYTES or self.place.head is None:
+            return await self._put_in_row(task)
+        thread_id = self.place.thread.id
+        await checkpoints.update_body(self.tx, thread_id, self.ns, self.place.head, body, grown.writes)
+        return lambda: self.memory.keep_newest(self.ns, grown)
+
+    def _grown(self, task: Task) -> Stored | None:
+        """The checkpoint with the task in its body, where this process has put it and knows all of it."""
+        newest, head = self.memory.newest.get(self.ns), self.place.head
+        if newest is None or head is None or self.place.tasks:
+            return None
+        if (newest.id, newest.id, newest.writes) != (self.checkpoint_id, head.id, head.writes):
+            return None
+        there = newest.tasks.get(task.id)
+        self._expect_no_rival(there, task)
+        return newest.with_task(task)
+
+    async def _put_in_row(self, task: Task) -> Callable[[], None]:
+        thread_id, ns, name = self.place.thread.id, self.ns, (self.ns, self.checkpoint_id)
+        rows = await checkpoints.writes(self.tx, thread_id, ns, self.checkpoint_id) if self.place.tasks else []
+        in_rows = {row.task_id: Task.from_row(row) for row in rows}
+        head, there = self.place.head, in_rows.get(task.id)
+        if head is not None and head.id == self.checkpoint_id and head.writes:
+            row = await checkpoints.find(self.tx, thread_id, ns, head.id)
+            stored = Stored.from_row(row, self.serde) if row is not None else None
+            self._expect_no_rival(merged_tasks(stored, rows).get(task.id) if stored is not None else there, task)
+        else:
+            self._expect_no_rival(there, task)
+        if there is None:
+            await checkpoints.put_writes(self.tx, thread_id, task.row(ns, self.checkpoint_id))
+            return lambda: self.memory.keep_task(name, task)
+        there.merge(task)
+        await checkpoints.replace_writes(self.tx, thread_id, there.row(ns, self.checkpoint_id))
+        return lambda: self.memory.keep_task(name, there)
+
+    def _expect_no_rival(self, there: Task | None, task: Task) -> None:
+        if self.goes_on and there is not None and task.contradicts(there):
+            raise ThreadConflict(thread=self.place.thread.id)

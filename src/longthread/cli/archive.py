@@ -10,27 +10,28 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from longthread.agent.analyst import Analyst
-from longthread.agent.checkpointer import LongthreadSaver
-from longthread.agent.takeover import Imported, import_langgraph
-from longthread.agent.takeover import Progress as TakeoverProgress
 from longthread.cli import options
-from longthread.cli.ask import find_thread
 from longthread.cli.markdown import markdown
+from longthread.cli.named import find_thread
 from longthread.cli.progress import counted, shown
 from longthread.cli.whole import run, some
 from longthread.errors import InvalidInput, NotImported
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.archive import export_lines
+from longthread.store.driver import Driver
 from longthread.store.importing import Into, import_threads
 from longthread.store.open import is_postgres, open_store
 from longthread.store.sqlite import APPLICATION_ID
 from longthread.store.transfer import Outcome, thread_ids
+
+if TYPE_CHECKING:
+    from longthread.agent.takeover import Imported
+    from longthread.agent.takeover import Progress as TakeoverProgress
 
 _SQLITE = b"SQLite format 3\0"
 _OURS = APPLICATION_ID.to_bytes(4, "big")
@@ -63,20 +64,19 @@ def export(
     settings = Settings.load(database=database)
 
     async def work() -> int:
-        async with Analyst.open(settings) as analyst:
+        async with open_store(settings.database) as store:
             with _output(to) as file:
-                return await _export(analyst, file, names or [], chosen)
+                return await _export(store, settings.user, file, names or [], chosen)
 
     count = run(work())
     if to is not None:
         typer.echo(f"{counted(count, 'thread')} exported to {to}.", err=True)
 
 
-async def _export(analyst: Analyst, file: BinaryIO, names: Sequence[str], chosen: Format) -> int:
-    user = analyst.settings.user
-    ids = [str(await find_thread(analyst, name)) for name in names]
+async def _export(store: Driver, user: str, file: BinaryIO, names: Sequence[str], chosen: Format) -> int:
+    ids = [str(await find_thread(store, name, user=user)) for name in names]
     # One snapshot for all: the file holds what there was at one moment.
-    async with analyst.store.reading() as tx:
+    async with store.reading() as tx:
         if not names:
             while page := await thread_ids(tx, after=ids[-1] if ids else "", user_id=user):
                 ids += page
@@ -133,6 +133,10 @@ async def _import(address: str, file: BinaryIO, where: str, into: Into) -> Outco
 
 
 async def _take_over(address: str, source: str, user: str) -> Imported:
+    # Here and not above: LangGraph takes seconds to load, and an export needs none of it.
+    from longthread.agent.checkpointer import LongthreadSaver
+    from longthread.agent.takeover import import_langgraph
+
     async with open_store(address) as store:
         with shown("importing") as bar:
 

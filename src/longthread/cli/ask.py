@@ -7,19 +7,21 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from longthread.agent.analyst import Analyst
-from longthread.agent.handle import RunHandle
 from longthread.cli import options
+from longthread.cli.named import find_thread
 from longthread.cli.terminal import Terminal
-from longthread.errors import InvalidInput, ThreadNotFound
+from longthread.errors import InvalidInput
 from longthread.model.event import FINAL, Event
 from longthread.model.run import Protocol
 from longthread.settings import Settings
-from longthread.store import log
+
+if TYPE_CHECKING:
+    from longthread.agent.analyst import Analyst
+    from longthread.agent.handle import RunHandle
 
 PAUSED = 10
 STOPPED = 130
@@ -45,7 +47,7 @@ def ask(
     async def start(analyst: Analyst) -> RunHandle:
         return await analyst.ask(
             text,
-            thread_id=await find_thread(analyst, thread, may_be_new=source is not None),
+            thread_id=await find_thread(analyst.store, thread, user=settings.user, may_be_new=source is not None),
             source=source,
             model=model,
             protocol=checked_protocol(protocol),
@@ -67,7 +69,7 @@ def resume(
     settings = Settings.load(database=database)
 
     async def start(analyst: Analyst) -> RunHandle:
-        thread_id = await find_thread(analyst, thread)
+        thread_id = await find_thread(analyst.store, thread, user=settings.user)
         assert thread_id is not None
         return await analyst.resume(thread_id, source=source, model=model, max_steps=max_steps)
 
@@ -75,6 +77,9 @@ def resume(
 
 
 async def _run(settings: Settings, start: Callable[[Analyst], Awaitable[RunHandle]], terminal: Terminal) -> int:
+    # Here and not above: LangChain takes seconds to load, and most commands need none of it.
+    from longthread.agent.analyst import Analyst
+
     async with Analyst.open(settings) as analyst:
         handle = await start(analyst)
         if not terminal.as_json:
@@ -118,34 +123,6 @@ async def _stopped_by_signal(handle: RunHandle) -> AsyncIterator[None]:
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
-
-
-async def find_thread(analyst: Analyst, given: str | None, *, may_be_new: bool = False) -> str | None:
-    """The id of the thread that a person means by an id, the beginning of one, or `last`.
-
-    Where the thread may be a new one, the beginning of another's id is not taken for that one.
-
-    Raises:
-        ThreadNotFound: there is none like it, and it is not to be made.
-        InvalidInput: several begin like that.
-    """
-    if given is None:
-        return None
-    if not given.strip():
-        raise InvalidInput(reason="The name of the thread is empty. Give an id, the beginning of one, or last.")
-    user = analyst.settings.user
-    async with analyst.store.reading() as tx:
-        if given == "last":
-            found = await log.list_threads(tx, user_id=user, limit=1)
-        else:
-            found = await log.threads_that_begin(tx, given, user_id=user)
-    if given != "last" and (may_be_new or any(thread.id == given for thread in found)):
-        return given
-    if len(found) > 1:
-        raise InvalidInput(reason=f"Several threads begin with {given}. Give more of the id.")
-    if not found:
-        raise ThreadNotFound(thread=given)
-    return found[0].id
 
 
 def checked_protocol(name: str) -> Protocol:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from longthread.agent.analyst import Analyst
 from longthread.cli import options
-from longthread.cli.ask import checked_protocol, find_thread, show_run
+from longthread.cli.ask import checked_protocol, show_run
+from longthread.cli.named import find_thread
 from longthread.cli.terminal import Terminal
 from longthread.errors import LongthreadError
 from longthread.model.ids import new_id
 from longthread.model.run import Protocol
 from longthread.settings import Settings
+
+if TYPE_CHECKING:
+    from longthread.agent.analyst import Analyst
 
 _HELP = "Ask away. Ctrl-C stops an answer; /quit, /exit or Ctrl-D leaves. The conversation is kept."
 
@@ -29,6 +33,9 @@ def chat(
     database: options.Database = None,
 ) -> None:
     """Hold a conversation with a database."""
+    # Here and not above: LangChain takes seconds to load, and most commands need none of it.
+    from longthread.agent.analyst import Analyst
+
     settings = Settings.load(database=database)
     checked = checked_protocol(protocol)
     terminal = Terminal()
@@ -37,7 +44,9 @@ def chat(
         stack = AsyncExitStack()
         try:
             analyst = runner.run(stack.enter_async_context(Analyst.open(settings)))
-            thread_id = runner.run(find_thread(analyst, thread, may_be_new=source is not None))
+            thread_id = runner.run(
+                find_thread(analyst.store, thread, user=settings.user, may_be_new=source is not None)
+            )
             asking = Asking(
                 thread_id=thread_id or new_id(),
                 source=source or (None if thread_id else settings.source),

@@ -13,13 +13,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from longthread import __version__
-from longthread.agent.analyst import Analyst
-from longthread.agent.models import context_window, model_name, resolve_model
 from longthread.cli import options
 from longthread.errors import LongthreadError
 from longthread.settings import Settings
 from longthread.store import log
-from longthread.tools.analysis.opening import open_source
+from longthread.store.open import open_store
 
 Finding = tuple[bool, str, str]
 
@@ -50,9 +48,9 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
 
 async def _store(settings: Settings) -> Finding:
     try:
-        async with Analyst.open(settings) as analyst, analyst.store.reading() as tx:
+        async with open_store(settings.database) as store, store.reading() as tx:
             threads = await log.list_threads(tx, user_id=settings.user, limit=1000)
-            return True, "store", f"{analyst.store.where}: {_count(len(threads), 'conversation')} of {settings.user}"
+            return True, "store", f"{store.where}: {_count(len(threads), 'conversation')} of {settings.user}"
     except LongthreadError as error:
         return False, "store", str(error)
 
@@ -62,6 +60,9 @@ def _count(number: int, noun: str) -> str:
 
 
 def _model(settings: Settings) -> Finding:
+    # Here and not above: LangChain takes seconds to load, and most commands need none of it.
+    from longthread.agent.models import context_window, model_name, resolve_model
+
     name = model_name(None, settings)
     try:
         window = context_window(resolve_model(name, settings), settings)
@@ -72,6 +73,8 @@ def _model(settings: Settings) -> Finding:
 
 
 async def _source(settings: Settings) -> Finding:
+    from longthread.tools.analysis.opening import open_source
+
     if settings.source is None:
         return True, "source", "none by default; give one with --source or LONGTHREAD_SOURCE"
     try:

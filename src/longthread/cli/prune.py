@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
 from longthread.agent.owner import may_be_alive
-from longthread.agent.retaining import CheckpointKeeper
 from longthread.cli import options
 from longthread.cli.progress import bytes_text, counted, shown
 from longthread.cli.terminal import print_line
@@ -28,31 +27,47 @@ _AGE = re.compile(r"(\d+)\s*([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
+KeepCheckpoints = Annotated[
+    str, typer.Option(help="How many of the newest checkpoints stay in each namespace of a thread, or all.")
+]
+CheckpointsOlderThan = Annotated[str | None, typer.Option(metavar="AGE", help="Only checkpoints older than this go.")]
+ThreadsIdle = Annotated[str | None, typer.Option(metavar="AGE", help="Threads go that were not active for so long.")]
+KeepExpired = Annotated[bool, typer.Option("--keep-expired", help="Threads that have expired stay.")]
+EntriesOlderThan = Annotated[
+    str | None, typer.Option(metavar="AGE", help="Entries older than this go, but not those of a thread's window.")
+]
+RunsOlderThan = Annotated[
+    str | None,
+    typer.Option(
+        "--runs-older-than",
+        "--events-older-than",
+        metavar="AGE",
+        help="Runs that ended longer ago go, with their steps and events.",
+    ),
+]
+Apply = Annotated[bool, typer.Option("--apply", help="Do it; without this, only say what would go.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What pruning has done, or would do; sizes are in bytes."""
+
+    found: Pruned
+    problems: list[str]
+    size_before: int
+    size: int
+
+
 def prune_(
-    keep_checkpoints: Annotated[
-        str, typer.Option(help="How many of the newest checkpoints stay in each namespace of a thread, or all.")
-    ] = "1",
-    checkpoints_older_than: Annotated[
-        str | None, typer.Option(metavar="AGE", help="Only checkpoints older than this go.")
-    ] = None,
-    threads_idle: Annotated[
-        str | None, typer.Option(metavar="AGE", help="Threads go that were not active for so long.")
-    ] = None,
-    keep_expired: Annotated[bool, typer.Option("--keep-expired", help="Threads that have expired stay.")] = False,
-    entries_older_than: Annotated[
-        str | None, typer.Option(metavar="AGE", help="Entries older than this go, but not those of a thread's window.")
-    ] = None,
-    runs_older_than: Annotated[
-        str | None,
-        typer.Option(
-            "--runs-older-than",
-            "--events-older-than",
-            metavar="AGE",
-            help="Runs that ended longer ago go, with their steps and events.",
-        ),
-    ] = None,
-    apply: Annotated[bool, typer.Option("--apply", help="Do it; without this, only say what would go.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    keep_checkpoints: KeepCheckpoints = "1",
+    checkpoints_older_than: CheckpointsOlderThan = None,
+    threads_idle: ThreadsIdle = None,
+    keep_expired: KeepExpired = False,
+    entries_older_than: EntriesOlderThan = None,
+    runs_older_than: RunsOlderThan = None,
+    apply: Apply = False,
+    yes: Yes = False,
     as_json: options.AsJson = False,
     database: options.Database = None,
 ) -> None:
@@ -71,33 +86,39 @@ def prune_(
         checkpoints_before=_before(now, checkpoints_older_than, "--checkpoints-older-than"),
         window=settings.memory_max_messages_per_thread,
     )
+    if apply and not yes and sys.stdin.isatty():
+        typer.echo(f"To go: {_described(run(_prune(settings.database, policy, apply=False)).found)}")
+        typer.confirm("Delete it? It cannot be undone.", abort=True, err=True)
+    _show(run(_prune(settings.database, policy, apply=apply)), applied=apply, as_json=as_json)
+
+
+async def _prune(database: str, policy: Policy, *, apply: bool) -> _Outcome:
+    # Here and not above: LangGraph takes seconds to load, and the other commands on a store need none of it.
+    from longthread.agent.retaining import CheckpointKeeper
 
     retention = Retention(policy, CheckpointKeeper(), may_be_alive)
+    async with existing(database) as store:
+        before = await _size(store)
+        with shown("pruning" if apply else "looking") as progress:
+            found = await prune(store, retention, progress, apply=apply)
+            problems = await reclaim(store, progress.say) if apply else []
+        return _Outcome(found, problems, before, await _size(store))
 
-    async def work(store_work: bool) -> tuple[Pruned, list[str], tuple[int, int]]:
-        async with existing(settings.database) as store:
-            before = await _size(store)
-            with shown("pruning" if store_work else "looking") as progress:
-                found = await prune(store, retention, progress, apply=store_work)
-                problems = await reclaim(store, progress.say) if store_work else []
-            return found, problems, (before, await _size(store))
 
-    if apply and not yes and sys.stdin.isatty():
-        found, _, _ = run(work(False))
-        typer.echo(f"To go: {_described(found)}")
-        typer.confirm("Delete it? It cannot be undone.", abort=True, err=True)
-    found, problems, sizes = run(work(apply))
+def _show(outcome: _Outcome, *, applied: bool, as_json: bool) -> None:
+    found, before, size = outcome.found, outcome.size_before, outcome.size
     if as_json:
-        print_line(asdict(found) | {"applied": apply, "size_before": sizes[0], "size": sizes[1], "problems": problems})
+        about = {"applied": applied, "size_before": before, "size": size, "problems": outcome.problems}
+        print_line(asdict(found) | about)
         return
-    typer.echo(f"{'Deleted' if apply else 'Would delete'}: {_described(found)}")
+    typer.echo(f"{'Deleted' if applied else 'Would delete'}: {_described(found)}")
     if found.busy:
         typer.echo(f"Left alone: {counted(found.busy, 'thread')} with a run under way.")
-    if apply:
-        typer.echo(f"The store had {bytes_text(sizes[0])} and has {bytes_text(sizes[1])}.")
+    if applied:
+        typer.echo(f"The store had {bytes_text(before)} and has {bytes_text(size)}.")
     else:
         typer.echo("Nothing was changed. Do it with --apply.")
-    for problem in problems:
+    for problem in outcome.problems:
         typer.echo(problem, err=True)
 
 

@@ -16,18 +16,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from longthread.agent.analyst import Analyst
 from longthread.agent.owner import may_be_alive
 from longthread.cli import options
 from longthread.cli.archive import export, import_
-from longthread.cli.ask import find_thread
+from longthread.cli.named import find_thread
 from longthread.cli.terminal import print_line
 from longthread.errors import RunInProgress
 from longthread.model.entry import Entry
+from longthread.model.fold import state_of
 from longthread.model.thread import Thread
 from longthread.settings import Settings
 from longthread.store import listing, log, runs
-from longthread.store.driver import Transaction
+from longthread.store.driver import Driver, Transaction
+from longthread.store.open import open_store
 from longthread.view.condense import condense_result
 
 T = TypeVar("T")
@@ -46,10 +47,10 @@ def list_(
 ) -> None:
     """The conversations, the latest first."""
 
-    async def read(analyst: Analyst) -> list[_Listed]:
-        async with analyst.store.reading() as tx:
-            found = await log.list_threads(tx, user_id=analyst.settings.user, limit=limit)
-            return await _listed(tx, [(thread, "") for thread in found], analyst.settings.user)
+    async def read(store: Driver, user: str) -> list[_Listed]:
+        async with store.reading() as tx:
+            found = await log.list_threads(tx, user_id=user, limit=limit)
+            return await _listed(tx, [(thread, "") for thread in found], user)
 
     _print_threads(_with(database, read), as_json=as_json)
 
@@ -63,11 +64,11 @@ def search(
 ) -> None:
     """The conversations that hold a text."""
 
-    async def read(analyst: Analyst) -> list[_Listed]:
-        async with analyst.store.reading() as tx:
-            found = await log.search_threads(tx, text, user_id=analyst.settings.user, limit=limit)
+    async def read(store: Driver, user: str) -> list[_Listed]:
+        async with store.reading() as tx:
+            found = await log.search_threads(tx, text, user_id=user, limit=limit)
             hits = [(thread, _around(hit, text)) for thread, hit in found]
-            return await _listed(tx, hits, analyst.settings.user)
+            return await _listed(tx, hits, user)
 
     _print_threads(_with(database, read), as_json=as_json)
 
@@ -75,7 +76,7 @@ def search(
 @threads.command()
 def show(thread: Name, as_json: options.AsJson = False, database: options.Database = None) -> None:
     """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
-    found, entries = _with(database, lambda analyst: _entries(analyst, thread))
+    found, entries = _with(database, lambda store, user: _entries(store, user, thread))
     if as_json:
         for entry in entries:
             print_line(_entry_json(entry))
@@ -94,10 +95,10 @@ def show(thread: Name, as_json: options.AsJson = False, database: options.Databa
 def rename(thread: Name, title: str, database: options.Database = None) -> None:
     """Give a conversation another title."""
 
-    async def write(analyst: Analyst) -> None:
-        thread_id = await find_thread(analyst, thread)
-        async with analyst.store.writing() as tx:
-            await log.rename_thread(tx, str(thread_id), title, user_id=analyst.settings.user)
+    async def write(store: Driver, user: str) -> None:
+        thread_id = await find_thread(store, thread, user=user)
+        async with store.writing() as tx:
+            await log.rename_thread(tx, str(thread_id), title, user_id=user)
 
     _with(database, write)
 
@@ -109,17 +110,17 @@ def delete(
     database: options.Database = None,
 ) -> None:
     """Delete a conversation with everything that is kept of it. It cannot be undone."""
-    found, entries = _with(database, lambda analyst: _entries(analyst, thread))
+    found, entries = _with(database, lambda store, user: _entries(store, user, thread))
     if not yes:
         typer.confirm(f"Delete “{found.title}” with its {len(entries)} entries?", abort=True, err=True)
 
-    async def write(analyst: Analyst) -> None:
-        async with analyst.store.writing() as tx:
+    async def write(store: Driver, user: str) -> None:
+        async with store.writing() as tx:
             await log.position(tx, found.id)
             run = await runs.last_run(tx, found.id)
             if run is not None and await runs.is_held(tx, run, alive=may_be_alive):
                 raise RunInProgress(thread=found.id, run=run.id)
-            await log.delete_thread(tx, found.id, user_id=analyst.settings.user)
+            await log.delete_thread(tx, found.id, user_id=user)
 
     _with(database, write)
 
@@ -127,26 +128,24 @@ def delete(
 def state(thread: Name, database: options.Database = None) -> None:
     """What a conversation has come to, as JSON: messages, steps, known tables, queries, errors, the answer."""
 
-    async def read(analyst: Analyst) -> dict[str, Any]:
-        return await analyst.state(str(await find_thread(analyst, thread)))
-
-    typer.echo(json.dumps(_with(database, read), ensure_ascii=False, indent=2))
+    _, entries = _with(database, lambda store, user: _entries(store, user, thread))
+    typer.echo(json.dumps(state_of(entries), ensure_ascii=False, indent=2))
 
 
-def _with(database: str | None, action: Callable[[Analyst], Awaitable[T]]) -> T:
+def _with(database: str | None, action: Callable[[Driver, str], Awaitable[T]]) -> T:
     settings = Settings.load(database=database)
 
     async def work() -> T:
-        async with Analyst.open(settings) as analyst:
-            return await action(analyst)
+        async with open_store(settings.database) as store:
+            return await action(store, settings.user)
 
     return asyncio.run(work())
 
 
-async def _entries(analyst: Analyst, given: str) -> tuple[Thread, list[Entry]]:
-    thread_id = str(await find_thread(analyst, given))
-    async with analyst.store.reading() as tx:
-        thread = await log.find_thread(tx, thread_id, user_id=analyst.settings.user)
+async def _entries(store: Driver, user: str, given: str) -> tuple[Thread, list[Entry]]:
+    thread_id = str(await find_thread(store, given, user=user))
+    async with store.reading() as tx:
+        thread = await log.find_thread(tx, thread_id, user_id=user)
         return thread, await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
 
 
@@ -201,7 +200,7 @@ def _around(text: str, wanted: str) -> str:
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
     data = asdict(entry)
-    data["payload"] = _payload_json(entry.payload)
+    data["payload"] = _payload_json(entry.told)
     data["created_at"] = entry.created_at.isoformat()
     return data
 

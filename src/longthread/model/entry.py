@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from longthread.model.payload import is_short, whole_payload
+
 Role = Literal["system", "user", "assistant", "tool"]
 
 
@@ -46,6 +48,11 @@ class Draft:
     run_id: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def told(self) -> bytes | None:
+        """The payload with nothing of it told in short."""
+        return whole_payload(self.payload, self.text, self.metadata) if is_short(self.payload) else self.payload
+
 
 @dataclass(frozen=True, slots=True)
 class Entry(Draft):
@@ -70,7 +77,7 @@ class Entry(Draft):
     def says_the_same_as(self, draft: Draft) -> bool:
         """Whether storing `draft` here would store nothing new."""
         same = all(getattr(self, name) == getattr(draft, name) for name in _CONTENT)
-        return same and tuple(self.tool_calls) == tuple(draft.tool_calls)
+        return same and self.told == draft.told and tuple(self.tool_calls) == tuple(draft.tool_calls)
 
 
-_CONTENT = ("role", "text", "tool_call_id", "name", "payload")
+_CONTENT = ("role", "text", "tool_call_id", "name")

@@ -14,6 +14,7 @@ from longthread.store import log
 from longthread.store.driver import Row, Transaction, one
 
 _ENDLESS = 2**62
+_FEW = 16
 _MOMENT = timedelta(seconds=1)
 LAST = "\U0010ffff"
 """Sorts behind every id: where a listing starts."""
@@ -21,13 +22,16 @@ LAST = "\U0010ffff"
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """A thread that is locked until the transaction ends; `size` is the number of its last entry."""
+    """A thread that is locked until the transaction ends; `size` is the number of its last entry.
+
+    `incarnation` tells it from another of the same id that was deleted, or will come after it.
+    """
 
     id: str
     tip: int
     size: int
     first_seq: int
-    created_at: str
+    incarnation: str
 
     def at(self, tip: int, size: int) -> Locked:
         """The thread after it has grown."""
@@ -36,10 +40,25 @@ class Locked:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A namespace's newest checkpoint."""
+    """A namespace's newest checkpoint; `writes` counts those of its tasks that are in its body."""
 
     n: int
     id: str
+    writes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is to be stored: the thread, which is locked, and its namespace's newest checkpoint.
+
+    `there` is the number of the checkpoint that was asked for, if that is there, and `tasks` how many tasks of another
+    one have rows.
+    """
+
+    thread: Locked
+    head: Head | None
+    there: int | None
+    tasks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,28 +101,44 @@ async def lock(tx: Transaction, thread_id: str, *, user_id: str, create: bool = 
             raise ThreadNotFound(thread=thread_id)
     if row is None:
         return None
-    return Locked(row["id"], row["tip"], row["entry_count"], row["first_seq"], row["created_at"])
+    return _locked(row)
 
 
-async def head(tx: Transaction, thread_id: str, ns: str) -> Head | None:
-    """The checkpoint of a namespace that was stored last."""
-    row = await one(tx, "select_head", thread_id=thread_id, ns=ns)
-    return Head(row["n"], row["id"]) if row else None
+def _locked(row: Row) -> Locked:
+    return Locked(row["id"], row["tip"], row["entry_count"], row["first_seq"], row["incarnation"])
 
 
-async def put(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> bool:
-    """Store a new checkpoint; False when its id is there already, and nothing was stored.
+async def place(
+    tx: Transaction, thread_id: str, ns: str, *, user_id: str, checkpoint_id: str = "", written_id: str = ""
+) -> Place | None:
+    """Where to store something in a user's thread, which is locked; None when there is no such thread.
+
+    Args:
+        checkpoint_id: the checkpoint that is looked for.
+        written_id: the one whose tasks' rows are counted.
+    """
+    # One after the other: what is read is what was committed before the lock.
+    await tx.later("hold_thread", id=thread_id, user_id=user_id)
+    ids = {"checkpoint_id": checkpoint_id, "written_id": written_id}
+    row = await one(tx, "select_place", id=thread_id, ns=ns, user_id=user_id, **ids)
+    if row is None:
+        return None
+    head = Head(row["head_n"], row["head_id"], row["head_writes"]) if row["head_id"] is not None else None
+    return Place(_locked(row), head, row["there"], row["tasks"])
+
+
+async def put(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> None:
+    """Store a new checkpoint: its id is not there yet.
 
     Args:
         parent_n: the number of the checkpoint that it goes on from, if that is there.
     """
-    values = _values(row, parent_n)
-    return bool(await tx.run("insert_checkpoint", **values, id=row.id))
+    await tx.later("insert_checkpoint", **_values(row, parent_n), id=row.id)
 
 
 async def replace_checkpoint(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> None:
     """Store a checkpoint in the place of the one that has its number."""
-    await tx.run("replace_checkpoint", **_values(row, parent_n))
+    await tx.later("replace_checkpoint", **_values(row, parent_n))
 
 
 def _values(row: CheckpointRow, parent_n: int | None) -> dict[str, Any]:
@@ -118,37 +153,37 @@ def _values(row: CheckpointRow, parent_n: int | None) -> dict[str, Any]:
     }
 
 
-async def update_body(tx: Transaction, thread_id: str, ns: str, head: Head, body: bytes, before: int, now: int) -> bool:
-    """Give a checkpoint another body, with `now` writes of its tasks; False when it does not have `before` of them."""
+async def update_body(tx: Transaction, thread_id: str, ns: str, head: Head, body: bytes, writes: int) -> None:
+    """Give the newest checkpoint another body, with so many writes of its tasks."""
     values = {"thread_id": thread_id, "ns": ns, "n": head.n, "id": head.id, "body": body}
-    return bool(await tx.run("update_checkpoint_body", **values, writes=now, before=before))
+    await tx.later("update_checkpoint_body", **values, writes=writes, before=head.writes)
 
 
 async def delete_tasks(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str, task_ids: Iterable[str]) -> None:
     """Delete the rows of some of a checkpoint's tasks."""
     at = {"thread_id": thread_id, "ns": ns, "checkpoint_id": checkpoint_id}
     for task_id in task_ids:
-        await tx.run("delete_writes", **at, task_id=task_id)
+        await tx.later("delete_writes", **at, task_id=task_id)
 
 
 async def grow(tx: Transaction, thread: Locked, tip: int, size: int) -> None:
     """Note a thread's new tip and number of entries. When it was active is noted to the second."""
     moment = datetime.now(UTC)
     recent, now = (time.isoformat(timespec="microseconds") for time in (moment - _MOMENT, moment))
-    await tx.run("grow_thread", id=thread.id, tip=tip, entry_count=size, recent=recent, now=now)
+    await tx.later("grow_thread", id=thread.id, tip=tip, entry_count=size, recent=recent, now=now)
 
 
 async def put_blobs(tx: Transaction, thread_id: str, ns: str, n: int, blobs: Mapping[str, bytes]) -> None:
     """Store a checkpoint's large values, by channel."""
     at = {"thread_id": thread_id, "ns": ns, "n": n}
     for channel, body in blobs.items():
-        await tx.run("put_blob", **at, channel=channel, body=body)
+        await tx.later("put_blob", **at, channel=channel, body=body)
 
 
 async def delete_blobs(tx: Transaction, thread_id: str, ns: str, n: int, channels: Iterable[str]) -> None:
     """Delete some of a checkpoint's large values."""
     for channel in channels:
-        await tx.run("delete_blob", thread_id=thread_id, ns=ns, n=n, channel=channel)
+        await tx.later("delete_blob", thread_id=thread_id, ns=ns, n=n, channel=channel)
 
 
 async def blob(tx: Transaction, thread_id: str, ns: str, n: int, channel: str) -> bytes | None:
@@ -157,16 +192,16 @@ async def blob(tx: Transaction, thread_id: str, ns: str, n: int, channel: str) -
     return row["body"] if row else None
 
 
-async def put_writes(tx: Transaction, thread_id: str, row: WriteRow) -> bool:
-    """Store what a task has written; False when it has a row already, and nothing was stored."""
-    return bool(await tx.run("insert_writes", thread_id=thread_id, **asdict(row)))
+async def put_writes(tx: Transaction, thread_id: str, row: WriteRow) -> None:
+    """Store what a task has written, which has no row yet."""
+    await tx.later("insert_writes", thread_id=thread_id, **asdict(row))
 
 
 async def replace_writes(tx: Transaction, thread_id: str, row: WriteRow) -> None:
     """Store what a task has written in the place of its row."""
     values = asdict(row)
     del values["task_path"]
-    await tx.run("replace_writes", thread_id=thread_id, **values)
+    await tx.later("replace_writes", thread_id=thread_id, **values)
 
 
 async def delete_writes(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str) -> None:
@@ -176,8 +211,21 @@ async def delete_writes(tx: Transaction, thread_id: str, ns: str, checkpoint_id:
 
 async def writes(tx: Transaction, thread_id: str, ns: str, first: str, last: str | None = None) -> list[WriteRow]:
     """The rows of the tasks of a checkpoint, or of all with ids up to `last`."""
-    rows = await tx.fetch("select_writes", thread_id=thread_id, ns=ns, first=first, last=last or first)
+    at = {"thread_id": thread_id, "ns": ns}
+    if last is None:
+        rows = await tx.fetch("select_writes_of", **at, checkpoint_id=first)
+    else:
+        rows = await tx.fetch("select_writes", **at, first=first, last=last)
     return [WriteRow(**row) for row in rows]
+
+
+async def add_entries(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write entries, rows as `entry_row` makes them."""
+    if len(rows) > _FEW:
+        await tx.run_all("insert_entry", rows)
+        return
+    for row in rows:
+        await tx.later("insert_entry", **row)
 
 
 async def find(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str | None) -> CheckpointRow | None:

@@ -34,6 +34,11 @@ class Transaction(Protocol):
         """Run a statement; the number of rows it touched, which is 0 where it found nothing to change."""
         ...
 
+    async def later(self, query: str, **values: Any) -> None:
+        """Run a statement of which only the effect is wanted: now, or together with what comes next, at the latest the
+        commit. The transaction's queries that follow see its effect, and if it fails, nothing is committed."""
+        ...
+
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run a statement once for each of `rows`, in order: for all of them, or the transaction has failed."""
         ...

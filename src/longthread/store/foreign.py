@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import aiosqlite
 import psycopg
 from psycopg import AsyncConnection, IsolationLevel
 from psycopg.rows import dict_row
 
 from longthread.errors import StoreError
+from longthread.store.connection import Connection
 from longthread.store.driver import Transaction
 from longthread.store.postgres import PostgresTransaction, shown
 from longthread.store.sqlite import SqliteTransaction
@@ -26,7 +26,7 @@ _POSTGRES = re.compile(r"postgres(?:ql)?(?:\+psycopg)?://")
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A database that is open for reading. `connection` is that of aiosqlite or psycopg, for who must have it."""
+    """A database that is open for reading. `connection` is that of sqlite3 or psycopg, for who must have it."""
 
     dialect: Literal["sqlite", "postgres"]
     connection: Any
@@ -69,12 +69,14 @@ def _uri_of_file(address: str) -> str:
 
 @asynccontextmanager
 async def _open_sqlite(uri: str) -> AsyncIterator[Foreign]:
-    async with aiosqlite.connect(uri, uri=True) as connection:
-        connection.row_factory = sqlite3.Row
+    connection = await Connection.open(uri, uri=True)
+    try:
         await connection.execute("BEGIN")
         await connection.execute("SELECT count(*) FROM sqlite_master")  # the snapshot begins, if it is a database
         tx = SqliteTransaction(connection)
-        yield Foreign("sqlite", connection, tx, await read_tables(tx))
+        yield Foreign("sqlite", connection.database, tx, await read_tables(tx))
+    finally:
+        await connection.close()
 
 
 @asynccontextmanager

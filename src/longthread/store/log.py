@@ -6,26 +6,32 @@ import json
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
 from longthread.model.entry import Draft, Entry, ToolCall
+from longthread.model.payload import SENT_ID
 from longthread.model.thread import Thread
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 
 _LAST = "\U0010ffff"
 """Sorts behind every time and id: where a listing starts."""
-MESSAGE_ID = "message_id"
+MESSAGE_ID = SENT_ID
 """Key of an entry's metadata for the id that its sender gave it, where that is not the entry's own."""
+_MOMENT = timedelta(seconds=1)
 _SIBLINGS = uuid.UUID("6c6f6e67-7468-5265-8164-656e74727921")
 """Namespace of the ids that siblings get."""
 
 
 def now() -> str:
     """The time, as the store writes it."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+    return _text_of(datetime.now(UTC))
+
+
+def _text_of(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds")
 
 
 async def create_thread(
@@ -147,15 +153,25 @@ async def add(tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, paren
     return entries
 
 
-async def append(tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, tip: int, size: int) -> list[Entry]:
+async def append(
+    tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, tip: int, size: int, goes_on: bool = False
+) -> list[Entry]:
     """Add entries that are new behind the tip. For who has locked the thread in this transaction: `tip` and `size` are
-    what was found then, and the ids of the drafts were just made."""
+    what was found then, and the ids of the drafts were just made.
+
+    Args:
+        goes_on: this is not the beginning of a turn: that the thread is active is noted to the second only.
+    """
     entries: list[Entry] = []
     for draft in drafts:
         parent = entries[-1].seq if entries else tip
         entries.append(await _insert(tx, thread_id, draft, parent_seq=parent, seq=size + len(entries) + 1))
     if entries:
-        await tx.run("move_tip", id=thread_id, tip=entries[-1].seq, entry_count=entries[-1].seq, now=now())
+        moved = {"id": thread_id, "tip": entries[-1].seq, "entry_count": entries[-1].seq, "now": now()}
+        if goes_on:
+            await tx.run("advance_tip", **moved, recent=_text_of(datetime.now(UTC) - _MOMENT))
+        else:
+            await tx.run("move_tip", **moved)
     return entries
 
 
@@ -236,23 +252,25 @@ async def _write(
 
 async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: int, seq: int) -> Entry:
     row = await one(tx, "select_entry", thread_id=thread_id, id=draft.id)
-    if row is None:
+    if row is None and parent_seq:
         return await _insert(tx, thread_id, draft, parent_seq=parent_seq, seq=seq)
-    there = _entry(row)
-    if there.parent_seq == parent_seq and there.says_the_same_as(draft):
+    there = _entry(row) if row else None
+    if there and there.parent_seq == parent_seq and there.says_the_same_as(draft):
         return there
     own_id = _sibling_id(draft, parent_seq)
-    row = await one(tx, "select_entry", thread_id=thread_id, id=own_id)
-    if row is not None:
-        return _entry(row)
-    sibling = replace(draft, id=own_id, metadata={**draft.metadata, MESSAGE_ID: draft.id})
-    return await _insert(tx, thread_id, sibling, parent_seq=parent_seq, seq=seq)
+    sibling = await one(tx, "select_entry", thread_id=thread_id, id=own_id)
+    if sibling is not None:
+        return _entry(sibling)
+    if there is None:  # at the root, it may have been the sibling of an entry that retention has deleted
+        return await _insert(tx, thread_id, draft, parent_seq=parent_seq, seq=seq)
+    own = replace(draft, id=own_id, metadata={**draft.metadata, MESSAGE_ID: draft.id})
+    return await _insert(tx, thread_id, own, parent_seq=parent_seq, seq=seq)
 
 
 def _sibling_id(draft: Draft, parent_seq: int) -> str:
     """The id of an entry that says what `draft` says behind `parent_seq`: the same each time it is asked for."""
     calls = json.loads(_dump([call.to_json() for call in draft.tool_calls]))
-    payload = None if draft.payload is None else draft.payload.hex()
+    payload = None if draft.told is None else draft.told.hex()
     content = [draft.id, parent_seq, draft.role, draft.text, draft.tool_call_id, draft.name, payload, calls]
     return str(uuid.uuid5(_SIBLINGS, json.dumps(content, ensure_ascii=False, sort_keys=True)))
 
@@ -293,26 +311,27 @@ async def find_entry(tx: Transaction, thread_id: str, entry_id: str) -> Entry:
 
 async def branch(tx: Transaction, thread_id: str, tip: int, *, limit: int = 200) -> list[Entry]:
     """The last `limit` entries of the branch that ends in `tip`, oldest first. Costs the same however long it is."""
-    found: list[Entry] = []
+    found: list[Row] = []
     wanted = tip
     while wanted and len(found) < limit:
         # A branch is nearly always written in one go: one range read from its end down serves it, and only where
         # another branch was written in between is there a gap to jump over.
-        first = wanted - (limit - len(found)) + 1
-        rows = await tx.fetch("select_entries_down", thread_id=thread_id, seq=wanted, first=first)
+        left = limit - len(found)
+        among = {"first": wanted - left + 1, "seq": wanted, "limit": left}
+        rows = await tx.fetch("select_entries_down", thread_id=thread_id, **among)
         if not rows or rows[0]["seq"] != wanted:
             raise EntryNotFound(thread=thread_id, entry=wanted)
         for row in rows:
             if row["seq"] == wanted:
-                found.append(_entry(row))
-                wanted = found[-1].parent_seq
-    return found[::-1]
+                found.append(row)
+                wanted = _parent(row)
+    return _entries(found[::-1])
 
 
 async def entries_between(tx: Transaction, thread_id: str, first: int, last: int) -> list[Entry]:
     """The entries with `first` <= seq <= `last`, whatever their branch."""
     rows = await tx.fetch("select_entries_range", thread_id=thread_id, first=first, last=last)
-    return [_entry(row) for row in rows]
+    return _entries(rows)
 
 
 async def entries_at(tx: Transaction, thread_id: str, seqs: Collection[int]) -> dict[int, Entry]:
@@ -350,25 +369,54 @@ def _thread(row: Row) -> Thread:
 
 @decoder
 def _entry(row: Row) -> Entry:
-    calls = json.loads(row["tool_calls"]) if row["tool_calls"] else []
-    return Entry(
-        id=row["id"],
-        role=row["role"],
-        text=row["text"],
-        tool_calls=tuple(ToolCall.from_json(call) for call in calls),
-        tool_call_id=row["tool_call_id"],
-        name=row["name"],
-        payload=row["payload"],
-        tokens=row["tokens"],
-        latency_ms=row["latency_ms"],
-        run_id=row["run_id"],
-        metadata=json.loads(row["metadata"]) if row["metadata"] else {},
-        thread_id=row["thread_id"],
-        seq=row["seq"],
-        # The log keeps what it was told; who reads it finds a root where the entry before was deleted.
-        parent_seq=row["parent_seq"] if row["parent_seq"] >= row.get("first_seq", 1) else 0,
-        created_at=datetime.fromisoformat(row["created_at"]),
+    calls, metadata = row["tool_calls"], row["metadata"]
+    return _made(row, json.loads(calls) if calls else (), json.loads(metadata) if metadata else {})
+
+
+def _entries(rows: Sequence[Row]) -> list[Entry]:
+    """The entries of rows. Windows are made of hundreds: their JSON is parsed at once, for that is faster."""
+    try:
+        calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
+        metadata = iter(_parsed([row["metadata"] for row in rows if row["metadata"]]))
+        return [
+            _made(row, next(calls) if row["tool_calls"] else (), next(metadata) if row["metadata"] else {})
+            for row in rows
+        ]
+    except (ValueError, TypeError, KeyError, StopIteration):
+        return [_entry(row) for row in rows]  # says which row it is that is damaged
+
+
+def _parsed(texts: Sequence[str]) -> list[Any]:
+    values: list[Any] = json.loads(f"[{','.join(texts)}]") if texts else []
+    if len(values) != len(texts):
+        raise ValueError
+    return values
+
+
+def _made(row: Row, calls: Sequence[Any], metadata: Mapping[str, Any]) -> Entry:
+    return Entry(  # fields in their order cost less than by their names
+        row["id"],
+        row["role"],
+        row["text"],
+        tuple(map(ToolCall.from_json, calls)) if calls else (),
+        row["tool_call_id"],
+        row["name"],
+        row["payload"],
+        row["tokens"],
+        row["latency_ms"],
+        row["run_id"],
+        metadata,
+        row["thread_id"],
+        row["seq"],
+        _parent(row),
+        datetime.fromisoformat(row["created_at"]),
     )
+
+
+def _parent(row: Row) -> int:
+    """The log keeps what it was told; who reads it finds a root where the entry before was deleted."""
+    parent: int = row["parent_seq"]
+    return parent if parent >= row.get("first_seq", 1) else 0
 
 
 def _dump(value: Mapping[str, Any] | Sequence[Any]) -> str:

@@ -26,8 +26,21 @@ _DICTIONARY = (
     b'"whole",]],"marks":[[2,"thought",]]},{"kind":"tool","at":,"ms":,"action":"run_sql","args":{"sql":"SELECT '
     b'"},"entry":,"marks":[[3,"step_started",0],[4,"step_finished",]]},{"at":,"action":"finish","marks":[[5,"text",'
 )
-_FORM = b"\x01"
-"""The first byte: how the rest is written."""
+# The same, and behind it a run as it is mostly: a query, its result, an answer.
+_LATER_DICTIONARY = _DICTIONARY + (
+    b'{"outcome":{"answer":null,"citations":[{"number":"1","query":null}],"message_id":null,"queries":[{"query":"q1",'
+    b'"sql":"SELECT * FROM ","columns":["name","count"],"shown":"20 of 20"}],'
+    b'"usage":{"input_tokens":100,"output_tokens":10}},"marks":[[1,"started",0],[7,"finished",4]],'
+    b'"steps":[{"at":1,"ms":4,"action":"run_sql","usage":{"input_tokens":100,"output_tokens":10},'
+    b'"manifest":[[1,2,"condensed",8],[3,4,"whole",1]],"prompt":"0","entry":1,"marks":[[2,"text",1,5],[3,"thought",3]]},'
+    b'{"kind":"tool","at":2,"ms":3,"action":"run_sql","args":{"sql":"SELECT * FROM "},"entry":2,'
+    b'"marks":[[4,"step_started",0],[5,"step_finished",3]]},{"at":3,"ms":4,"action":"finish",'
+    b'"usage":{"input_tokens":100,"output_tokens":10},"manifest":[[1,2,"condensed",8],[3,4,"whole",1]],"prompt":"0",'
+    b'"entry":3,"marks":[[6,"text",1,2,""," "]]}]}'
+)
+_FORM = b"\x02"
+"""The first byte: by which dictionary the rest is compressed."""
+_DICTIONARIES = {b"\x01": _DICTIONARY, _FORM: _LATER_DICTIONARY}
 _MICROSECOND = timedelta(microseconds=1)
 _SMALL_BYTES = 16_384
 
@@ -55,7 +68,7 @@ def pack(run: Run, packed: Packed) -> bytes:
     raw = dump({key: value for key, value in data.items() if value}).encode()
     # A small window is as good for a small value, and much faster to set up.
     bits = -12 if len(raw) <= _SMALL_BYTES else -15
-    squeezer = zlib.compressobj(6, zlib.DEFLATED, bits, 8, zdict=_DICTIONARY)
+    squeezer = zlib.compressobj(6, zlib.DEFLATED, bits, 8, zdict=_DICTIONARIES[_FORM])
     return _FORM + squeezer.compress(raw) + squeezer.flush()
 
 
@@ -66,7 +79,7 @@ def unpack(run: Run, body: bytes) -> Packed:
         StoreDamaged: nothing can be made of it.
     """
     try:
-        expander = zlib.decompressobj(-15, zdict=_DICTIONARY)
+        expander = zlib.decompressobj(-15, zdict=_DICTIONARIES[body[: len(_FORM)]])
         data = json.loads(expander.decompress(body[len(_FORM) :]) + expander.flush())
         return _packed(run, data)
     except (zlib.error, ValueError, TypeError, KeyError) as error:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import lru_cache
 from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection, errors
+from psycopg import AsyncClientCursor, AsyncConnection, AsyncCursor, errors
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -46,27 +46,56 @@ _DEFAULTS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 50_000,
 }
-_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"
+LARGE = 65_536
+"""Characters or bytes from which on a value is sent by itself."""
+_READ = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
+_WRITE = ("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+_ALONE = ("SELECT 1",)
 
 Connection = AsyncConnection[DictRow]
 
 
 class PostgresTransaction:
-    """A transaction on one connection."""
+    """A transaction on one connection.
 
-    def __init__(self, connection: Connection, *, reads: bool) -> None:
-        self._connection = connection
+    Statements whose rows nobody waits for are sent with the next one: a message to the server and its answer take far
+    longer than most of them. So is `begin`, with the first. A connection that has broken while nobody used it is
+    replaced then, by `renew`. Where each statement stands `alone`, it is sent alone too.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        reads: bool,
+        begin: Sequence[str] = (),
+        alone: bool = False,
+        renew: Callable[[PostgresTransaction], Awaitable[bool]] | None = None,
+    ) -> None:
+        self.held: Connection | None = connection
         self._reads = reads
+        self._waiting = list(begin)
+        self._alone = alone
+        self._renew = renew
+        self._has_begun = not begin
+
+    @property
+    def connection(self) -> Connection:
+        assert self.held is not None, "it has been given back"
+        return self.held
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
-        with _told():
-            cursor = await self._connection.execute(_statement(query, self._reads), storable(values))
-            return list(await cursor.fetchall())
+        return list(await (await self._run(query, values)).fetchall())
 
     async def run(self, query: str, **values: Any) -> int:
-        with _told():
-            return (await self._connection.execute(_statement(query, self._reads), storable(values))).rowcount
+        return (await self._run(query, values)).rowcount
+
+    async def later(self, query: str, **values: Any) -> None:
+        given = storable(values)
+        if self._alone or _is_large(given):
+            await self._run(query, given)
+        else:
+            self._waiting.append(self._bound(query, given))
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [storable(row) for row in rows]
@@ -74,9 +103,80 @@ class PostgresTransaction:
             for values in given:
                 await self.run(query, **values)
             return
+        await self._flush()
         with _told():
-            async with self._connection.cursor() as cursor:
-                await cursor.executemany(_statement(query, self._reads), given)
+            async with self.connection.cursor() as cursor:
+                await cursor.executemany(_statement(query, self._reads).encode(), given)
+
+    async def commit(self) -> None:
+        """Commit what has been done, if anything has.
+
+        Raises:
+            StoreError: it was rolled back, or it is not known whether it was.
+        """
+        if not self._has_begun and len(self._waiting) <= len(_WRITE):
+            return
+        if not self._has_begun:
+            await self._flush()
+        if self.connection.pgconn.transaction_status == TransactionStatus.INERROR:
+            # COMMIT would roll back, and say nothing.
+            raise StoreError(reason="a statement of the transaction failed; nothing of it was written.")
+        try:
+            await self.connection.execute(_joined([*self._waiting, "COMMIT"]))
+        except psycopg.Error as error:
+            if error.sqlstate is not None and not (self.connection.closed or self.connection.broken):
+                raise _failure(error) from None
+            raise StoreError(
+                reason=f"the connection was lost while the transaction was being committed ({_reason(error)}) Whether "
+                "it was written is not known; repeating it is safe."
+            ) from None
+
+    async def _run(self, query: str, values: Mapping[str, Any]) -> AsyncCursor[DictRow]:
+        given = storable(values)
+        if _is_large(given):
+            # As bytes, which bind takes as they are, and not as text twice as long.
+            await self._flush()
+            with _told():
+                return await self.connection.execute(_statement(query, self._reads).encode(), given)
+        if self._alone:
+            await self._flush()
+        return await self._send([*self._waiting, self._bound(query, given)])
+
+    async def _flush(self) -> None:
+        if self._waiting:
+            await self._send(self._waiting)
+
+    async def _send(self, statements: Sequence[str]) -> AsyncCursor[DictRow]:
+        """Send statements in one message, and go to the result of the last."""
+        with _told():
+            while True:
+                try:
+                    cursor = await self.connection.execute(_joined(statements))
+                    break
+                except psycopg.Error:
+                    if not await self._is_renewed():
+                        raise
+            self._has_begun, self._waiting = True, []
+            while cursor.nextset():
+                pass
+            return cursor
+
+    async def _is_renewed(self) -> bool:
+        """Whether nothing has been done yet on a connection that is broken, and there is another one now."""
+        if self._has_begun or self._renew is None or not (self.connection.closed or self.connection.broken):
+            return False
+        return await self._renew(self)
+
+    def _bound(self, query: str, values: Mapping[str, Any]) -> str:
+        return AsyncClientCursor(self.connection).mogrify(_statement(query, self._reads), values)
+
+
+def _joined(statements: Iterable[str]) -> bytes:
+    return ";\n".join(statements).encode()
+
+
+def _is_large(values: Mapping[str, Any]) -> bool:
+    return any(type(value) in (str, bytes) and len(value) > LARGE for value in values.values())
 
 
 class PostgresDriver:
@@ -131,30 +231,31 @@ class PostgresDriver:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[PostgresTransaction]:
-        connection = await self._begin(_READ)
+        tx = await self._transaction(_READ, reads=True)
         try:
-            yield PostgresTransaction(connection, reads=True)
+            yield tx
         finally:
-            await to_the_end(self._give_back(connection))
+            await to_the_end(self._give_back(tx))
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[PostgresTransaction]:
         async with self._turn():
-            connection = await self._begin(_WRITE)
+            tx = await self._transaction(_WRITE, reads=False)
             try:
-                yield PostgresTransaction(connection, reads=False)
-                await to_the_end(_commit(connection))
-            finally:
-                await to_the_end(self._give_back(connection))
+                yield tx
+            except BaseException:
+                await to_the_end(self._give_back(tx))
+                raise
+            await to_the_end(self._finish(tx))
 
     @asynccontextmanager
     async def maintaining(self) -> AsyncIterator[PostgresTransaction]:
         async with self._turn():
-            connection = await self._begin("SELECT 1")
+            tx = await self._transaction(_ALONE, reads=False, alone=True)
             try:
-                yield PostgresTransaction(connection, reads=False)
+                yield tx
             finally:
-                await to_the_end(self._give_back(connection))
+                await to_the_end(self._give_back(tx))
 
     async def close(self) -> None:
         await self._pool.close()
@@ -172,23 +273,24 @@ class PostgresDriver:
         finally:
             self._writers.release()
 
-    async def _begin(self, begin: str) -> Connection:
-        """A connection with a transaction open on it. One that broke while nobody used it is replaced."""
-        tries = CONNECTIONS
-        while True:
-            connection = await self._connection()
-            try:
-                await connection.execute(begin)
-                return connection
-            except psycopg.Error as error:
-                broken = connection.closed or connection.broken
-                await to_the_end(self._give_back(connection))
-                tries -= 1
-                if not broken or tries < 0:
-                    raise _failure(error) from None
-            except BaseException:
-                await to_the_end(self._give_back(connection))
-                raise
+    async def _transaction(self, begin: Sequence[str], **how: bool) -> PostgresTransaction:
+        left = CONNECTIONS
+
+        async def renew(tx: PostgresTransaction) -> bool:
+            nonlocal left
+            left -= 1
+            # Back first: all may be broken, and in use.
+            await to_the_end(self._give_back(tx))
+            tx.held = await self._connection()
+            return left >= 0
+
+        return PostgresTransaction(await self._connection(), begin=begin, renew=renew, **how)
+
+    async def _finish(self, tx: PostgresTransaction) -> None:
+        try:
+            await tx.commit()
+        finally:
+            await self._give_back(tx)
 
     async def _connection(self) -> Connection:
         task = asyncio.current_task()
@@ -205,8 +307,13 @@ class PostgresDriver:
             raise asyncio.CancelledError
         return connection
 
-    async def _give_back(self, connection: Connection) -> None:
+    async def _give_back(self, tx: PostgresTransaction) -> None:
         """Roll back what was not committed, and let the next one have the connection if it is still good."""
+        connection, tx.held = tx.held, None
+        if connection is not None:
+            await self._put_back(connection)
+
+    async def _put_back(self, connection: Connection) -> None:
         try:
             if connection.pgconn.transaction_status != TransactionStatus.IDLE:
                 async with asyncio.timeout(CLOSE_SECONDS):
@@ -220,21 +327,6 @@ _TOO_BUSY = (
     f"no connection to PostgreSQL was free or could be made within {WAIT_SECONDS:.0f} seconds. Is the server running, "
     "and does it allow more connections (max_connections)?"
 )
-
-
-async def _commit(connection: Connection) -> None:
-    if connection.pgconn.transaction_status == TransactionStatus.INERROR:
-        # COMMIT would roll back, and say nothing.
-        raise StoreError(reason="a statement of the transaction failed; nothing of it was written.")
-    try:
-        await connection.execute("COMMIT")
-    except psycopg.Error as error:
-        if error.sqlstate is not None and not (connection.closed or connection.broken):
-            raise _failure(error) from None
-        raise StoreError(
-            reason=f"the connection was lost while the transaction was being committed ({_reason(error)}) Whether it "
-            "was written is not known; repeating it is safe."
-        ) from None
 
 
 async def _connect(conninfo: str) -> Connection:
@@ -352,10 +444,10 @@ def translated(sql: str) -> str:
 
 
 @lru_cache(maxsize=2048)
-def _statement(query: str, reads: bool) -> bytes:
+def _statement(query: str, reads: bool) -> str:
     """A query as psycopg takes it. A snapshot needs no locks, and may not take any."""
-    sql = translated(queries("postgres")[query])
-    return (_LOCK.sub("", sql) if reads else sql).encode()
+    sql = translated(queries("postgres")[query]).rstrip().rstrip(";")
+    return _LOCK.sub("", sql) if reads else sql
 
 
-_LOCK = re.compile(r"\s+FOR (?:NO KEY )?UPDATE(?: OF [\w, ]+)?(?=;?$)")
+_LOCK = re.compile(r"\s+FOR (?:NO KEY )?UPDATE(?: OF [\w, ]+)?$")

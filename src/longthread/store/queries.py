@@ -1,17 +1,18 @@
 """Named SQL. Each `.sql` file under `sql/` holds queries headed by `-- name: …`.
 
-`sql/common` is what every backend understands; a backend's own folder overrides by name.
+`sql/common` is what every backend understands; a backend's own folder overrides by name. `quick` behind the name
+says that the query finds what it reads or writes by its key, and that it is little: it may run where others wait.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-_HEAD = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_HEAD = re.compile(r"^-- name: (\w+)(?: (quick))?\s*$", re.MULTILINE)
 
 
 class Sql(str):
@@ -24,7 +25,10 @@ class Sql(str):
 
 
 class Queries(dict[str, str]):
-    """Queries by name; a composed one stands for itself."""
+    """Queries by name, and the names of those that are quick; a composed one stands for itself."""
+
+    def __init__(self) -> None:
+        self.quick: set[str] = set()
 
     def __missing__(self, query: str) -> str:
         if not isinstance(query, Sql):
@@ -33,11 +37,14 @@ class Queries(dict[str, str]):
 
 
 @cache
-def queries(dialect: str) -> Mapping[str, str]:
+def queries(dialect: str) -> Queries:
     """All queries of a dialect by name."""
     found = Queries()
     for folder in ("common", dialect):
-        found |= _read_folder(files("longthread.store") / "sql" / folder)
+        for name, quick, sql in _read_folder(files("longthread.store") / "sql" / folder):
+            found[name] = sql
+            if quick:
+                found.quick.add(name)
     return found
 
 
@@ -49,10 +56,9 @@ def migrations(dialect: str) -> list[tuple[int, str, str]]:
     return [(int(name[:4]), name[5:-4], sql) for name, sql in named]
 
 
-def _read_folder(folder: Traversable) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _read_folder(folder: Traversable) -> Iterator[tuple[str, str | None, str]]:
     for file in sorted(folder.iterdir(), key=lambda f: f.name) if folder.is_dir() else []:
         if file.name.endswith(".sql"):
             parts = _HEAD.split(file.read_text("utf-8"))
-            found |= {name: sql.strip() for name, sql in zip(parts[1::2], parts[2::2], strict=True)}
-    return found
+            for name, quick, sql in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+                yield name, quick, sql.strip()

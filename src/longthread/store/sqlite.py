@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-import aiosqlite
-
 from longthread.errors import StoreConflict, StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from longthread.store.completion import to_the_end
+from longthread.store.connection import Connection
 from longthread.store.driver import Row, storable
 from longthread.store.migrate import latest, pending
 from longthread.store.queries import queries
@@ -20,9 +20,19 @@ from longthread.store.queries import queries
 BUSY_SECONDS = 30.0
 """How long a writer waits for another process's transaction before it gives up."""
 READERS = 3
+FEW = 16
+"""So many rows are written where they are asked for."""
+MANY = 64
+"""Rows up to which a query is quick that asks for so many at most."""
+SMALL = 65_536
+"""Characters or bytes of a value up to which a statement is quick."""
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What a statement may raise; the latter where SQLite quotes damaged text in its message."""
 _FAILED = "a statement of the transaction failed; nothing of it was written."
+_BEGIN = "BEGIN IMMEDIATE"
+_PATIENCE = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}"
+QUICK_SECONDS = 0.0015
+"""So long may a commit take, on an average of the last ones, to be done where it is asked for."""
 APPLICATION_ID = 0x4C4F4E47
 """Marks a file as Longthread's own: "LONG"."""
 
@@ -30,25 +40,44 @@ APPLICATION_ID = 0x4C4F4E47
 class SqliteTransaction:
     """A transaction on one connection."""
 
-    def __init__(self, connection: aiosqlite.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._queries = queries("sqlite")
         self.failed = False
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
         with self._told():
-            rows = await self._connection.execute_fetchall(self._queries[query], storable(values))
+            given = storable(values)
+            if self._is_quick(query, given):
+                rows = self._connection.database.execute(self._queries[query], given).fetchall()
+            else:
+                rows = await self._connection.execute(self._queries[query], given)
         return [dict(row) for row in rows]
 
     async def run(self, query: str, **values: Any) -> int:
         with self._told():
-            async with self._connection.execute(self._queries[query], storable(values)) as cursor:
-                return cursor.rowcount
+            sql, given = self._queries[query], storable(values)
+            if self._is_quick(query, given):
+                return self._connection.database.execute(sql, given).rowcount
+            return await self._connection.apart(lambda database: database.execute(sql, given).rowcount)
+
+    async def later(self, query: str, **values: Any) -> None:
+        await self.run(query, **values)
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        given = [storable(row) for row in rows]
+        if len(given) <= FEW and all(self._is_quick(query, values) for values in given):
+            for values in given:
+                await self.run(query, **values)
+            return
+        sql = self._queries[query]
         with self._told():
-            async with self._connection.executemany(self._queries[query], [storable(row) for row in rows]):
-                return
+            await self._connection.apart(lambda database: database.executemany(sql, given).close())
+
+    def _is_quick(self, query: str, values: Mapping[str, Any]) -> bool:
+        if query not in self._queries.quick or values.get("limit", 0) > MANY:
+            return False
+        return all(not isinstance(value, str | bytes) or len(value) <= SMALL for value in values.values())
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -67,14 +96,13 @@ class SqliteDriver:
 
     dialect = "sqlite"
 
-    def __init__(
-        self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection], found: int
-    ) -> None:
+    def __init__(self, path: Path, writer: Connection, readers: list[Connection], found: int) -> None:
         self._path = path
         self.found_version = found
         self._writer = writer
         self._writing = asyncio.Lock()
-        self._readers: asyncio.Queue[aiosqlite.Connection] = asyncio.Queue()
+        self._commit_seconds = QUICK_SECONDS
+        self._readers: asyncio.Queue[Connection] = asyncio.Queue()
         self._all = [writer, *readers]
         for reader in readers:
             self._readers.put_nowait(reader)
@@ -91,14 +119,15 @@ class SqliteDriver:
             StoreUnavailable: the path cannot be used; the message says why.
             StoreTooNew: a newer Longthread wrote it.
         """
-        opened: list[aiosqlite.Connection] = []
+        opened: list[Connection] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             writer = await _connect(path, opened, _refuse_foreign)
             found = await _migrate(writer, str(path))
+            _be_impatient(writer.database)
             readers = [await _connect(path, opened) for _ in range(READERS)]
             for reader in readers:
-                await reader.execute("PRAGMA query_only=ON")
+                reader.database.execute("PRAGMA query_only=ON")
         except (*_ERRORS, OSError) as error:
             await _close(opened)
             raise StoreUnavailable(where=path, reason=_reason(error)) from error
@@ -112,10 +141,9 @@ class SqliteDriver:
         connection = await self._readers.get()
         try:
             try:
-                await connection.execute("BEGIN")
+                connection.database.execute("BEGIN")
                 yield SqliteTransaction(connection)
             finally:
-                # After a cancelled BEGIN too: its thread carries it out all the same.
                 await connection.rollback()
         except sqlite3.Error as error:
             raise _failure(error) from error
@@ -126,52 +154,77 @@ class SqliteDriver:
     async def writing(self) -> AsyncIterator[SqliteTransaction]:
         async with self._writing:
             try:
-                # IMMEDIATE: a transaction that reads before it writes must not find the database changed in between.
-                await self._writer.execute("BEGIN IMMEDIATE")
+                await self._begin()
                 tx = SqliteTransaction(self._writer)
                 yield tx
                 if tx.failed:
                     raise StoreError(reason=_FAILED)
-                await self._writer.commit()
+                await self._commit()
             except sqlite3.Error as error:
-                await self._abandon()
+                await self._writer.rollback()
                 raise _failure(error) from error
             except BaseException:
-                await self._abandon()
+                await self._writer.rollback()
                 raise
 
     @asynccontextmanager
     async def maintaining(self) -> AsyncIterator[SqliteTransaction]:
         async with self._writing:
-            yield SqliteTransaction(self._writer)
+            await self._writer.execute(_PATIENCE)
+            try:
+                yield SqliteTransaction(self._writer)
+            finally:
+                await to_the_end(self._writer.apart(_be_impatient))
 
-    async def _abandon(self) -> None:
-        # Shielded: a cancelled task must not leave the transaction open for the next one.
-        await asyncio.shield(asyncio.ensure_future(self._writer.rollback()))
+    async def _commit(self) -> None:
+        """Commit here as long as that takes about as long as handing it over: it waits for the disk."""
+        started = time.perf_counter()
+        if self._commit_seconds < QUICK_SECONDS:
+            self._writer.database.commit()
+        else:
+            await self._writer.apart(sqlite3.Connection.commit)
+        self._commit_seconds += (time.perf_counter() - started - self._commit_seconds) / 4
+
+    async def _begin(self) -> None:
+        """Begin to write. Only where another process is writing does it take a while."""
+        # IMMEDIATE: a transaction that reads before it writes must not find the database changed in between.
+        try:
+            self._writer.database.execute(_BEGIN)
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY:
+                raise
+            await self._writer.apart(_begin_patiently)
 
     async def close(self) -> None:
         await _close(self._all)
         self._all = []
 
 
+def _begin_patiently(database: sqlite3.Connection) -> None:
+    """Wait for another process to end its write transaction. Once ours has begun, there is nothing more to wait for."""
+    database.execute(_PATIENCE)
+    try:
+        database.execute(_BEGIN)
+    finally:
+        _be_impatient(database)
+
+
+def _be_impatient(database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA busy_timeout=0")
+
+
 async def _connect(
     path: Path,
-    opened: list[aiosqlite.Connection],
-    first: Callable[[aiosqlite.Connection, Path], Awaitable[None]] | None = None,
-) -> aiosqlite.Connection:
-    connecting = aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
-    try:
-        connection = await connecting
-    except sqlite3.Error:
-        # Its thread tells the loop that it ends, which a loop that was closed meanwhile cannot be told.
-        await asyncio.to_thread(connecting._thread.join)
-        raise
+    opened: list[Connection],
+    first: Callable[[Connection, Path], Awaitable[None]] | None = None,
+) -> Connection:
+    connection = await Connection.open(path)
     opened.append(connection)
+    await connection.execute(_PATIENCE)
     # SQLite's own knows only ASCII letters, and a search must fold what it looks for and where it looks alike.
-    await connection.create_function("lower", 1, _lower, deterministic=True)
+    connection.database.create_function("lower", 1, _lower, deterministic=True)
     if first is not None:
         await first(connection, path)
-    connection.row_factory = sqlite3.Row
     # The first two are settled for good when something is in the file. Messages of one or two kilobytes fill smaller
     # pages so badly that a file of them is a quarter larger.
     for pragma in (
@@ -186,7 +239,7 @@ async def _connect(
     return connection
 
 
-async def _patiently(connection: aiosqlite.Connection, sql: str) -> None:
+async def _patiently(connection: Connection, sql: str) -> None:
     """Run a statement that SQLite may refuse at once while another process has the file, such as the switch to WAL."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
@@ -204,7 +257,7 @@ def _lower(value: Any) -> str | None:
     return None if value is None else str(value).lower()
 
 
-async def _refuse_foreign(connection: aiosqlite.Connection, path: Path) -> None:
+async def _refuse_foreign(connection: Connection, path: Path) -> None:
     """Leave another program's database as it is: even switching it to WAL would change it."""
     mark = await _scalar(connection, "PRAGMA application_id")
     tables = await _scalar(connection, "SELECT count(*) FROM sqlite_master")
@@ -212,12 +265,12 @@ async def _refuse_foreign(connection: aiosqlite.Connection, path: Path) -> None:
         raise StoreUnavailable(where=path, reason="it is another program's database.")
 
 
-async def _scalar(connection: aiosqlite.Connection, sql: str) -> int:
-    [row] = await connection.execute_fetchall(sql)
+async def _scalar(connection: Connection, sql: str) -> int:
+    [row] = await connection.execute(sql)
     return int(row[0])
 
 
-async def _migrate(connection: aiosqlite.Connection, where: str) -> int:
+async def _migrate(connection: Connection, where: str) -> int:
     """Bring the schema up to date; the version that was found."""
     version = await _scalar(connection, "PRAGMA user_version")
     if version and not pending("sqlite", version, where):
@@ -230,7 +283,7 @@ async def _migrate(connection: aiosqlite.Connection, where: str) -> int:
                 await connection.execute(statement)
         await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         await connection.execute(f"PRAGMA user_version = {latest('sqlite')}")
-        await connection.commit()
+        await connection.apart(sqlite3.Connection.commit)
         return version
     except BaseException:
         await connection.rollback()
@@ -246,7 +299,7 @@ def _statements(script: str) -> Iterable[str]:
             statement = ""
 
 
-async def _close(connections: Iterable[aiosqlite.Connection]) -> None:
+async def _close(connections: Iterable[Connection]) -> None:
     for connection in connections:
         await connection.close()
 

@@ -20,7 +20,7 @@ _FIRST = (THREADS, ENTRIES, "runs", "steps", "events")
 """What a person who reads an export looks for first."""
 _DERIVED = "recall_"
 """Tables whose names begin so hold what follows from others: each store makes it anew, and none is copied."""
-_OF_THE_STORE = frozenset({(THREADS, "number")})
+_OF_THE_STORE = frozenset({(THREADS, "number"), (THREADS, "incarnation")})
 """Columns that each store fills by itself, and that mean nothing in another."""
 
 

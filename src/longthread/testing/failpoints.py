@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.store.driver import Driver, Row, Transaction
+from longthread.store.driver import Row, Transaction
+from longthread.testing.wrapper import DriverWrapper
 
 Reach = Callable[[str], None]
 """Called at each boundary with its name: `before BEGIN`, `after insert_entry`, `before COMMIT` and so on."""
@@ -27,9 +28,9 @@ def _ignore(writes: list[Write]) -> None:
     """Nobody wants to know."""
 
 
-@dataclass(slots=True)
-class Failpoints:
-    """Wraps a driver.
+@dataclass
+class Failpoints(DriverWrapper):
+    """Tells of every boundary.
 
     `reach` is called before and after each statement of a write transaction or of maintenance, and before and after a
     write transaction's begin and commit.
@@ -38,25 +39,9 @@ class Failpoints:
     nothing.
     """
 
-    driver: Driver
     reach: Reach
     intend: Callable[[list[Write]], None] = _ignore
     acknowledge: Callable[[list[Write]], None] = _ignore
-
-    @property
-    def dialect(self) -> str:
-        return self.driver.dialect
-
-    @property
-    def where(self) -> str:
-        return self.driver.where
-
-    @property
-    def found_version(self) -> int:
-        return self.driver.found_version
-
-    def reading(self) -> AbstractAsyncContextManager[Transaction]:
-        return self.driver.reading()
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Transaction]:
@@ -74,9 +59,6 @@ class Failpoints:
     async def maintaining(self) -> AsyncIterator[Transaction]:
         async with self.driver.maintaining() as tx:
             yield _Watched(tx, self.reach)
-
-    async def close(self) -> None:
-        await self.driver.close()
 
 
 @dataclass(slots=True)
@@ -97,6 +79,12 @@ class _Watched:
         self.writes.append(Write(query, values))
         self.reach(f"after {query}")
         return touched
+
+    async def later(self, query: str, **values: Any) -> None:
+        self.reach(f"before {query}")
+        await self.transaction.later(query, **values)
+        self.writes.append(Write(query, values))
+        self.reach(f"after {query}")
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [dict(row) for row in rows]

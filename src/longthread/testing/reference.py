@@ -136,10 +136,13 @@ class ReferenceLog:
             raise EntryNotFound(thread=thread_id, entry=seq)
 
     def _place(self, tree: Tree, draft: Draft, parent_seq: int) -> Node:
-        """The entry that says this here, or a new one: with the draft's id when that is free, else as a sibling."""
+        """The entry that says this here, or a new one: with the draft's id when that is free, else as a sibling.
+
+        At the root, a sibling is found even when what it was the sibling of was pruned.
+        """
         alike = [node for node in tree.nodes.values() if node.draft.id == draft.id]
         own = next((node for node in alike if node.own), None)
-        if own is not None:
+        if own is not None or parent_seq == 0:
             for node in alike:
                 place = node.parent_seq if node.own else node.behind
                 if node.content == content_of(draft) and place == parent_seq:

@@ -61,8 +61,9 @@ def _may_make_a_saver(item: pytest.Function) -> bool:
 @pytest.fixture(autouse=True)
 def _made_savers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     backend = request.config.getoption("--saver")
+    made = backend != "stock" and request.config.getoption("--made")
     with ExitStack() as stack:
-        for name in MADE & request.module.__dict__.keys() if backend != "stock" else ():
+        for name in MADE & request.module.__dict__.keys() if made else ():
             monkeypatch.setattr(request.module, name, lambda **_: stack.enter_context(_plain(backend)))
         yield
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from longthread.errors import StoreError, ThreadNotFound
+from longthread.errors import StoreConflict, StoreError, ThreadNotFound
 from longthread.store import checkpoints, log
-from longthread.store.checkpoints import CheckpointRow, Where, WriteRow
+from longthread.store.checkpoints import CheckpointRow, Head, Where, WriteRow
 from longthread.store.driver import Driver
 from longthread.testing.contract.base import USER, Contract, OpenStore, thread_with
 
@@ -19,14 +19,12 @@ def row(n: int, *, thread_id: str = "t", ns: str = "", body: bytes = b"\x00body\
     return CheckpointRow(thread_id, ns, n, f"id-{n:03}", parent, f'{{"step":{n},"注":"释"}}', body)
 
 
-async def put(store: Driver, *rows: CheckpointRow, user_id: str = USER) -> list[bool]:
+async def put(store: Driver, *rows: CheckpointRow, user_id: str = USER) -> None:
     """Store checkpoints, each in a transaction of its own, on threads that are made when they are new."""
-    stored = []
     for each in rows:
         async with store.writing() as tx:
             await checkpoints.lock(tx, each.thread_id, user_id=user_id, create=True)
-            stored.append(await checkpoints.put(tx, each, None))
-    return stored
+            await checkpoints.put(tx, each, None)
 
 
 class CheckpointContract(Contract):
@@ -34,7 +32,7 @@ class CheckpointContract(Contract):
 
     async def test_a_checkpoint_comes_back_byte_for_byte(self, store: Driver) -> None:
         big = row(2, body=bytes(range(256)) * 10_000)
-        assert await put(store, row(1), big, row(1, ns="child:1|grandchild:2")) == [True] * 3
+        await put(store, row(1), big, row(1, ns="child:1|grandchild:2"))
         async with store.reading() as tx:
             assert await checkpoints.find(tx, "t", "", "id-001") == row(1)
             assert await checkpoints.find(tx, "t", "", "id-002") == big
@@ -42,20 +40,49 @@ class CheckpointContract(Contract):
             assert await checkpoints.find(tx, "t", "", "none") is None
             assert await checkpoints.find(tx, "other", "", None) is None
             assert await checkpoints.namespaces(tx, "t") == ["", "child:1|grandchild:2"]
-            head = await checkpoints.head(tx, "t", "")
-        assert head is not None
-        assert (head.n, head.id) == (2, "id-002")
+
+    async def test_a_place_tells_what_is_there(self, store: Driver) -> None:
+        await put(store, row(1), row(2))
+        async with store.writing() as tx:
+            await checkpoints.put_writes(tx, "t", WriteRow("", "id-001", "task", "", 1, b""))
+            ids = {"checkpoint_id": "id-001", "written_id": "id-001"}
+            found = await checkpoints.place(tx, "t", "", user_id=USER, **ids)
+            assert found is not None
+            assert (found.head, found.there, found.tasks) == (Head(2, "id-002", 0), 1, 1)
+            found = await checkpoints.place(tx, "t", "child", user_id=USER, checkpoint_id="id-009", written_id="id-002")
+            assert found is not None
+            assert (found.thread.id, found.head, found.there, found.tasks) == ("t", None, None, 0)
+            assert await checkpoints.place(tx, "t", "", user_id="other") is None
+            assert await checkpoints.place(tx, "none", "", user_id=USER) is None
+
+    async def test_each_incarnation_of_a_thread_can_be_told(self, store: Driver) -> None:
+        marks = []
+        for _ in range(3):
+            async with store.writing() as tx:
+                found = await checkpoints.lock(tx, "t", user_id=USER, create=True)
+                assert found is not None
+                marks.append(found.incarnation)
+            async with store.reading() as tx:
+                again = await checkpoints.lock(tx, "t", user_id=USER)
+                assert again is not None
+                assert again.incarnation == marks[-1]
+            async with store.writing() as tx:
+                await log.delete_thread(tx, "t", user_id=USER)
+        assert len(set(marks)) == 3
 
     async def test_the_same_checkpoint_is_stored_once(self, store: Driver) -> None:
-        assert await put(store, row(1), row(1)) == [True, False]
+        await put(store, row(1))
+        with pytest.raises(StoreConflict):
+            await put(store, row(1))
         async with store.reading() as tx:
             assert await checkpoints.before(tx, "t", "", None, limit=9) == [row(1)]
 
     async def test_of_many_that_store_the_next_one_at_once_one_does(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
             await put(first, row(1))
-            stored = await asyncio.gather(*(put(each, row(2)) for each in [first, second] * 4))
-            assert sorted(stored) == [[False]] * 7 + [[True]]
+            attempts = (put(each, row(2)) for each in [first, second] * 4)
+            found = await asyncio.gather(*attempts, return_exceptions=True)
+            assert [type(each) for each in found if each is not None] == [StoreConflict] * 7
 
     async def test_they_are_listed_newest_ids_first_page_by_page(self, store: Driver) -> None:
         rows = [row(n) for n in range(1, 8)]
@@ -83,9 +110,8 @@ class CheckpointContract(Contract):
         await put(store, row(1))
         first = WriteRow("", "id-001", "task-a", "~path", 2, b"\x00one")
         async with store.writing() as tx:
-            assert await checkpoints.put_writes(tx, "t", first)
-            assert not await checkpoints.put_writes(tx, "t", first)
-            assert await checkpoints.put_writes(tx, "t", WriteRow("", "id-001", "task-b", "", 1, b""))
+            await checkpoints.put_writes(tx, "t", first)
+            await checkpoints.put_writes(tx, "t", WriteRow("", "id-001", "task-b", "", 1, b""))
             await checkpoints.replace_writes(tx, "t", WriteRow("", "id-001", "task-a", "~path", 3, b"two"))
         async with store.reading() as tx:
             found = sorted(await checkpoints.writes(tx, "t", "", "id-001"), key=lambda each: each.task_id)
@@ -106,14 +132,15 @@ class CheckpointContract(Contract):
             assert await checkpoints.blob(tx, "t", "", 2, "b") is None
 
     async def test_rows_of_no_thread_are_refused(self, store: Driver) -> None:
-        for attempt in (
-            lambda tx: checkpoints.put(tx, row(1, thread_id="none"), None),
-            lambda tx: checkpoints.put_writes(tx, "none", WriteRow("", "id-001", "task", "", 1, b"")),
-            lambda tx: checkpoints.put_blobs(tx, "none", "", 1, {"a": b""}),
-        ):
-            with pytest.raises(StoreError):
-                async with store.writing() as tx:
-                    await attempt(tx)
+        with pytest.raises(StoreError):
+            async with store.writing() as tx:
+                await checkpoints.put(tx, row(1, thread_id="none"), None)
+        with pytest.raises(StoreError):
+            async with store.writing() as tx:
+                await checkpoints.put_writes(tx, "none", WriteRow("", "id-001", "task", "", 1, b""))
+        with pytest.raises(StoreError):
+            async with store.writing() as tx:
+                await checkpoints.put_blobs(tx, "none", "", 1, {"a": b""})
 
     async def test_they_go_with_their_thread(self, store: Driver) -> None:
         await thread_with(store, "a")

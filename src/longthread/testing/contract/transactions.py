@@ -114,6 +114,30 @@ class TransactionContract(Contract):
         await extend(store, draft("c"))
         assert await branch_ids(store) == ["a", "c"]
 
+    async def test_a_statement_for_later_is_seen_by_the_next_and_is_committed(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            said = {"text": "50 % 'of' \\ \u4e2d :name;", "payload": bytes(range(256))}
+            await tx.later("insert_entry", **(_row(seq=5) | said))
+            await tx.later("update_source", id="t", source="x;y")
+            [row] = await tx.fetch("select_entries_range", thread_id="t", first=5, last=5)
+            await tx.later("update_source", id="t", source="z" * 200_000)
+            assert await tx.run("update_source", id="none", source="x") == 0
+            await tx.later("update_title", id="t", user_id=USER, title="at the end")
+        assert (row["text"], row["payload"]) == ("50 % 'of' \\ \u4e2d :name;", bytes(range(256)))
+        async with store.reading() as tx:
+            thread = await log.find_thread(tx, "t", user_id=USER)
+        assert (thread.source, thread.title) == ("z" * 200_000, "at the end")
+
+    async def test_a_statement_for_later_that_fails_undoes_the_transaction(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        for query, row in (("insert_entry", _row(seq=1)), ("insert_entry", _row(thread_id="none"))):
+            with pytest.raises(StoreError):
+                async with store.writing() as tx:
+                    await log.extend(tx, "t", [draft("b")])
+                    await tx.later(query, **row)
+        assert await branch_ids(store) == ["a"]
+
     async def test_a_transaction_whose_statement_failed_can_only_be_rolled_back(self, store: Driver) -> None:
         await thread_with(store, "a")
         with pytest.raises(StoreError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from sqlalchemy.engine import URL
@@ -33,13 +34,12 @@ async def open_source(spec: str, *, limits: Limits | None = None, demo_folder: P
     """
     limits = limits or Limits()
     engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder)
-    source = Source(name, engine, limits)
-    try:
+    async with AsyncExitStack() as undoing:
+        source = Source(name, engine, limits)
+        undoing.push_async_callback(source.close)
         if not len(await source.schema()):
             raise SourceEmpty(source=name)
-    except BaseException:
-        await source.close()
-        raise
+        undoing.pop_all()
     return source
 
 

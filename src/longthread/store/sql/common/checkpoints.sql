@@ -1,67 +1,80 @@
--- name: lock_thread
-SELECT id, tip, entry_count, first_seq, created_at FROM threads WHERE id = :id AND user_id = :user_id;
+-- name: lock_thread quick
+SELECT id, tip, entry_count, first_seq, incarnation FROM threads WHERE id = :id AND user_id = :user_id;
 
--- name: grow_thread
+-- name: hold_thread quick
+SELECT 1 FROM threads WHERE id = :id AND user_id = :user_id;
+
+-- name: select_place quick
+-- A thread, the newest checkpoint of a namespace, the number of one if it is there, and how many tasks of another have rows.
+SELECT t.id, t.tip, t.entry_count, t.first_seq, t.incarnation, h.n AS head_n, h.id AS head_id, h.writes AS head_writes,
+       (SELECT c.n FROM checkpoints c WHERE c.thread_id = :id AND c.ns = :ns AND c.id = :checkpoint_id) AS there,
+       (SELECT count(*) FROM checkpoint_writes w
+        WHERE w.thread_id = :id AND w.ns = :ns AND w.checkpoint_id = :written_id) AS tasks
+FROM threads t LEFT JOIN checkpoints h ON h.thread_id = :id AND h.ns = :ns AND h.n = (
+    SELECT max(n) FROM checkpoints WHERE thread_id = :id AND ns = :ns
+)
+WHERE t.id = :id AND t.user_id = :user_id;
+
+-- name: grow_thread quick
 -- Times are in an index: one that is newer by less than a moment is not worth another entry in it.
 UPDATE threads SET tip = :tip, entry_count = :entry_count,
                    updated_at = CASE WHEN updated_at < :recent THEN :now ELSE updated_at END
 WHERE id = :id;
 
--- name: select_head
-SELECT n, id FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns ORDER BY n DESC LIMIT 1;
-
--- name: insert_checkpoint
+-- name: insert_checkpoint quick
 INSERT INTO checkpoints (thread_id, ns, n, parent_n, id, parent_id, metadata, body)
-VALUES (:thread_id, :ns, :n, :parent_n, :id, :parent_id, :metadata, :body)
-ON CONFLICT DO NOTHING;
+VALUES (:thread_id, :ns, :n, :parent_n, :id, :parent_id, :metadata, :body);
 
--- name: replace_checkpoint
+-- name: replace_checkpoint quick
 UPDATE checkpoints SET parent_n = :parent_n, parent_id = :parent_id, metadata = :metadata, body = :body, writes = 0
 WHERE thread_id = :thread_id AND ns = :ns AND n = :n;
 
--- name: update_checkpoint_body
+-- name: update_checkpoint_body quick
 UPDATE checkpoints SET body = :body, writes = :writes
 WHERE thread_id = :thread_id AND ns = :ns AND n = :n AND id = :id AND writes = :before;
 
--- name: put_blob
+-- name: put_blob quick
 INSERT INTO checkpoint_blobs (thread_id, ns, n, channel, body) VALUES (:thread_id, :ns, :n, :channel, :body)
 ON CONFLICT (thread_id, ns, n, channel) DO UPDATE SET body = excluded.body;
 
--- name: delete_blob
+-- name: delete_blob quick
 DELETE FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns AND n = :n AND channel = :channel;
 
--- name: select_blob
+-- name: select_blob quick
 SELECT body FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns AND n = :n AND channel = :channel;
 
 -- name: select_blob_names
 SELECT n, channel FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns;
 
--- name: insert_writes
+-- name: insert_writes quick
 INSERT INTO checkpoint_writes (thread_id, ns, checkpoint_id, task_id, task_path, writes, body)
-VALUES (:thread_id, :ns, :checkpoint_id, :task_id, :task_path, :writes, :body)
-ON CONFLICT DO NOTHING;
+VALUES (:thread_id, :ns, :checkpoint_id, :task_id, :task_path, :writes, :body);
 
--- name: replace_writes
+-- name: replace_writes quick
 UPDATE checkpoint_writes SET writes = :writes, body = :body
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id AND task_id = :task_id;
 
--- name: delete_writes
+-- name: delete_writes quick
 DELETE FROM checkpoint_writes
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id AND task_id = :task_id;
 
--- name: delete_writes_of
+-- name: delete_writes_of quick
 DELETE FROM checkpoint_writes WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id;
+
+-- name: select_writes_of quick
+SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes
+WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id;
 
 -- name: select_writes
 SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id >= :first AND checkpoint_id <= :last;
 
--- name: select_checkpoint
+-- name: select_checkpoint quick
 SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
 FROM checkpoints c LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
 WHERE c.thread_id = :thread_id AND c.ns = :ns AND c.id = :id;
 
--- name: select_newest_checkpoint
+-- name: select_newest_checkpoint quick
 SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
 FROM checkpoints c LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
 WHERE c.thread_id = :thread_id AND c.ns = :ns ORDER BY c.n DESC LIMIT 1;

@@ -1,9 +1,9 @@
--- name: insert_thread
+-- name: insert_thread quick
 INSERT INTO threads (id, user_id, title, source, created_at, updated_at)
 VALUES (:id, :user_id, :title, :source, :now, :now)
 ON CONFLICT (id) DO NOTHING;
 
--- name: select_thread
+-- name: select_thread quick
 SELECT * FROM threads WHERE id = :id AND user_id = :user_id;
 
 -- name: select_threads
@@ -29,30 +29,36 @@ LIMIT :limit;
 -- name: update_title
 UPDATE threads SET title = :title WHERE id = :id AND user_id = :user_id;
 
--- name: update_source
+-- name: update_source quick
 UPDATE threads SET source = :source WHERE id = :id;
 
 -- name: delete_thread
 DELETE FROM threads WHERE id = :id AND user_id = :user_id;
 
--- name: select_position
+-- name: select_position quick
 SELECT tip, entry_count FROM threads WHERE id = :id;
 
--- name: move_tip
+-- name: move_tip quick
 UPDATE threads SET tip = :tip, entry_count = :entry_count, updated_at = :now WHERE id = :id;
 
--- name: insert_entry
+-- name: advance_tip quick
+-- Times are in an index: one that is newer by less than a moment is not worth another entry in it.
+UPDATE threads SET tip = :tip, entry_count = :entry_count,
+                   updated_at = CASE WHEN updated_at < :recent THEN :now ELSE updated_at END
+WHERE id = :id;
+
+-- name: insert_entry quick
 INSERT INTO entries (thread_id, seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, tokens,
                      latency_ms, run_id, metadata, created_at)
 VALUES (:thread_id, :seq, :parent_seq, :id, :role, :text, :tool_calls, :tool_call_id, :name, :payload, :tokens,
         :latency_ms, :run_id, :metadata, :created_at);
 
--- name: select_entry
+-- name: select_entry quick
 -- `first_seq` tells which parents retention has deleted.
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
 FROM entries e WHERE e.thread_id = :thread_id AND e.id = :id;
 
--- name: select_parent
+-- name: select_parent quick
 SELECT parent_seq FROM entries WHERE thread_id = :thread_id AND seq = :seq;
 
 -- name: select_ancestor
@@ -64,10 +70,10 @@ WITH RECURSIVE up (seq, steps) AS (
 )
 SELECT min(seq) AS seq FROM up;
 
--- name: select_entries_down
+-- name: select_entries_down quick
 -- Bounded on both sides: without statistics PostgreSQL would read the whole thread for a LIMIT, and sort it.
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
-FROM entries e WHERE e.thread_id = :thread_id AND e.seq BETWEEN :first AND :seq ORDER BY e.seq DESC;
+FROM entries e WHERE e.thread_id = :thread_id AND e.seq BETWEEN :first AND :seq ORDER BY e.seq DESC LIMIT :limit;
 
 -- name: select_entries_range
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq

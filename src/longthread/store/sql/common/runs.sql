@@ -1,20 +1,20 @@
--- name: select_live_run
+-- name: select_live_run quick
 SELECT * FROM runs WHERE thread_id = :thread_id AND status = 'running';
 
--- name: insert_run
+-- name: insert_run quick
 INSERT INTO runs (thread_id, id, status, question, question_seq, source, model, protocol, max_steps, continues, first_step,
                   owner, lease_until, started_at, told, last_event)
 VALUES (:thread_id, :id, 'running', :question, :question_seq, :source, :model, :protocol, :max_steps, :continues,
         :first_step, :owner, :lease_until, :now, :told, :last_event);
 
--- name: select_run
+-- name: select_run quick
 SELECT r.*, q.text AS asked, e.text AS said, e.id AS said_id
 FROM runs r
 LEFT JOIN entries q ON q.thread_id = r.thread_id AND q.seq = r.question_seq
 LEFT JOIN entries e ON e.thread_id = r.thread_id AND e.seq = r.entry_seq
 WHERE r.thread_id = :thread_id AND r.id = :id;
 
--- name: select_last_run
+-- name: select_last_run quick
 SELECT r.*, q.text AS asked, e.text AS said, e.id AS said_id
 FROM runs r
 LEFT JOIN entries q ON q.thread_id = r.thread_id AND q.seq = r.question_seq
@@ -29,24 +29,24 @@ FROM runs r
 WHERE r.thread_id = :thread_id AND r.first_step < :stop AND r.stop_step > :first AND r.body IS NOT NULL
 ORDER BY r.id;
 
--- name: take_lease
+-- name: take_lease quick
 UPDATE runs SET owner = :owner, lease_until = :lease_until, status = 'running', ended_at = NULL, stop_step = NULL
 WHERE thread_id = :thread_id AND id = :id;
 
--- name: renew_lease
+-- name: renew_lease quick
 UPDATE runs SET lease_until = :lease_until WHERE thread_id = :thread_id AND id = :id;
 
--- name: select_lease
+-- name: select_lease quick
 SELECT t.tip, t.entry_count, r.told, r.started_at, r.first_step
 FROM threads t JOIN runs r ON r.thread_id = t.id
 WHERE t.id = :thread_id AND r.id = :id AND r.owner = :owner AND r.status = 'running';
 
--- name: end_run
+-- name: end_run quick
 UPDATE runs SET status = :status, outcome = '{}', body = :body, entry_seq = :entry_seq, told = '[]', prompts = :prompts,
                 last_event = :last_event, stop_step = :stop_step, ended_at = :now, owner = NULL, lease_until = NULL
 WHERE thread_id = :thread_id AND id = :id;
 
--- name: select_next_step
+-- name: select_next_step quick
 SELECT max(idx) AS idx FROM (
     SELECT coalesce((SELECT max(idx) + 1 FROM steps WHERE thread_id = :thread_id), 0) AS idx
     UNION ALL
@@ -54,18 +54,18 @@ SELECT max(idx) AS idx FROM (
                      ORDER BY id DESC LIMIT 1), 0)
 ) AS counted;
 
--- name: insert_step
+-- name: insert_step quick
 INSERT INTO steps (thread_id, idx, run_id, kind, status, thought, action, args, observation, call_id, usage, manifest,
                    prompt, entry_seq, told, last_event, started_at, elapsed_ms)
 VALUES (:thread_id, :idx, :run_id, :kind, :status, :thought, :action, :args, :observation, :call_id, :usage, :manifest,
         :prompt, :entry_seq, :told, :last_event, :started_at, :elapsed_ms);
 
--- name: finish_step
+-- name: finish_step quick
 UPDATE steps SET status = :status, thought = :thought, action = :action, observation = :observation, usage = :usage,
                  entry_seq = :entry_seq, told = :told, last_event = :last_event, elapsed_ms = :elapsed_ms
 WHERE thread_id = :thread_id AND idx = :idx;
 
--- name: refer_step
+-- name: refer_step quick
 UPDATE steps SET observation = NULL, entry_seq = :entry_seq WHERE thread_id = :thread_id AND idx = :idx;
 
 -- name: select_steps
@@ -83,7 +83,7 @@ DELETE FROM steps WHERE thread_id = :thread_id AND idx >= :first AND run_id = :r
 -- name: select_said
 SELECT seq, id, text, tool_call_id FROM entries WHERE thread_id = :thread_id AND seq BETWEEN :first AND :last;
 
--- name: insert_event
+-- name: insert_event quick
 INSERT INTO events (thread_id, run_id, seq, type, data, at) VALUES (:thread_id, :run_id, :seq, :type, :data, :at);
 
 -- name: delete_events
@@ -98,7 +98,7 @@ SELECT * FROM events WHERE thread_id = :thread_id AND run_id = :run_id AND seq >
 -- name: select_events_of_type
 SELECT * FROM events WHERE thread_id = :thread_id AND run_id = :run_id AND type = :type ORDER BY seq;
 
--- name: select_last_event
+-- name: select_last_event quick
 SELECT coalesce(max(last), 0) AS seq FROM (
     SELECT last_event AS last FROM runs WHERE thread_id = :thread_id AND id = :run_id
     UNION ALL
@@ -108,18 +108,18 @@ SELECT coalesce(max(last), 0) AS seq FROM (
     SELECT max(seq) FROM events WHERE thread_id = :thread_id AND run_id = :run_id
 ) AS told;
 
--- name: insert_prompt
+-- name: insert_prompt quick
 INSERT INTO prompts (thread_id, id, body) VALUES (:thread_id, :id, :body) ON CONFLICT (thread_id, id) DO NOTHING;
 
--- name: select_prompt
+-- name: select_prompt quick
 SELECT body FROM prompts WHERE thread_id = :thread_id AND id = :id;
 
--- name: save_fold
+-- name: save_fold quick
 INSERT INTO folds (thread_id, seq, queries, data) VALUES (:thread_id, :seq, :queries, :data)
 ON CONFLICT (thread_id) DO UPDATE SET seq = excluded.seq, queries = excluded.queries, data = excluded.data;
 
--- name: move_fold
+-- name: move_fold quick
 UPDATE folds SET seq = :seq, queries = :queries WHERE thread_id = :thread_id;
 
--- name: select_fold
+-- name: select_fold quick
 SELECT * FROM folds WHERE thread_id = :thread_id;

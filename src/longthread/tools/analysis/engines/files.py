@@ -9,6 +9,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
@@ -83,12 +84,11 @@ class FilesEngine(DuckdbEngine):
         return True
 
     def _open(self) -> duckdb.DuckDBPyConnection:
-        root = duckdb.connect(":memory:", config=settings(self._limits, self._spill))
-        try:
+        with ExitStack() as undoing:
+            root = duckdb.connect(":memory:", config=settings(self._limits, self._spill))
+            undoing.callback(root.close)
             lock(root, self._load(root))
-        except BaseException:
-            root.close()
-            raise
+            undoing.pop_all()
         return root
 
     def _load(self, root: duckdb.DuckDBPyConnection) -> list[Path]:

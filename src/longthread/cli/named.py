@@ -1,0 +1,34 @@
+"""Conversations by what people call them."""
+
+from __future__ import annotations
+
+from longthread.errors import InvalidInput, ThreadNotFound
+from longthread.store import log
+from longthread.store.driver import Driver
+
+
+async def find_thread(store: Driver, given: str | None, *, user: str, may_be_new: bool = False) -> str | None:
+    """The id of the thread that a person means by an id, the beginning of one, or `last`.
+
+    Where the thread may be a new one, the beginning of another's id is not taken for that one.
+
+    Raises:
+        ThreadNotFound: there is none like it, and it is not to be made.
+        InvalidInput: several begin like that.
+    """
+    if given is None:
+        return None
+    if not given.strip():
+        raise InvalidInput(reason="The name of the thread is empty. Give an id, the beginning of one, or last.")
+    async with store.reading() as tx:
+        if given == "last":
+            found = await log.list_threads(tx, user_id=user, limit=1)
+        else:
+            found = await log.threads_that_begin(tx, given, user_id=user)
+    if given != "last" and (may_be_new or any(thread.id == given for thread in found)):
+        return given
+    if len(found) > 1:
+        raise InvalidInput(reason=f"Several threads begin with {given}. Give more of the id.")
+    if not found:
+        raise ThreadNotFound(thread=given)
+    return found[0].id

@@ -1,0 +1,81 @@
+"""One connection to a SQLite file.
+
+Handing a statement to another thread and waiting for it costs more than a statement that reads or writes one row by its
+key. So those run where they are asked for, and whatever may take longer in a thread of the connection's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from longthread.store.completion import to_the_end
+
+Result = TypeVar("Result")
+
+
+class Connection:
+    """A connection, used by one task at a time."""
+
+    def __init__(self, database: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
+        self._thread = thread
+        self.database = database
+        """SQLite's own connection: what is called on it here runs in the calling thread."""
+        self.broken_off = False
+        """Whether a task was cancelled while it waited for the thread, which may still be at work."""
+
+    @classmethod
+    async def open(cls, path: Path | str, *, uri: bool = False) -> Connection:
+        """Open the file. A lock that another process holds is not waited for.
+
+        Raises:
+            sqlite3.Error: it cannot be opened.
+        """
+        thread = ThreadPoolExecutor(1, thread_name_prefix="longthread-sqlite")
+
+        def connect() -> sqlite3.Connection:
+            return sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False, uri=uri)
+
+        try:
+            database = await asyncio.get_running_loop().run_in_executor(thread, connect)
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+        database.row_factory = sqlite3.Row
+        return cls(database, thread)
+
+    async def apart(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Do work in the connection's own thread, after what that still has to do.
+
+        Raises:
+            CancelledError: the task was cancelled; the work is carried out all the same if it has begun.
+        """
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work, self.database)
+        except asyncio.CancelledError:
+            self.broken_off = True
+            raise
+
+    async def execute(self, sql: str, values: Any = ()) -> list[sqlite3.Row]:
+        """Run a statement in the connection's own thread; its rows."""
+        return await self.apart(lambda database: database.execute(sql, values).fetchall())
+
+    async def rollback(self) -> None:
+        """Give up the transaction, if there is one, once nothing more is under way in it."""
+        if self.broken_off:
+            self.broken_off = False
+            await to_the_end(self.apart(sqlite3.Connection.rollback))
+        elif self.database.in_transaction:
+            self.database.rollback()
+
+    async def close(self) -> None:
+        """Close it, once nothing more is under way. May be called twice."""
+        try:
+            await self.apart(sqlite3.Connection.close)
+        except RuntimeError:
+            return  # its thread has ended already
+        self._thread.shutdown(wait=False)

@@ -1,0 +1,78 @@
+"""A put that is rolled back, and a task's write that comes before the put has learnt of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.base import empty_checkpoint
+
+from longthread.agent.checkpointer import LongthreadSaver
+from longthread.errors import StoreFull
+from longthread.store.driver import Driver, Transaction
+
+
+class _LateNews:
+    """A driver whose next write transaction, once armed, is rolled back; who asked for it learns that later."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self.armed = False
+        self.rolled_back = asyncio.Event()
+        self.tell = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._driver, name)
+
+    def reading(self) -> AbstractAsyncContextManager[Transaction]:
+        return self._driver.reading()
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Transaction]:
+        fails, self.armed = self.armed, False
+        try:
+            async with self._driver.writing() as tx:
+                yield tx
+                if fails:
+                    raise StoreFull(reason="the disk is full.")
+        finally:
+            if fails:  # the thread's lock is free, as it is on PostgreSQL before the answer to ROLLBACK is read
+                self.rolled_back.set()
+                await self.tell.wait()
+
+
+def _checkpoint(number: int, messages: list[Any]) -> dict[str, Any]:
+    versions = {"messages": number}
+    return {
+        **empty_checkpoint(),
+        "id": f"c{number}",
+        "channel_values": {"messages": messages},
+        "channel_versions": versions,
+    }
+
+
+async def test_no_reference_to_what_was_rolled_back(store: Driver) -> None:
+    late = _LateNews(store)
+    saver = LongthreadSaver(late)  # type: ignore[arg-type]
+    at: Any = {"configurable": {"thread_id": "a", "checkpoint_ns": ""}}
+    human, answer = HumanMessage("hi", id="h"), AIMessage("hello", id="a")
+    first = await saver.aput(at, _checkpoint(1, [human]), {}, {"messages": 1})  # type: ignore[arg-type]
+    await saver.aput_writes(first, [("messages", [answer])], "task-1")
+    late.armed = True
+    second = _checkpoint(2, [human, answer])
+    put = asyncio.create_task(saver.aput(first, second, {}, {"messages": 2}))  # type: ignore[arg-type]
+    await late.rolled_back.wait()
+    # A second task of the first step; LangGraph stores writes and checkpoints side by side.
+    other = asyncio.create_task(saver.aput_writes(first, [("other", 1)], "task-2"))
+    await asyncio.wait([other], timeout=2)  # one that waits for the put is right as well
+    late.tell.set()
+    with pytest.raises(StoreFull):
+        await put
+    await other
+    found = await LongthreadSaver(store).aget_tuple(at)
+    assert found is not None
+    assert {task: value for task, _, value in found.pending_writes or []} == {"task-1": [answer], "task-2": 1}

@@ -1,0 +1,157 @@
+"""Several savers on one thread: what one of them remembers, and what the others have done meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
+from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.base.id import uuid6
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Command, interrupt
+from typing_extensions import TypedDict
+
+from longthread.agent.retaining import CheckpointKeeper
+from longthread.errors import ThreadConflict
+from longthread.langgraph import LongthreadSaver
+from longthread.store.archive import export_lines
+from longthread.store.driver import Driver
+from longthread.store.importing import Into, import_threads
+from longthread.store.open import open_store
+from longthread.store.pruning import prune
+from longthread.store.retention import Policy, Retention
+
+AT: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+
+
+@pytest.fixture
+async def second(store_address: str, store: Driver) -> AsyncIterator[Driver]:
+    async with open_store(store_address) as driver:
+        yield driver
+
+
+def _checkpoint() -> Any:
+    return {**empty_checkpoint(), "id": str(uuid6())}
+
+
+def _metadata(step: int) -> Any:
+    return {"source": "loop", "step": step, "parents": {}}
+
+
+def _answering(saver: LongthreadSaver) -> Any:
+    def answer(state: MessagesState) -> dict[str, Any]:
+        asked = state["messages"][-1]
+        return {"messages": [AIMessage(f"re: {asked.content}", id=f"a-{asked.id}")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("answer", answer)
+    builder.add_edge(START, "answer")
+    return builder.compile(checkpointer=saver)
+
+
+def _question(text: str) -> dict[str, Any]:
+    return {"messages": [HumanMessage(text, id=text)]}
+
+
+def _texts(messages: list[Any]) -> list[str]:
+    return [message.content for message in messages]
+
+
+async def test_what_another_process_wrote_for_a_task_is_kept(store: Driver, second: Driver) -> None:
+    ours, theirs = LongthreadSaver(store), LongthreadSaver(second)
+    first = await ours.aput(AT, _checkpoint(), _metadata(0), {})
+    await ours.aput_writes(first, [("__error__", "boom")], "task")
+    await theirs.aget_tuple(AT)
+    await theirs.aput_writes(first, [("ch", "value")], "task")
+    found = await ours.aget_tuple(AT)
+    assert found is not None
+    assert found.pending_writes == [("task", "__error__", "boom"), ("task", "ch", "value")]
+    last = await ours.aput(found.config, _checkpoint(), _metadata(1), {})
+    again = await ours.aget_tuple(first)
+    assert again is not None
+    assert again.pending_writes == found.pending_writes
+    history = await ours.aget_delta_channel_history(config=last, channels=["ch"])
+    assert history == {"ch": {"writes": [("task", "ch", "value")]}}
+
+
+def _all_of(value: list[str] | None, writes: list[list[str]]) -> list[str]:
+    return [*(value or []), *(item for items in writes for item in items)]
+
+
+class _Log(TypedDict):
+    log: Annotated[list[str], DeltaChannel(_all_of)]
+
+
+def _asking(saver: LongthreadSaver) -> Any:
+    async def ask(_: _Log) -> dict[str, Any]:
+        said = interrupt("?")
+        await asyncio.sleep(0)
+        return {"log": [said]}
+
+    async def end(_: _Log) -> dict[str, Any]:
+        return {"log": ["end"]}
+
+    builder = StateGraph(_Log)
+    builder.add_node("ask", ask)
+    builder.add_node("end", end)
+    builder.add_edge(START, "ask")
+    builder.add_edge("ask", "end")
+    return builder.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize("savers", ["one", "two"])
+async def test_of_two_that_answer_one_interrupt_the_winner_is_what_is_read(
+    store: Driver, second: Driver, savers: str
+) -> None:
+    for number in range(6):
+        at: Any = {"configurable": {"thread_id": f"race-{number}"}}
+        ours = _asking(LongthreadSaver(store))
+        theirs = _asking(LongthreadSaver(second)) if savers == "two" else ours
+        await ours.ainvoke({"log": ["in"]}, at)
+        answers = (graph.ainvoke(Command(resume=said), at) for graph, said in ((ours, "1"), (theirs, "2")))
+        found = await asyncio.gather(*answers, return_exceptions=True)
+        won = [each["log"] for each in found if isinstance(each, dict)]
+        assert [type(each) for each in found if not isinstance(each, dict)] == [ThreadConflict]
+        state = await _asking(LongthreadSaver(second)).aget_state(at)
+        assert [state.values["log"]] == won
+
+
+async def test_a_thread_that_was_deleted_and_brought_back_by_another_process_is_read_anew(
+    store: Driver, second: Driver
+) -> None:
+    ours, theirs = LongthreadSaver(store), LongthreadSaver(second)
+    await _answering(ours).ainvoke(_question("one"), AT)
+    file = io.BytesIO()
+    async with second.reading() as tx:
+        async for line in export_lines(tx, ["t"], lambda *_: None):
+            file.write(line)
+    await _answering(ours).ainvoke(_question("two"), AT)
+    await theirs.adelete_thread("t")
+    file.seek(0)
+    await import_threads(second, file, "an export", Into("default"), lambda *_: None)
+    await _answering(theirs).ainvoke(_question("other"), AT)
+    said = ["one", "re: one", "other", "re: other"]
+    assert _texts((await _answering(ours).aget_state(AT)).values["messages"]) == said
+    await _answering(ours).ainvoke(_question("last"), AT)
+    state = await _answering(LongthreadSaver(second)).aget_state(AT)
+    assert _texts(state.values["messages"]) == [*said, "last", "re: last"]
+
+
+async def test_messages_that_are_put_back_after_retention_has_deleted_them_are_written_again(store: Driver) -> None:
+    saver = LongthreadSaver(store)
+    for number in range(6):
+        await _answering(saver).ainvoke(_question(f"q{number}"), AT)
+    said = (await _answering(saver).aget_state(AT)).values["messages"]
+    await _answering(saver).aupdate_state(AT, {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES)]})
+    policy = Policy(entries_before="9999-01-01T00:00:00+00:00", window=2)
+    pruned = await prune(store, Retention(policy, CheckpointKeeper(), lambda _: False), lambda *_: None, apply=True)
+    assert pruned.rows["entries"] > 0
+    await _answering(saver).aupdate_state(AT, {"messages": said})
+    for each in (saver, LongthreadSaver(store)):
+        assert _texts((await _answering(each).aget_state(AT)).values["messages"]) == _texts(said)
