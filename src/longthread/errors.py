@@ -200,6 +200,13 @@ class ArchiveInvalid(InvalidInput):
     code = "archive_invalid"
 
 
+class EvalInvalid(InvalidInput):
+    """{where} cannot be measured with: {reason} It holds entries and queries, one JSON object a line; docs/recall.md
+    shows them."""
+
+    code = "eval_invalid"
+
+
 class NotImported(InvalidInput):
     """Not imported from {where}: {refused}. A thread that is there is never overwritten. Import it under another id
     with --as NEW_ID, or delete the one that is there and import again."""
@@ -266,6 +273,14 @@ class ModelUnavailable(LongthreadError):
     """The model {model} cannot be used: {reason}"""
 
     code = "model_unavailable"
+    exit_code = 6
+
+
+class EmbedderUnavailable(LongthreadError):
+    """The embedder {embedder} cannot be used: {reason} Check MEMORY_EMBEDDING_MODEL, or leave it out: recall then goes
+    by keywords alone."""
+
+    code = "embedder_unavailable"
     exit_code = 6
 
 

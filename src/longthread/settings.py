@@ -147,6 +147,15 @@ class Settings(BaseSettings):
         200, "MEMORY_MAX_MESSAGES_PER_THREAD", allowed="a whole number from 1 to 100000", ge=1, le=100_000
     )
 
+    memory_embedding_model: str | None = _setting(
+        None, "MEMORY_EMBEDDING_MODEL", allowed="`provider:model`, a model's name, or `local:FOLDER`"
+    )
+    memory_embedding_base_url: HttpUrl | None = _setting(
+        None, "MEMORY_EMBEDDING_BASE_URL", allowed="an http:// or https:// URL, such as http://localhost:11434/v1"
+    )
+    memory_embedding_api_key: SecretStr | None = _setting(None, "MEMORY_EMBEDDING_API_KEY", allowed="text")
+    memory_recall_top_k: int = _setting(5, "MEMORY_RECALL_TOP_K", allowed="a whole number from 1 to 100", ge=1, le=100)
+
     max_steps: int = _setting(12, "LONGTHREAD_MAX_STEPS", allowed="a whole number from 1 to 1000", ge=1, le=1000)
     max_question: int = _setting(
         2_000_000, "LONGTHREAD_MAX_QUESTION", allowed="a whole number of characters from 1 on", ge=1

@@ -89,10 +89,11 @@ def drafts(texts: Sequence[str], start: int = 0) -> list[Draft]:
     ]
 
 
-async def everything(tx: Transaction) -> dict[str, list[dict[str, Any]]]:
-    """All rows of all tables."""
+async def everything(tx: Transaction, *, derived: bool = False) -> dict[str, list[dict[str, Any]]]:
+    """All rows of all tables; of those that follow from others only when they are asked for."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for table in (await read_tables(tx)).all:
+    tables = await read_tables(tx)
+    for table in tables.all if derived else (*tables.of_threads, *tables.shared):
         ids = [row["id"] for row in await tx.fetch("select_thread_ids", after="", user_id=None, limit=10_000)]
         scopes: list[str | None] = [*ids] if table.thread else [None]
         found[table.name] = [
@@ -103,7 +104,7 @@ async def everything(tx: Transaction) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-async def all_of(store: Driver) -> dict[str, list[dict[str, Any]]]:
-    """All rows of all tables of a store."""
+async def all_of(store: Driver, *, derived: bool = False) -> dict[str, list[dict[str, Any]]]:
+    """All rows of all tables of a store; of those that follow from others only when they are asked for."""
     async with store.reading() as tx:
-        return await everything(tx)
+        return await everything(tx, derived=derived)

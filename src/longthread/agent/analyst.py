@@ -12,16 +12,19 @@ from langchain_core.language_models import BaseChatModel
 
 from longthread.agent.begin import Ask, Begun, begin, take_over
 from longthread.agent.context import RunContext
+from longthread.agent.embedders import embedder_of
 from longthread.agent.graph import Graphs, Models
 from longthread.agent.handle import RunHandle
 from longthread.agent.hot import HotWindows
 from longthread.agent.models import context_window, model_name, resolve_model
 from longthread.agent.progress import is_chinese
 from longthread.agent.prompt import system_prompt
+from longthread.agent.recalling import recall_tool
 from longthread.agent.run import execute
 from longthread.agent.stream import Bell, EventStream
 from longthread.agent.window import Past
 from longthread.errors import InvalidInput, NothingToResume, QuestionTooLong
+from longthread.memory.recall import Place, Recaller
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
 from longthread.model.run import Protocol
@@ -30,11 +33,13 @@ from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
+from longthread.store.recall import Scope
 from longthread.tools.analysis.address import same_source
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.opening import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
+from longthread.tools.tool import Tool
 from longthread.view.correction import corrected
 from longthread.view.tokens import family_of
 
@@ -59,6 +64,7 @@ class Analyst:
         self._models = models
         self._made: dict[str, BaseChatModel] = {}
         self._graphs = Graphs()
+        self.recaller = Recaller(store, embedder_of(settings))
         self._hot = HotWindows(settings.memory_max_messages_per_thread)
         self._running: dict[str, RunHandle] = {}
         self._given: dict[str, str] = {}
@@ -79,6 +85,7 @@ class Analyst:
         """Stop the runs of this process; they can be resumed."""
         for handle in list(self._running.values()):
             await handle.stop()
+        await self.recaller.close()
 
     async def ask(
         self,
@@ -228,7 +235,7 @@ class Analyst:
         return self._given.get(spec, spec)
 
     def _execute(self, begun: Begun, models: Models, source: Source, user_id: str) -> RunHandle:
-        context = self._context(begun, models, source)
+        context = self._context(begun, models, source, user_id)
 
         async def work() -> None:
             try:
@@ -237,6 +244,7 @@ class Analyst:
                 self._hot.keep(begun.thread, context.window.spots, context.prompts, begun.run.id, context.past)
                 self._factors[models.name] = context.factor
                 await source.close()
+                self.recaller.keep_up(Scope(user_id, begun.run.thread_id))
                 # A client that saw the end may have started the thread's next run already.
                 if self._running.get(begun.run.thread_id) is handle:
                     del self._running[begun.run.thread_id]
@@ -247,14 +255,14 @@ class Analyst:
         self._running[begun.run.thread_id] = handle
         return handle
 
-    def _context(self, begun: Begun, models: Models, source: Source) -> RunContext:
+    def _context(self, begun: Begun, models: Models, source: Source, user_id: str) -> RunContext:
         window = min(context_window(m, self.settings) for m in (models.model, models.fallback) if m is not None)
         return RunContext(
             store=self.store,
             lease=begun.lease,
             stream=EventStream(self.store, begun.lease, self.bell, last=begun.last_event),
             run=begun.run,
-            tools={tool.name: tool for tool in analysis_tools(source)},
+            tools={tool.name: tool for tool in (*analysis_tools(source), self._recall_tool(begun, user_id))},
             system_prompt=system_prompt(
                 begun.known.facts,
                 dialect=source.dialect,
@@ -277,6 +285,16 @@ class Analyst:
         """What a model's estimates are raised by: as its calls here have taught, or the thread's last one elsewhere."""
         factor = self._factors.get(model, 1.0)
         return corrected(factor, past.estimated, past.reported) if past is not None and past.model == model else factor
+
+    def _recall_tool(self, begun: Begun, user_id: str) -> Tool:
+        return recall_tool(
+            self.recaller,
+            Scope(user_id, begun.run.thread_id),
+            thread_id=begun.run.thread_id,
+            agent_id=None,
+            top_k=self.settings.memory_recall_top_k,
+            before=Place(begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq),
+        )
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ from longthread.store.open import open_store
 from longthread.store.status import StoreStatus, status_of
 from longthread.store.transfer import Outcome
 
-db = typer.Typer(help="Look at the store, bring it up to date, copy it, prune it.", no_args_is_help=True)
+db = typer.Typer(help="Look at the store, bring it up to date, copy it, prune it, index it.", no_args_is_help=True)
 db.command("prune")(prune_)
 
 
@@ -92,6 +92,32 @@ def copy(
             typer.echo("Both stores have as many rows of every thread.")
     if outcome.refused:
         raise NotCopied(where=where, refused=some([str(refusal) for refusal in outcome.refused]))
+
+
+@db.command()
+def index(database: options.Database = None, as_json: options.AsJson = False) -> None:
+    """Index every thread for recall, and give its entries vectors of the configured embedder.
+
+    All that happens by itself, thread by thread; after an import, or with a new embedder, this does it at once.
+    """
+    # Here and not above: numpy and LangChain take time to load, and other commands do not need them.
+    from longthread.agent.embedders import embedder_of
+    from longthread.memory.everything import index_all
+
+    settings = Settings.load(database=database)
+
+    async def work() -> tuple[int, list[str]]:
+        async with existing(settings.database) as store:
+            with shown("indexing") as progress:
+                return await index_all(store, embedder_of(settings), progress)
+
+    threads, warnings = run(work())
+    if as_json:
+        print_line({"threads": threads, "warnings": warnings})
+        return
+    typer.echo(f"{counted(threads, 'thread')} indexed.")
+    for warning in warnings:
+        typer.echo(warning, err=True)
 
 
 def _status_json(found: StoreStatus) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -332,6 +332,12 @@ async def entries_between(tx: Transaction, thread_id: str, first: int, last: int
     """The entries with `first` <= seq <= `last`, whatever their branch."""
     rows = await tx.fetch("select_entries_range", thread_id=thread_id, first=first, last=last)
     return _entries(rows)
+
+
+async def entries_at(tx: Transaction, thread_id: str, seqs: Collection[int]) -> dict[int, Entry]:
+    """Those of the entries with these numbers that the thread has, whatever their branch, by number."""
+    rows = await tx.fetch("select_entries_at", thread_id=thread_id, seqs=json.dumps(sorted(seqs)))
+    return {int(row["seq"]): _entry(row) for row in rows}
 
 
 async def find_entries(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[str, Entry]:

@@ -15,6 +15,8 @@ ENTRIES_AT_ONCE = 2000
 RUNS_AT_ONCE = 200
 CHECKPOINTS_AT_ONCE = 2000
 """What one transaction deletes of a thread at most."""
+_OF_ENTRIES = ("prune_entries", "prune_recall_segments", "prune_recall_postings", "prune_vectors")
+"""An entry goes with all that it is found by."""
 _PART = 200
 _OBSERVATION = "observation"
 
@@ -117,7 +119,7 @@ class _Planning:
         if of_runs.more:
             return replace(of_runs, rows=(*of_checkpoints.rows, *of_runs.rows), after=of_checkpoints.after)
         end = cut if self.at_once else min(cut, first + ENTRIES_AT_ONCE)
-        entries = (Deletion("prune_entries", {"cut": end}),) if end > first else ()
+        entries = tuple(Deletion(query, {"cut": end}) for query in _OF_ENTRIES) if end > first else ()
         rows = (*of_checkpoints.rows, *of_runs.rows, *entries)
         return Plan(rows=rows, after=of_checkpoints.after, first_seq=end, more=end < cut)
 

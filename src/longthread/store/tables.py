@@ -18,6 +18,8 @@ ENTRIES = "entries"
 _THREAD_COLUMN = "thread_id"
 _FIRST = (THREADS, ENTRIES, "runs", "steps", "events")
 """What a person who reads an export looks for first."""
+_DERIVED = "recall_"
+"""Tables whose names begin so hold what follows from others: each store makes it anew, and none is copied."""
 _OF_THE_STORE = frozenset({(THREADS, "number"), (THREADS, "incarnation")})
 """Columns that each store fills by itself, and that mean nothing in another."""
 
@@ -80,8 +82,13 @@ class Tables:
 
     @property
     def of_threads(self) -> tuple[Table, ...]:
-        """Those whose rows belong to a thread; `threads` itself comes first."""
-        return tuple(table for table in self.all if table.thread is not None)
+        """Those whose rows belong to a thread; `threads` itself comes first. Not those that follow from them."""
+        return tuple(t for t in self.all if t.thread is not None and not t.name.startswith(_DERIVED))
+
+    @property
+    def derived(self) -> tuple[Table, ...]:
+        """Those whose rows follow from what the thread's others hold."""
+        return tuple(t for t in self.all if t.thread is not None and t.name.startswith(_DERIVED))
 
     @property
     def shared(self) -> tuple[Table, ...]:

@@ -89,7 +89,7 @@ async def write_thread(
         StoreError: the database refused a row, or does not hold as many rows as `counts` tells.
     """
     if over_old:
-        for table in reversed(tables.of_threads[1:]):
+        for table in (*tables.derived, *reversed(tables.of_threads[1:])):
             await delete_rows(tx, table, thread_id)
     total, size, batch, current = 0, 0, list[Row](), THREADS
     async for name, row in rows:

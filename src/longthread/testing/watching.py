@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,14 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from longthread.agent.analyst import Analyst
+from longthread.agent.recalling import recall_tool
 from longthread.agent.window import item_of
 from longthread.model.run import Run
 from longthread.settings import Settings
 from longthread.store import runs
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
+from longthread.store.recall import Scope
 from longthread.testing.longtalk import Fact, Language, Turn, make_source, reply, turns
 from longthread.testing.scripted import ScriptedChatModel
 from longthread.view.tokens import estimate, family_of
@@ -29,8 +31,6 @@ MODEL = "eval:gpt-5"
 
 _FAMILY = family_of(MODEL)
 
-Recall = Callable[[Driver, str, str], Awaitable[str]]
-"""Finds what a thread says about a question: the store, the thread, the question; what was found, as text."""
 Told = Callable[[int, int, str], None]
 
 
@@ -120,7 +120,7 @@ class Report:
     prefix_reuse: float
     cached: float
     planted: int
-    recalled: int | None
+    recalled: int
     in_view: int
 
     def to_json(self) -> dict[str, Any]:
@@ -137,7 +137,6 @@ async def watch(
     language: Language = "en",
     seed: int = 0,
     database: str | None = None,
-    recall: Recall | None = None,
     told: Told | None = None,
 ) -> Report:
     """Play a conversation of `count` turns through an analyst whose model has a window of so many tokens.
@@ -145,7 +144,6 @@ async def watch(
     Its store and its source are made in `folder`, unless the store's address is given as `database`.
 
     Args:
-        recall: asked for each planted fact when the conversation is over; without one, none is counted as recalled.
         told: told how far it is.
     """
     source = folder / "events.sqlite"
@@ -173,7 +171,7 @@ async def watch(
             planted += [turn.fact] if turn.fact else []
             if told is not None:
                 told(number + 1, count, "")
-        recalled = None if recall is None else await _recalled(store, planted, recall)
+        recalled = await _recalled(analyst, planted)
         await analyst.close()
     return _report(seen, budgets, planted, recalled, count)
 
@@ -205,11 +203,21 @@ async def _budgets(store: Driver) -> list[int]:
     return [step.usage["budget"] for step in steps if step.kind == "model"]
 
 
-async def _recalled(store: Driver, planted: Sequence[Fact], recall: Recall) -> int:
-    return sum([fact.value in await recall(store, THREAD, fact.asked) for fact in planted])
+async def _recalled(analyst: Analyst, planted: Sequence[Fact]) -> int:
+    """How many of the facts `recall_memory` finds when it is asked for each, now that the conversation is over."""
+    settings = analyst.settings
+    scope, top_k = Scope(settings.user, THREAD), settings.memory_recall_top_k
+    tool = recall_tool(analyst.recaller, scope, thread_id=THREAD, agent_id=None, top_k=top_k, before=None)
+    count = 0
+    for fact in planted:
+        observation = await tool.call({"query": fact.asked})
+        found = observation["data"]["found"]
+        texts = [each["text"] for hit in found for each in (hit, *hit.get("around", ()))]
+        count += any(fact.value in text for text in texts)
+    return count
 
 
-def _report(seen: Watch, budgets: Sequence[int], planted: Sequence[Fact], recalled: int | None, count: int) -> Report:
+def _report(seen: Watch, budgets: Sequence[int], planted: Sequence[Fact], recalled: int, count: int) -> Report:
     return Report(
         turns=count,
         calls=len(seen.views),

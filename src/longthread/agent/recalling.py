@@ -1,0 +1,145 @@
+"""The tool by which a model asks what was said before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from longthread.errors import InvalidInput, LongthreadError
+from longthread.memory.excerpt import excerpt
+from longthread.memory.indexing import RECALL_TOOL, SAID_AT, content_of
+from longthread.memory.recall import Hit, Place, Question, Recaller
+from longthread.memory.terms import terms
+from longthread.model.entry import Entry
+from longthread.store.recall import Scope
+from longthread.tools.tool import Observation, Tool, failed, succeeded
+
+HIT_CHARS = 1200
+"""Characters of a found entry that are shown."""
+AROUND_CHARS = 300
+"""Of one beside it."""
+WHOLE_CHARS = 20_000
+"""Of one that was asked for by its id."""
+MOST = 50
+_NEIGHBOURS = 5
+_ABOUT = (
+    "Finds earlier messages of this conversation, also those that are no longer shown, by what they say: facts, "
+    "decisions, names, numbers, paths, results of tools. Give the words that were probably used."
+)
+_PROPERTIES: Mapping[str, Any] = {
+    "query": {"type": "string", "description": "What to look for, in the conversation's own words."},
+    "topic": {"type": "string", "description": "A topic that narrows it, such as one that the summary lists."},
+    "entry_id": {"type": "string", "description": "Instead of a query: the `entry` of a result, to read it whole."},
+    "since": {"type": "string", "description": "Only messages from this date or time on (ISO 8601)."},
+    "until": {"type": "string", "description": "Only messages before this date or time (ISO 8601)."},
+    "neighbours": {"type": "integer", "minimum": 0, "maximum": _NEIGHBOURS, "description": "Messages around each; 1."},
+    "k": {"type": "integer", "minimum": 1, "maximum": MOST, "description": "How many messages at most."},
+    "scope": {
+        "type": "string",
+        "enum": ["thread", "user", "agent"],
+        "description": "This conversation (default), or all of this user's, or those of them with this agent.",
+    },
+}
+
+
+def recall_tool(
+    recaller: Recaller, scope: Scope, *, thread_id: str, agent_id: str | None, top_k: int, before: Place | None
+) -> Tool:
+    """`recall_memory` for a run on a thread.
+
+    Args:
+        scope: the user's own thread.
+        top_k: how many entries it returns when it is not told.
+        before: the run's own first entry; it and those behind it are what the model sees anyway.
+    """
+
+    async def call(arguments: Mapping[str, Any]) -> Observation:
+        try:
+            asked = _question(arguments, scope, agent_id, top_k, before)
+            entry_id = _text(arguments, "entry_id")
+            if entry_id:
+                return succeeded({"found": [await _one(recaller, asked, thread_id, entry_id)]})
+            if not asked.text.strip():
+                raise InvalidInput(reason="There is nothing to look for. Give a query, a topic or an entry_id.")
+            recalled = await recaller.find(asked)
+        except LongthreadError as error:
+            return failed(error)
+        wanted = set(terms(asked.text))
+        data: dict[str, Any] = {"found": [_told(hit, thread_id, wanted, HIT_CHARS) for hit in recalled.hits]}
+        return succeeded(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
+
+    parameters = {"type": "object", "properties": dict(_PROPERTIES), "required": []}
+    return Tool(RECALL_TOOL, _ABOUT, parameters, call, retry_safe=True)
+
+
+def _question(
+    arguments: Mapping[str, Any], scope: Scope, agent_id: str | None, top_k: int, before: Place | None
+) -> Question:
+    where = _text(arguments, "scope") or "thread"
+    if where not in ("thread", "user", "agent"):
+        raise InvalidInput(reason=f"The scope {where!r} is none of thread, user and agent.")
+    if where == "agent" and agent_id is None:
+        raise InvalidInput(reason="This conversation has no agent. Use the scope thread or user.")
+    of_user = Scope(scope.user_id, agent_id=agent_id if where == "agent" else None)
+    return Question(
+        text=" ".join(part for part in (_text(arguments, "query"), _text(arguments, "topic")) if part),
+        scope=scope if where == "thread" else of_user,
+        k=_number(arguments, "k", top_k, 1, MOST),
+        since=_moment(arguments, "since"),
+        until=_moment(arguments, "until"),
+        before=before,
+        neighbours=_number(arguments, "neighbours", 1, 0, _NEIGHBOURS),
+    )
+
+
+def _text(arguments: Mapping[str, Any], name: str) -> str:
+    value = arguments.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(reason=f"{name} is {value!r}; give a text.")
+    return value or ""
+
+
+def _number(arguments: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
+    value = arguments.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidInput(reason=f"{name} is {value!r}; give a whole number from {least} to {most}.")
+    return max(least, min(most, value))
+
+
+def _moment(arguments: Mapping[str, Any], name: str) -> datetime | None:
+    text = _text(arguments, name)
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        reason = f"{name} is {text!r}; give a date or time such as 2026-05-08 or 2026-05-08T14:30."
+        raise InvalidInput(reason=reason) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+async def _one(recaller: Recaller, asked: Question, thread_id: str, entry_id: str) -> dict[str, Any]:
+    other, separator, own_id = entry_id.partition("/")
+    hit = await recaller.entry(asked, other if separator else thread_id, own_id if separator else entry_id)
+    return _told(hit, thread_id, set(terms(asked.text)), WHOLE_CHARS)
+
+
+def _told(hit: Hit, thread_id: str, wanted: set[str], size: int) -> dict[str, Any]:
+    entry = hit.entry
+    data = _entry(entry, thread_id, wanted, size)
+    if not hit.active:
+        data["branch"] = "another: this was edited or said anew"
+    around = [_entry(other, thread_id, wanted, AROUND_CHARS) for other in hit.around if content_of(other).strip()]
+    return data | ({"around": around} if around else {})
+
+
+def _entry(entry: Entry, thread_id: str, wanted: set[str], size: int) -> dict[str, Any]:
+    own = entry.thread_id == thread_id
+    said_at = entry.metadata.get(SAID_AT) or entry.created_at.isoformat(timespec="seconds")
+    data = {"entry": entry.id if own else f"{entry.thread_id}/{entry.id}", "role": entry.role, "time": said_at}
+    if entry.name:
+        data["name"] = entry.name
+    return data | {"text": excerpt(content_of(entry), wanted, size)}

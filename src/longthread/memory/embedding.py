@@ -1,0 +1,36 @@
+"""Vectors of texts: who makes them, and how they are kept for entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Makes vectors of texts. It may fail in any way: recall then does without."""
+
+    @property
+    def name(self) -> str:
+        """Which model it is, as `provider:model`: vectors of different names are never compared."""
+        ...
+
+    async def documents(self, texts: Sequence[str]) -> Vectors:
+        """One vector for each text that is to be found."""
+        ...
+
+    async def query(self, text: str) -> Vectors:
+        """The vector of a text that is asked."""
+        ...
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """The vectors, in the last axis, with length 1; those without length, or with numbers that are none, as zeros."""
+    clean = np.nan_to_num(np.asarray(vectors, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    lengths = np.linalg.norm(clean, axis=-1, keepdims=True)
+    out: Vectors = np.divide(clean, lengths, out=np.zeros_like(clean), where=lengths > 0)
+    return out

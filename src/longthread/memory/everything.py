@@ -1,0 +1,36 @@
+"""Index a whole store."""
+
+from __future__ import annotations
+
+from longthread.memory.embedding import Embedder
+from longthread.memory.indexing import index_thread
+from longthread.memory.vectors import embed_thread
+from longthread.store.driver import Driver
+from longthread.store.transfer import Progress, count_threads, thread_ids
+
+
+async def index_all(store: Driver, embedder: Embedder | None, progress: Progress) -> tuple[int, list[str]]:
+    """Index every thread, and give its entries vectors; how many threads there are, and what went wrong.
+
+    Stopped at any moment, it goes on from there. An embedder that fails is not asked again.
+
+    Raises:
+        StoreError: the database failed.
+    """
+    async with store.reading() as tx:
+        total = await count_threads(tx)
+    done, page, warnings = 0, [""], list[str]()
+    while page:
+        async with store.reading() as tx:
+            page = await thread_ids(tx, after=page[-1])
+        for thread_id in page:
+            progress(done, max(total, done + 1), thread_id)
+            await index_thread(store, thread_id)
+            if embedder is not None and not warnings:
+                try:
+                    await embed_thread(store, embedder, thread_id)
+                except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, keywords remain
+                    warnings.append(f"The embedder {embedder.name} does not work, and made no more vectors: {error}")
+            done += 1
+    progress(done, max(total, done), "")
+    return done, warnings

@@ -1,0 +1,23 @@
+"""The part of a long text that a question is about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from longthread.memory.terms import terms
+
+_STEP = 4
+"""A part is looked for at steps of this fraction of its size, in longer texts at fewer:"""
+_MOST_PARTS = 400
+
+
+def excerpt(text: str, wanted: Collection[str], size: int) -> str:
+    """At most `size` characters of a text, around where most of the `wanted` terms stand, with … where it was cut."""
+    if len(text) <= size:
+        return text
+    step = max(1, size // _STEP, len(text) // _MOST_PARTS)
+    starts = range(0, len(text) - size + step, step)
+    found = [(len(set(wanted).intersection(terms(text[start : start + size]))), -start) for start in starts]
+    start = min(-max(found)[1], len(text) - size)
+    end = start + size
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"

@@ -1,0 +1,207 @@
+"""Keeps the index of a thread's entries: beside the log, never in the way of who writes it, and from the log alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+
+from longthread.memory.postings import FULL, TIER, Document, Segment, build
+from longthread.memory.terms import FORM, terms
+from longthread.model.entry import Entry
+from longthread.store import recall
+from longthread.store.driver import Driver, Transaction
+from longthread.store.recall import Extent, Text
+
+RECALL_TOOL = "recall_memory"
+"""The tool whose calls and results are not found again: they say what other entries say."""
+SAID_AT = "time"
+"""Key of an entry's metadata for the time that its source gives it, in whatever words; it can be asked for."""
+_PAGE = 256
+_FEW, _LARGE = 1024, 1024
+"""Segments of fewer entries have no bucket from number 1,024 on."""
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+
+_logger = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+"""Told how many entries of how many are done."""
+
+
+async def index_thread(store: Driver, thread_id: str, progress: Progress | None = None) -> int:
+    """Index what is not indexed of a thread; how many entries that were. Others may do the same at the same time.
+
+    Raises:
+        StoreError: the database failed. What was indexed before stays.
+    """
+    done = 0
+    await _drop_other_forms(store, thread_id)
+    while True:
+        async with store.reading() as tx:
+            gap = await _first_gap(tx, thread_id)
+        if gap is None:
+            await _put_together(store, thread_id)
+            return done
+        first, last, total = gap
+        segment = await _segment(store, thread_id, first, last)
+        async with store.writing() as tx:
+            if not await tx.fetch("select_position", id=thread_id):
+                return done
+            if await _is_free(tx, thread_id, first, last):
+                await _write(tx, thread_id, segment)
+        done += last - first + 1
+        if progress is not None:
+            progress(done, max(done, total))
+
+
+async def drop_index(store: Driver, thread_id: str) -> None:
+    """Forget a thread's index; it is made anew when it is needed."""
+    async with store.writing() as tx:
+        if await tx.fetch("select_position", id=thread_id):
+            await recall.delete_segments(tx, thread_id, 0, 2**62)
+
+
+def documents(texts: Iterable[Text]) -> list[Document]:
+    """What can be found of entries. Those without words, and those of recall itself, are left out."""
+    found = []
+    for text in texts:
+        if not is_recallable(text):
+            continue
+        said = terms(content_of(text))
+        if not said:
+            continue
+        about = terms(f"{text.name or ''} {text.metadata.get(SAID_AT) or _date(text.created_at)}")
+        at = int((text.created_at - _EPOCH).total_seconds() * 1_000_000)
+        found.append(Document(text.seq, Counter(said + about), len(said), at))
+    return found
+
+
+def is_recallable(entry: Text | Entry) -> bool:
+    """Whether an entry is one that recall may return."""
+    return entry.role != "system" and not (entry.role == "tool" and entry.name == RECALL_TOOL)
+
+
+def content_of(entry: Text | Entry) -> str:
+    """What an entry says: its text, and what its tool calls ask for."""
+    calls = [
+        json.dumps(dict(call.args), ensure_ascii=False)
+        for call in entry.tool_calls
+        if call.name != RECALL_TOOL and call.args
+    ]
+    return "\n".join([entry.text, *calls]) if calls else entry.text
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _date(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d} {_MONTHS[moment.month - 1]} {moment.day}"
+
+
+async def _first_gap(tx: Transaction, thread_id: str) -> tuple[int, int, int] | None:
+    """The first entries that are not indexed, no more than one segment takes, and how many there are in all."""
+    first, count = await recall.first_seq(tx, thread_id)
+    gaps = _gaps(await recall.extents(tx, thread_id), first, count)
+    if not gaps:
+        return None
+    begin, end = gaps[0]
+    return begin, min(end, begin + FULL - 1), sum(last - first + 1 for first, last in gaps)
+
+
+def _gaps(extents: Sequence[Extent], first: int, last: int) -> list[tuple[int, int]]:
+    found = []
+    for extent in extents:
+        if extent.first > first:
+            found.append((first, extent.first - 1))
+        first = max(first, extent.last + 1)
+    return [*found, (first, last)] if first <= last else found
+
+
+async def _is_free(tx: Transaction, thread_id: str, first: int, last: int) -> bool:
+    """Whether nobody has indexed any of these entries meanwhile, and retention has deleted none."""
+    begin, count = await recall.first_seq(tx, thread_id)
+    covered = any(e.first <= last and e.last >= first for e in await recall.extents(tx, thread_id))
+    return begin <= first and last <= count and not covered
+
+
+async def _segment(store: Driver, thread_id: str, first: int, last: int) -> Segment:
+    found: list[Document] = []
+    for at in range(first, last + 1, _PAGE):
+        async with store.reading() as tx:
+            page = await recall.texts(tx, thread_id, at, min(last, at + _PAGE - 1))
+        # Beside the event loop: a page of long entries takes a while.
+        found += await asyncio.to_thread(documents, page)
+    return await asyncio.to_thread(build, first, last, found)
+
+
+async def _write(tx: Transaction, thread_id: str, segment: Segment) -> None:
+    extent = Extent(segment.first, segment.last, FORM, segment.entries)
+    buckets = segment.buckets
+    await recall.write_segment(tx, thread_id, extent, words=segment.words, times=segment.times, buckets=buckets)
+
+
+async def _drop_other_forms(store: Driver, thread_id: str) -> None:
+    async with store.reading() as tx:
+        old = any(extent.form != FORM for extent in await recall.extents(tx, thread_id))
+    if old:
+        await drop_index(store, thread_id)
+
+
+async def _put_together(store: Driver, thread_id: str) -> None:
+    """Make one segment of several small ones at the thread's end, so that their number stays small."""
+    while True:
+        async with store.reading() as tx:
+            group = _group(await recall.extents(tx, thread_id))
+        if group is None:
+            return
+        first, last = group[0].first, group[-1].last
+        segment = await _segment(store, thread_id, first, last)
+        async with store.writing() as tx:
+            if not await tx.fetch("select_position", id=thread_id):
+                return
+            there = [extent for extent in await recall.extents(tx, thread_id) if first <= extent.first <= last]
+            if there != group:
+                return  # Somebody else was faster, and goes on.
+            below = _LARGE if all(extent.entries < _FEW for extent in group) else _LARGE**2
+            await recall.delete_segments(tx, thread_id, first, last, below=below)
+            await _write(tx, thread_id, segment)
+
+
+def _group(extents: Sequence[Extent]) -> list[Extent] | None:
+    """Segments at the thread's end to put together: when there are enough of them up to some size, the oldest first."""
+    for tier in range(_tier_of(FULL)):
+        ending: list[Extent] = []
+        for extent in reversed(extents):
+            if _tier(extent) > tier or (ending and extent.last + 1 != ending[-1].first):
+                break
+            ending.append(extent)
+        if len(ending) >= TIER:
+            return _oldest(ending[::-1])
+    return None
+
+
+def _oldest(ending: Sequence[Extent]) -> list[Extent]:
+    group = list(ending[:2])
+    for extent in ending[2:]:
+        if extent.last - group[0].first >= FULL:
+            break
+        group.append(extent)
+    return group
+
+
+def _tier(extent: Extent) -> int:
+    return _tier_of(extent.last - extent.first + 1)
+
+
+def _tier_of(entries: int) -> int:
+    tier = 0
+    while entries >= TIER:
+        entries //= TIER
+        tier += 1
+    return tier

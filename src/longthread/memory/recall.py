@@ -1,0 +1,368 @@
+"""Recall: find what was said before, in a thread or in all of a user's. No model is asked on this path."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import numpy as np
+
+from longthread.errors import EntryNotFound, StoreError, ThreadNotFound
+from longthread.memory.embedding import Embedder, Vectors, unit
+from longthread.memory.indexing import content_of, index_thread, is_recallable
+from longthread.memory.postings import Postings, buckets_of, hash_of, in_bucket, look_up, places_between
+from longthread.memory.ranking import REACH, Block, Corpus, Layout, Scores, best, lay_out, score
+from longthread.memory.terms import FORM, terms
+from longthread.memory.vectors import Progress, embed_thread, nearest
+from longthread.model.entry import Entry
+from longthread.store import log, recall
+from longthread.store.driver import Driver, Transaction
+from longthread.store.recall import Scope, Searched
+
+MOST_TERMS = 256
+"""Terms of a question that count, the first ones."""
+_CANDIDATES = 4
+"""How many times as many places are looked at as entries are wanted, for some hold nothing that can be returned."""
+
+FUSED = 200
+"""Entries of each ranking that are put together into one."""
+MEANING = 0.3
+"""What the best by meaning counts, where the best by keywords counts 1."""
+QUERY_SECONDS = 10.0
+"""How long an embedder may take for a question."""
+CLOSE_SECONDS = 2.0
+"""How long closing waits for what goes on in the background."""
+REST_SECONDS = 60.0
+"""How long one that failed is not asked again."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry by its thread and number."""
+
+    thread_id: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be found.
+
+    Args:
+        text: in whatever words and language.
+        scope: where.
+        k: how many entries at most.
+        since, until: only entries written in this stretch of time, without its end.
+        before: of this entry's thread only those before it: it and what follows is what the model sees anyway.
+        neighbours: how many entries around each hit come with it.
+    """
+
+    text: str
+    scope: Scope
+    k: int = 5
+    since: datetime | None = None
+    until: datetime | None = None
+    before: Place | None = None
+    neighbours: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An entry that was found. `active` says whether it stands on its thread's active branch."""
+
+    entry: Entry
+    score: float
+    active: bool
+    around: Sequence[Entry] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What was found, the best first, and what people should know about how."""
+
+    hits: Sequence[Hit]
+    warnings: Sequence[str] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    """Threads that are not indexed to their end."""
+
+    behind: Sequence[Searched]
+
+
+class Recaller:
+    """Finds entries of a store: by keywords, and by what they mean when there is an embedder. Safe to share between
+    tasks; close it when done."""
+
+    def __init__(self, store: Driver, embedder: Embedder | None = None) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._resting_until = 0.0
+        self._keeping: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def embedder_name(self) -> str | None:
+        """The embedder's model, as `provider:model`."""
+        return self._embedder.name if self._embedder else None
+
+    async def find(self, question: Question) -> Recalled:
+        """The entries that answer a question best. What is not indexed yet is indexed first.
+
+        An embedder that is not there or fails is done without, and that is said.
+
+        Raises:
+            ThreadNotFound: the scope's thread is not there, or not the user's.
+            StoreError: the database cannot be read.
+        """
+        vector, problem = await self._vector(question.text)
+        found = await self._found(question, vector)
+        if isinstance(found, list):
+            return Recalled(found, problem)
+        warnings = await catch_up(self._store, found.behind)
+        again = await self._found(question, vector, whole=False)
+        assert isinstance(again, list)
+        return Recalled(again, [*warnings, *problem])
+
+    async def _found(self, question: Question, vector: Vectors | None, *, whole: bool = True) -> list[Hit] | _Behind:
+        """The hits, or, where only a `whole` index will do, what is not indexed."""
+        async with self._store.reading() as tx:
+            threads = await _threads(tx, question.scope)
+            behind = [thread for thread in threads if thread.behind]
+            if whole and behind:
+                return _Behind(behind)
+            ranked = await self._ranked(tx, question, threads, vector)
+            return await load(tx, question, threads, ranked)
+
+    async def entry(self, question: Question, thread_id: str, entry_id: str) -> Hit:
+        """One entry by its id, with those around it.
+
+        Raises:
+            ThreadNotFound: the thread is not in the question's scope.
+            EntryNotFound: the thread has no such entry.
+        """
+        async with self._store.reading() as tx:
+            threads = await recall.threads_in(tx, replace(question.scope, thread_id=thread_id), form=FORM)
+            if not threads or question.scope.thread_id not in (None, thread_id):
+                raise ThreadNotFound(thread=thread_id)
+            found = await log.find_entry(tx, thread_id, entry_id)
+            hits = await load(tx, replace(question, k=1), threads, [(Place(thread_id, found.seq), 1.0)])
+        if not hits:
+            raise EntryNotFound(thread=thread_id, entry=entry_id)
+        return hits[0]
+
+    async def _ranked(
+        self, tx: Transaction, question: Question, threads: Sequence[Searched], vector: Vectors | None
+    ) -> list[tuple[Place, float]]:
+        count = question.k * _CANDIDATES
+        if vector is None or self._embedder is None:
+            return await by_keywords(tx, question, threads, count)
+        words = await by_keywords(tx, question, threads, max(count, FUSED))
+        near = await nearest(tx, question.scope, self._embedder.name, vector, max(count, FUSED))
+        before = question.before
+        places = ((Place(thread_id, seq), value) for thread_id, seq, value in near)
+        inside = [
+            (place, value)
+            for place, value in places
+            if before is None or place.thread_id != before.thread_id or place.seq < before.seq
+        ]
+        return fuse(words, inside)
+
+    async def _vector(self, text: str) -> tuple[Vectors | None, list[str]]:
+        """The question's vector; without one, why."""
+        if self._embedder is None:
+            return None, []
+        if time.monotonic() >= self._resting_until:
+            try:
+                async with asyncio.timeout(QUERY_SECONDS):
+                    return unit(await self._embedder.query(text)), []
+            except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, recall works without
+                _logger.warning("Embedder %s failed: %s", self._embedder.name, _said(error))
+                # Not asked again at once: a server that is down must not slow every question.
+                self._resting_until = time.monotonic() + REST_SECONDS
+        return None, [f"The embedder {self._embedder.name} does not work: found by keywords alone."]
+
+    async def prepare(self, scope: Scope, progress: Progress | None = None) -> list[str]:
+        """Index what is in scope, and give it vectors; warnings, where that failed."""
+        async with self._store.reading() as tx:
+            threads = await recall.threads_in(tx, scope, form=FORM)
+        warnings = await catch_up(self._store, threads)
+        if self._embedder is None:
+            return warnings
+        for thread in threads:
+            try:
+                await embed_thread(self._store, self._embedder, thread.thread_id, progress)
+            except Exception as error:  # noqa: BLE001 - as above
+                _logger.warning("Thread %s got no vectors: %s", thread.thread_id, _said(error))
+                return [*warnings, f"The embedder {self._embedder.name} does not work: {_said(error)}"]
+        return warnings
+
+    def keep_up(self, scope: Scope) -> None:
+        """Have a thread indexed and embedded in the background."""
+        thread_id = scope.thread_id or ""
+        if thread_id in self._keeping:
+            return
+        task = asyncio.get_running_loop().create_task(self._keep_up(scope), name=f"index {thread_id}")
+        self._keeping[thread_id] = task
+        task.add_done_callback(lambda _: self._keeping.pop(thread_id, None))
+
+    async def _keep_up(self, scope: Scope) -> None:
+        try:
+            await self.prepare(scope)
+        except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for: the store may be closed
+            _logger.warning("Thread %s could not be indexed: %s", scope.thread_id, _said(error))
+
+    async def settle(self) -> None:
+        """Wait for what goes on in the background."""
+        await asyncio.gather(*self._keeping.values(), return_exceptions=True)
+
+    async def close(self) -> None:
+        """End what goes on in the background, and stop what takes long; it is made up for later."""
+        tasks = list(self._keeping.values())
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float]]) -> list[tuple[Place, float]]:
+    """Two rankings as one: each score as a share of its ranking's best, and their sum."""
+    shares: dict[Place, float] = {}
+    for ranking, weight in ((words, 1.0), (near, MEANING)):
+        top = max((value for _, value in ranking), default=0.0)
+        for place, value in ranking:
+            if value > 0:
+                shares[place] = shares.get(place, 0.0) + weight * value / top
+    return sorted(shares.items(), key=lambda item: (-item[1], item[0].thread_id, item[0].seq))
+
+
+def _said(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+async def catch_up(store: Driver, threads: Sequence[Searched]) -> list[str]:
+    """Index what is not indexed of threads; warnings, where that failed and the rest must do."""
+    for thread in threads:
+        if not thread.behind:
+            continue
+        try:
+            await index_thread(store, thread.thread_id)
+        except StoreError as error:
+            _logger.warning("Thread %s could not be indexed: %s", thread.thread_id, error)
+            return [f"The newest entries may be missing, for the index could not be brought up to date. {error}"]
+    return []
+
+
+async def _threads(tx: Transaction, scope: Scope) -> list[Searched]:
+    threads = await recall.threads_in(tx, scope, form=FORM)
+    if scope.thread_id is not None and not threads:
+        raise ThreadNotFound(thread=scope.thread_id)
+    return threads
+
+
+async def by_keywords(
+    tx: Transaction, question: Question, threads: Sequence[Searched], count: int
+) -> list[tuple[Place, float]]:
+    """The entries that share most with a question, by BM25 over terms; the best first."""
+    hashes = [hash_of(term) for term in dict.fromkeys(terms(question.text)[: 4 * MOST_TERMS])][:MOST_TERMS]
+    blocks = _blocks(await recall.postings(tx, question.scope, buckets_of(hashes)), hashes, question.before)
+    if not blocks:
+        return []
+    layout = lay_out(blocks)
+    corpus = Corpus(sum(thread.entries for thread in threads), sum(thread.words for thread in threads))
+    scores = score(layout, hashes, corpus)
+    await _leave_out(tx, question, layout, scores)
+    there = {thread.thread_id: thread for thread in threads}
+    found: list[tuple[Place, float]] = []
+    for place in best(scores, count + 2 * REACH):
+        thread_id, seq = layout.entry_at(place)
+        last = there[thread_id].entry_count
+        if question.before is not None and question.before.thread_id == thread_id:
+            last = min(last, question.before.seq - 1)
+        if there[thread_id].first_seq <= seq <= last:
+            found.append((Place(thread_id, seq), float(scores[place])))
+    return found[:count]
+
+
+def _blocks(rows: Sequence[tuple[str, int, int, bytes]], hashes: Sequence[int], before: Place | None) -> list[Block]:
+    found: dict[tuple[str, int], dict[int, Postings]] = {}
+    of_bucket = {bucket: in_bucket(hashes, bucket) for bucket in buckets_of(hashes)}
+    for thread_id, segment, bucket, data in rows:
+        there = look_up(data, of_bucket[bucket])
+        if before is not None and before.thread_id == thread_id:
+            # Before it is ranked: a question must not lift the entries around it.
+            there = {value: postings.until(before.seq - segment) for value, postings in there.items()}
+        there = {value: postings for value, postings in there.items() if len(postings.places)}
+        if there:
+            found.setdefault((thread_id, segment), {}).update(there)
+    ordered = sorted(found.items(), key=lambda item: item[0])
+    return [Block(thread_id, segment, postings) for (thread_id, segment), postings in ordered]
+
+
+async def _leave_out(tx: Transaction, question: Question, layout: Layout, scores: Scores) -> None:
+    """Take the scores from entries that the question does not ask for."""
+    if question.since is None and question.until is None:
+        return
+    inside = np.zeros(len(scores), dtype=bool)
+    since, until = (None if at is None else int(at.timestamp() * 1_000_000) for at in (question.since, question.until))
+    known: dict[str, dict[int, bytes]] = {}
+    for start, block in zip(layout.starts, layout.blocks, strict=True):
+        if block.thread not in known:
+            known[block.thread] = await recall.times(tx, block.thread)
+        places = start + places_between(known[block.thread].get(block.first, b""), since, until)
+        inside[places[places < len(inside)]] = True
+    scores[~inside] = 0
+
+
+async def load(
+    tx: Transaction, question: Question, threads: Sequence[Searched], ranked: Sequence[tuple[Place, float]]
+) -> list[Hit]:
+    """The entries at the best places that hold something, with those around them."""
+    tips = {thread.thread_id: thread.tip for thread in threads}
+    hits: list[Hit] = []
+    branches: dict[str, Sequence[tuple[int, int]]] = {}
+    for start in range(0, len(ranked), max(1, question.k)):
+        some = ranked[start : start + question.k]
+        entries = await _entries(tx, some, question.neighbours)
+        for place, value in some:
+            entry = entries[place.thread_id].get(place.seq)
+            if entry is None or not is_recallable(entry) or not content_of(entry).strip():
+                continue
+            if place.thread_id not in branches:
+                apart = await recall.branch_points(tx, place.thread_id)
+                branches[place.thread_id] = recall.active_ranges(tips[place.thread_id], apart)
+            hits.append(
+                Hit(
+                    entry=entry,
+                    score=value,
+                    active=recall.is_active(entry.seq, branches[place.thread_id]),
+                    around=_around(entry, entries[place.thread_id], question.neighbours),
+                )
+            )
+        if len(hits) >= question.k:
+            break
+    return hits[: question.k]
+
+
+async def _entries(
+    tx: Transaction, ranked: Sequence[tuple[Place, float]], neighbours: int
+) -> dict[str, dict[int, Entry]]:
+    """The entries at places and around them, by thread and number."""
+    wanted: dict[str, set[int]] = {}
+    for place, _ in ranked:
+        around = range(place.seq - neighbours, place.seq + neighbours + 1)
+        wanted.setdefault(place.thread_id, set()).update(around)
+    return {thread_id: await log.entries_at(tx, thread_id, seqs) for thread_id, seqs in wanted.items()}
+
+
+def _around(entry: Entry, known: Mapping[int, Entry], neighbours: int) -> list[Entry]:
+    around = (known.get(seq) for seq in range(entry.seq - neighbours, entry.seq + neighbours + 1))
+    return [other for other in around if other is not None and other is not entry and is_recallable(other)]

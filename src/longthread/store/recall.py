@@ -1,0 +1,196 @@
+"""What the index of a thread's entries is kept in: segments, their buckets, and the vectors of entries."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from longthread.model.entry import ToolCall
+from longthread.store.decoding import decoder
+from longthread.store.driver import Row, Transaction, one
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is searched: one thread, or all threads of a user, or those of them that are an agent's."""
+
+    user_id: str
+    thread_id: str | None = None
+    agent_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A thread in scope: where it begins and ends, and how many entries and words of it are indexed.
+
+    `behind` says that not all of its entries are, or not in this form.
+    """
+
+    thread_id: str
+    tip: int
+    first_seq: int
+    entry_count: int
+    entries: int
+    words: int
+    behind: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A segment: which entries it covers, how many can be found in it, and the form of their terms."""
+
+    first: int
+    last: int
+    form: int
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What of an entry can be found."""
+
+    seq: int
+    role: str
+    name: str | None
+    text: str
+    tool_calls: Sequence[ToolCall]
+    metadata: Mapping[str, Any]
+    created_at: datetime
+
+
+async def threads_in(tx: Transaction, scope: Scope, *, form: int) -> list[Searched]:
+    """The threads in scope, in the order of their ids; none of another user's."""
+    if scope.thread_id is not None:
+        rows = await tx.fetch("select_recall_thread", thread_id=scope.thread_id, user_id=scope.user_id)
+    else:
+        rows = await tx.fetch("select_recall_threads", user_id=scope.user_id, agent_id=scope.agent_id)
+    return [_searched({**row, "wanted": form}) for row in rows]
+
+
+@decoder
+def _searched(row: Row) -> Searched:
+    there = int(row["entry_count"]) - int(row["first_seq"]) + 1
+    return Searched(
+        thread_id=row["thread_id"],
+        tip=int(row["tip"]),
+        first_seq=int(row["first_seq"]),
+        entry_count=int(row["entry_count"]),
+        entries=int(row["entries"]),
+        words=int(row["words"]),
+        behind=there > 0 and (int(row["covered"]) < there or int(row["form"]) != row["wanted"]),
+    )
+
+
+async def postings(tx: Transaction, scope: Scope, buckets: Sequence[int]) -> list[tuple[str, int, int, bytes]]:
+    """The buckets of each segment in scope, as (thread, first entry, bucket, data), in this order."""
+    query = "select_recall_postings_of_user" if scope.thread_id is None else "select_recall_postings"
+    asked: dict[str, Any] = {"user_id": scope.user_id, "buckets": json.dumps(list(buckets))}
+    asked |= {"agent_id": scope.agent_id} if scope.thread_id is None else {"thread_id": scope.thread_id}
+    rows = await tx.fetch(query, **asked)
+    return [(row["thread_id"], int(row["segment"]), int(row["bucket"]), row["data"]) for row in rows]
+
+
+async def extents(tx: Transaction, thread_id: str) -> list[Extent]:
+    """A thread's segments, in the order of their entries."""
+    rows = await tx.fetch("select_recall_segments", thread_id=thread_id)
+    return [Extent(int(r["first_seq"]), int(r["last_seq"]), int(r["form"]), int(r["entries"])) for r in rows]
+
+
+async def times(tx: Transaction, thread_id: str) -> dict[int, bytes]:
+    """When the entries of each segment were written, by the segment's first entry."""
+    rows = await tx.fetch("select_recall_times", thread_id=thread_id)
+    return {int(row["first_seq"]): row["times"] for row in rows}
+
+
+async def texts(tx: Transaction, thread_id: str, first: int, last: int) -> list[Text]:
+    """What can be found of the entries from `first` to `last`."""
+    return [_text(row) for row in await tx.fetch("select_recall_texts", thread_id=thread_id, first=first, last=last)]
+
+
+async def texts_at(tx: Transaction, thread_id: str, seqs: Sequence[int]) -> list[Text]:
+    """What can be found of the entries with these numbers."""
+    return [_text(row) for row in await tx.fetch("select_recall_texts_at", thread_id=thread_id, seqs=json.dumps(seqs))]
+
+
+@decoder
+def _text(row: Row) -> Text:
+    return Text(
+        seq=int(row["seq"]),
+        role=row["role"],
+        name=row["name"],
+        text=row["text"],
+        tool_calls=[ToolCall.from_json(call) for call in json.loads(row["tool_calls"] or "[]")],
+        metadata=json.loads(row["metadata"]) if row["metadata"] else {},
+        created_at=datetime.fromisoformat(row["created_at"]),
+    )
+
+
+async def write_segment(
+    tx: Transaction,
+    thread_id: str,
+    extent: Extent,
+    *,
+    words: int,
+    times: bytes,
+    buckets: Mapping[int, bytes],
+) -> None:
+    """Write a segment. For who has locked the thread in this transaction."""
+    await tx.run(
+        "insert_recall_segment",
+        thread_id=thread_id,
+        first=extent.first,
+        last=extent.last,
+        form=extent.form,
+        entries=extent.entries,
+        words=words,
+        times=times,
+    )
+    rows = [
+        {"thread_id": thread_id, "bucket": bucket, "segment": extent.first, "data": data}
+        for bucket, data in buckets.items()
+    ]
+    await tx.run_all("insert_recall_postings", rows)
+
+
+async def delete_segments(tx: Transaction, thread_id: str, first: int, last: int, *, below: int = 2**31) -> None:
+    """Delete the segments that begin with entries from `first` to `last`. `below`: only they have no bucket from there
+    on, and others need not be looked at."""
+    await tx.run("delete_recall_segments", thread_id=thread_id, first=first, last=last)
+    await tx.run("delete_recall_postings", thread_id=thread_id, first=first, last=last, below=below)
+
+
+async def branch_points(tx: Transaction, thread_id: str) -> dict[int, int]:
+    """The entries that do not stand behind the one written before them, each with the entry before it on its branch."""
+    rows = await tx.fetch("select_entries_apart", thread_id=thread_id)
+    return {int(row["seq"]): int(row["parent_seq"]) for row in rows}
+
+
+async def first_seq(tx: Transaction, thread_id: str) -> tuple[int, int]:
+    """The thread's first entry that retention has left, and the number of its last one; (1, 0) where it is gone."""
+    row = await one(tx, "select_retention", id=thread_id)
+    return (int(row["first_seq"]), int(row["entry_count"])) if row else (1, 0)
+
+
+def active_ranges(tip: int, apart: Mapping[int, int]) -> list[tuple[int, int]]:
+    """The entries of the branch that ends in `tip`, as ranges of (first, last), the last range first."""
+    starts = sorted(apart)
+    ranges: list[tuple[int, int]] = []
+    while tip > 0:
+        first = max(_at_or_before(starts, tip), 1)
+        ranges.append((first, tip))
+        tip = apart.get(first, 0)
+    return ranges
+
+
+def _at_or_before(starts: Sequence[int], seq: int) -> int:
+    at = bisect_right(starts, seq)
+    return starts[at - 1] if at else 1
+
+
+def is_active(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
+    """Whether an entry stands on the branch of these ranges."""
+    return any(first <= seq <= last for first, last in ranges)

@@ -1,0 +1,54 @@
+-- name: select_recall_threads
+-- What is searched, and how much of it is indexed. None of another user's, whatever is asked for.
+SELECT t.id AS thread_id, t.tip, t.first_seq, t.entry_count,
+       coalesce(sum(s.entries), 0) AS entries, coalesce(sum(s.words), 0) AS words,
+       coalesce(sum(s.last_seq - s.first_seq + 1), 0) AS covered, coalesce(min(s.form), 0) AS form
+FROM threads t LEFT JOIN recall_segments s ON s.thread_id = t.id
+WHERE t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+GROUP BY t.id, t.tip, t.first_seq, t.entry_count
+ORDER BY t.id;
+
+-- name: select_recall_thread
+SELECT t.id AS thread_id, t.tip, t.first_seq, t.entry_count,
+       coalesce(sum(s.entries), 0) AS entries, coalesce(sum(s.words), 0) AS words,
+       coalesce(sum(s.last_seq - s.first_seq + 1), 0) AS covered, coalesce(min(s.form), 0) AS form
+FROM threads t LEFT JOIN recall_segments s ON s.thread_id = t.id
+WHERE t.id = :thread_id AND t.user_id = :user_id
+GROUP BY t.id, t.tip, t.first_seq, t.entry_count;
+
+-- name: select_recall_segments
+SELECT first_seq, last_seq, form, entries FROM recall_segments WHERE thread_id = :thread_id ORDER BY first_seq;
+
+-- name: select_recall_times
+SELECT first_seq, times FROM recall_segments WHERE thread_id = :thread_id ORDER BY first_seq;
+
+-- name: select_recall_texts
+-- No payloads: what they hold beside the text is not searched.
+SELECT seq, role, name, text, tool_calls, metadata, created_at FROM entries
+WHERE thread_id = :thread_id AND seq BETWEEN :first AND :last ORDER BY seq;
+
+-- name: select_entries_apart
+SELECT seq, parent_seq FROM entries WHERE thread_id = :thread_id AND parent_seq <> seq - 1 ORDER BY seq;
+
+-- name: insert_recall_segment
+INSERT INTO recall_segments (thread_id, first_seq, last_seq, form, entries, words, times)
+VALUES (:thread_id, :first, :last, :form, :entries, :words, :times);
+
+-- name: insert_recall_postings
+INSERT INTO recall_postings (thread_id, bucket, segment, data) VALUES (:thread_id, :bucket, :segment, :data);
+
+-- name: delete_recall_segments
+DELETE FROM recall_segments WHERE thread_id = :thread_id AND first_seq BETWEEN :first AND :last;
+
+-- name: delete_recall_postings
+DELETE FROM recall_postings
+WHERE thread_id = :thread_id AND bucket < :below AND segment BETWEEN :first AND :last;
+
+-- name: prune_recall_segments
+DELETE FROM recall_segments WHERE thread_id = :thread_id AND first_seq < :cut;
+
+-- name: prune_recall_postings
+DELETE FROM recall_postings WHERE thread_id = :thread_id AND segment < :cut;
+
+-- name: prune_vectors
+DELETE FROM memory_vectors WHERE thread_id = :thread_id AND seq < :cut;

@@ -1,0 +1,39 @@
+-- name: insert_vector
+INSERT INTO memory_vectors (id, thread_id, seq, chunk, model, embedding)
+VALUES (:id, :thread_id, :seq, :chunk, :model, CAST(:numbers AS VECTOR))
+ON CONFLICT (id) DO NOTHING;
+
+-- name: count_vectors
+SELECT count(*) AS vectors, 1 AS indexed FROM memory_vectors
+WHERE model = :model AND seq IS NOT NULL AND thread_id IN (
+      SELECT t.id FROM threads t
+      WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
+        AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+  );
+
+-- name: select_near_vectors
+-- Taken out first: the index would be asked for the nearest of all users' vectors, and may not reach these.
+WITH scoped AS MATERIALIZED (
+    SELECT thread_id, seq, embedding FROM memory_vectors
+    WHERE model = :model AND seq IS NOT NULL AND vector_dims(embedding) = :dims AND thread_id IN (
+      SELECT t.id FROM threads t
+      WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
+        AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+  )
+)
+SELECT thread_id, seq, vector_send(embedding) AS embedding
+FROM scoped ORDER BY embedding <=> CAST(:numbers AS VECTOR), thread_id, seq LIMIT :limit;
+
+-- name: search_on
+-- The index goes on until it has found enough of those that are asked for.
+SET LOCAL hnsw.iterative_scan = strict_order;
+
+-- name: select_near_vectors_indexed
+SELECT thread_id, seq, vector_send(embedding) AS embedding
+FROM memory_vectors
+WHERE model = :model AND seq IS NOT NULL AND vector_dims(embedding) = DIMS AND thread_id IN (
+      SELECT t.id FROM threads t
+      WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
+        AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+  )
+ORDER BY CAST(embedding AS VECTOR(DIMS)) <=> CAST(:numbers AS VECTOR(DIMS)) LIMIT :limit;

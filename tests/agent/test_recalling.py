@@ -1,0 +1,147 @@
+"""The tool `recall_memory`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.memory.talking import say
+
+from longthread.agent.embedders import embedder_of
+from longthread.agent.recalling import recall_tool
+from longthread.errors import EmbedderUnavailable
+from longthread.memory.recall import Place, Recaller
+from longthread.settings import Settings
+from longthread.store.driver import Driver
+from longthread.store.recall import Scope
+from longthread.testing.embedding import HashEmbedder
+
+TEXTS = ["hello", "The staging server is 10.1.2.3.", "noted", "我们把预算定为三万元。", "好的", "thanks", "bye"]
+
+
+async def asked(store: Driver, *, before: int | None = None, **arguments: Any) -> dict[str, Any]:
+    end = None if before is None else Place("t", before)
+    tool = recall_tool(Recaller(store), Scope("u", "t"), thread_id="t", agent_id=None, top_k=2, before=end)
+    observation = await tool.call(arguments)
+    json.dumps(observation)
+    return observation
+
+
+async def test_it_tells_what_was_said_with_what_stands_around_it(store: Driver) -> None:
+    await say(store, TEXTS)
+    observation = await asked(store, query="which staging server?")
+    first = observation["data"]["found"][0]
+    assert observation["ok"] is True
+    assert len(observation["data"]["found"]) == 2
+    assert (first["entry"], first["role"], first["text"]) == ("t-1", "assistant", TEXTS[1])
+    assert [other["text"] for other in first["around"]] == ["hello", "noted"]
+
+
+async def test_topics_ids_and_other_threads(store: Driver) -> None:
+    await say(store, TEXTS)
+    await say(store, ["预算 was raised"], thread_id="t2")
+    await say(store, ["预算 of somebody else"], thread_id="theirs", user_id="v")
+    assert (await asked(store, topic="预算"))["data"]["found"][0]["text"] == TEXTS[3]
+    everywhere = await asked(store, query="预算", scope="user", k=9, neighbours=0)
+    ids = {one["entry"] for one in everywhere["data"]["found"] if "预算" in one["text"]}
+    assert ids == {"t-3", "t2/t2-0"}
+    mine = await asked(store, entry_id="t-3")
+    assert mine["data"]["found"][0]["text"] == TEXTS[3]
+    other = await asked(store, entry_id="t2/t2-0", scope="user")
+    assert other["data"]["found"][0]["text"] == "预算 was raised"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({}, "invalid_input"),
+        ({"query": " "}, "invalid_input"),
+        ({"query": 3}, "invalid_input"),
+        ({"query": "x", "k": "many"}, "invalid_input"),
+        ({"query": "x", "since": "yesterday"}, "invalid_input"),
+        ({"query": "x", "scope": "world"}, "invalid_input"),
+        ({"query": "x", "scope": "agent"}, "invalid_input"),
+        ({"entry_id": "nowhere"}, "entry_not_found"),
+        ({"entry_id": "theirs/theirs-0", "scope": "user"}, "thread_not_found"),
+        ({"entry_id": "t2/t2-0"}, "thread_not_found"),
+    ],
+)
+async def test_what_cannot_be_answered_says_why(store: Driver, arguments: dict[str, Any], code: str) -> None:
+    await say(store, TEXTS)
+    await say(store, ["mine"], thread_id="t2")
+    await say(store, ["secret"], thread_id="theirs", user_id="v")
+    observation = await asked(store, **arguments)
+    assert observation["ok"] is False
+    assert observation["error"]["type"] == code
+
+
+async def test_the_runs_own_messages_are_not_recalled(store: Driver) -> None:
+    await say(store, [*TEXTS, "which staging server?"])
+    found = (await asked(store, query="which staging server?", before=len(TEXTS) + 1, k=50))["data"]["found"]
+    assert "which staging server?" not in [one["text"] for one in found]
+    assert found[0]["text"] == TEXTS[1]
+    everywhere = (await asked(store, query="staging server", before=len(TEXTS) + 1, scope="user"))["data"]["found"]
+    assert everywhere[0]["text"] == TEXTS[1]
+
+
+async def test_a_long_text_is_shown_where_it_matters(store: Driver) -> None:
+    long = "filler " * 3000 + "the code is 4711 " + "filler " * 3000
+    await say(store, [long])
+    [found] = (await asked(store, query="code 4711"))["data"]["found"]
+    assert "the code is 4711" in found["text"]
+    assert len(found["text"]) < 1300
+    [whole] = (await asked(store, entry_id="t-0", query="code"))["data"]["found"]
+    assert len(whole["text"]) > 19_000
+
+
+async def test_warnings_are_told(store: Driver) -> None:
+    class Broken(HashEmbedder):
+        async def query(self, text: str) -> Any:
+            raise ConnectionError("gone")
+
+    await say(store, TEXTS)
+    tool = recall_tool(Recaller(store, Broken()), Scope("u", "t"), thread_id="t", agent_id=None, top_k=5, before=None)
+    observation = await tool.call({"query": "staging"})
+    assert observation["data"]["found"][0]["text"] == TEXTS[1]
+    assert "keywords alone" in observation["data"]["warnings"][0]
+
+
+def settings(**given: Any) -> Settings:
+    return Settings.load(env_file=None, **given)
+
+
+def test_without_a_setting_there_is_no_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MEMORY_EMBEDDING_MODEL", "MEMORY_EMBEDDING_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    assert embedder_of(settings()) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"memory_embedding_model": "text-embedding-3-small"}, "openai:text-embedding-3-small"),
+        ({"memory_embedding_model": "ollama:nomic-embed-text"}, "ollama:nomic-embed-text"),
+        ({"memory_embedding_model": "local:/models/minilm"}, "local:/models/minilm"),
+        ({"memory_embedding_base_url": "http://localhost:1/v1"}, "openai:embedding-3"),
+    ],
+)
+def test_the_configured_embedder(given: dict[str, Any], name: str) -> None:
+    embedder = embedder_of(settings(**given))
+    assert embedder is not None
+    assert embedder.name == name
+
+
+async def test_a_folder_without_a_model_says_so(tmp_path: Path) -> None:
+    embedder = embedder_of(settings(), f"local:{tmp_path}")
+    assert embedder is not None
+    with pytest.raises(EmbedderUnavailable, match=r"config\.json"):
+        await embedder.query("x")
+
+
+async def test_an_unknown_provider_says_so() -> None:
+    embedder = embedder_of(settings(), "nobody:model")
+    assert embedder is not None
+    with pytest.raises(EmbedderUnavailable, match="nobody"):
+        await embedder.query("x")

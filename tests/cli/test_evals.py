@@ -1,0 +1,104 @@
+"""`longthread eval recall`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from longthread.cli.app import app
+from longthread.errors import EvalInvalid, InvalidInput
+
+ENTRIES = [f"We spoke of the {word} for a while." for word in ("weather", "garden", "harbour", "library", "bridge")]
+
+
+def lines(*, collections: int = 2) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for number in range(collections):
+        of = {"collection": f"c{number}"}
+        for at, text in enumerate(ENTRIES * 6):
+            entry = {"id": f"{at}", "role": "user", "name": "Ann", "text": f"{text} {at}", "time": "8 May, 2023"}
+            rows.append({"type": "entry"} | of | entry)
+        rows.append(
+            {"type": "entry"} | of | {"id": "x", "role": "assistant", "name": None, "text": "海边的灯塔", "time": None}
+        )
+        for text, relevant, category in (
+            ("灯塔", ["x"], "zh"),
+            ("the harbour 7", ["7"], "en"),
+            ("nirgends", ["3"], "no"),
+        ):
+            rows.append({"type": "query"} | of | {"text": text, "relevant": relevant, "category": category})
+    return rows
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def run(*arguments: str) -> dict[str, Any]:
+    done = CliRunner().invoke(app, ["eval", "recall", *arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    last: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return last
+
+
+def test_the_last_line_holds_the_measures(tmp_path: Path) -> None:
+    found = run(str(written(tmp_path / "f.jsonl", lines())), "--k", "1,5")
+    assert found["p50_ms"] <= found["p95_ms"]
+    assert {key: value for key, value in found.items() if not key.endswith("_ms")} == {
+        "queries": 6,
+        "entries": 62,
+        "recall": {"1": 0.6667, "5": 0.6667},
+        "by_category": {
+            "en": {"1": 1.0, "5": 1.0},
+            "no": {"1": 0.0, "5": 0.0},
+            "zh": {"1": 1.0, "5": 1.0},
+        },
+        "backend": "sqlite",
+        "embedder": None,
+    }
+
+
+def test_the_store_that_is_named_is_left_as_it_was(tmp_path: Path, store_address: str, backend: str) -> None:
+    path = str(written(tmp_path / "f.jsonl", lines(collections=1)))
+    found = run(path, "--database-url", store_address)
+    assert found["backend"] == {"sqlite": "sqlite", "postgres": "postgresql"}[backend]
+    assert found["recall"] == run(path)["recall"]
+    status = CliRunner().invoke(app, ["db", "status", "--json", "--database", store_address])
+    assert json.loads(status.stdout)["threads"] == 0
+
+
+def test_an_embedder_that_does_not_work_is_done_without(tmp_path: Path) -> None:
+    path = str(written(tmp_path / "f.jsonl", lines(collections=1)))
+    found = run(path, "--embedder", f"local:{tmp_path}")
+    assert found["recall"]["10"] == 0.6667
+    assert found["embedder"] == f"local:{tmp_path}"
+    assert "config.json" in found["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows.append({"type": "question"}),
+        lambda rows: rows[0].pop("text"),
+        lambda rows: rows[-1].update(relevant=["nobody"]),
+        lambda rows: rows[-1].update(relevant=[]),
+        lambda rows: rows[0].update(role="robot"),
+        lambda rows: rows.clear(),
+    ],
+)
+def test_a_file_that_is_wrong_says_where(tmp_path: Path, change: Any) -> None:
+    rows = lines(collections=1)
+    change(rows)
+    path = written(tmp_path / "f.jsonl", rows)
+    with pytest.raises(EvalInvalid, match=r"f\.jsonl"):
+        run(str(path))
+
+
+def test_wrong_numbers_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="--k"):
+        run(str(written(tmp_path / "f.jsonl", lines())), "--k", "5,none")

@@ -1,0 +1,103 @@
+"""The ranking: against BM25 written out, and what fades around an entry."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longthread.memory import ranking
+from longthread.memory.postings import Document, buckets_of, build, hash_of, look_up
+from longthread.memory.ranking import FADE, NEIGHBOUR, REACH, Block, Corpus, best, lay_out, score, spread
+
+
+def ranked(documents: list[dict[str, int]], asked: list[str], *, cut: int | None = None) -> dict[int, float]:
+    """The scores of entries 1, 2, …; with `cut`, in two segments."""
+    rows = [Document(seq, terms, sum(terms.values()), seq) for seq, terms in enumerate(documents, 1)]
+    cut = len(rows) if cut is None else cut
+    segments = [build(part[0].seq, part[-1].seq, part) for part in (rows[:cut], rows[cut:]) if part]
+    hashes = [hash_of(term) for term in asked]
+    blocks = []
+    for segment in segments:
+        found = {}
+        for bucket in buckets_of(hashes):
+            if bucket in segment.buckets:
+                found |= look_up(segment.buckets[bucket], hashes)
+        if found:
+            blocks.append(Block("t", segment.first, found))
+    if not blocks:
+        return {}
+    layout = lay_out(blocks)
+    corpus = Corpus(len(rows), sum(row.words for row in rows))
+    scores = score(layout, hashes, corpus)
+    entries = {layout.entry_at(place)[1]: float(scores[place]) for place in best(scores, len(scores))}
+    return {seq: value for seq, value in entries.items() if 1 <= seq <= len(rows)}
+
+
+WORDS = st.sampled_from(["a", "b", "c", "d", "e"])
+DOCUMENTS = st.lists(st.dictionaries(WORDS, st.integers(1, 3), min_size=1), min_size=1, max_size=60)
+
+
+def test_the_entry_itself_comes_before_those_around_it() -> None:
+    found = ranked([{"x": 1}] * 30 + [{"trip": 1}] + [{"x": 1}] * 30, ["trip"])
+    assert list(found)[:3] in ([31, 30, 32], [31, 32, 30])
+    assert abs(found[30] / found[31] - NEIGHBOUR) < 1e-5
+    assert abs(found[29] / found[31] - NEIGHBOUR * FADE) < 1e-5
+    assert set(found) == set(range(31 - REACH, 31 + REACH + 1))
+
+
+def test_a_word_that_is_said_again_nearby_does_not_count_twice() -> None:
+    once = ranked([{"x": 1}] * 20 + [{"trip": 1}] + [{"x": 1}] * 20, ["trip"])
+    again = spread(np.array([0, 0, 1, 1, 1, 0, 0], dtype=np.float32))
+    assert max(again) == 1
+    assert max(once.values()) == once[21]
+
+
+@settings(deadline=None)
+@given(DOCUMENTS, st.lists(WORDS, min_size=1, max_size=3, unique=True), st.integers(0, 60))
+def test_where_segments_end_does_not_matter(documents: list[dict[str, int]], asked: list[str], cut: int) -> None:
+    whole, parts = ranked(documents, asked), ranked(documents, asked, cut=min(cut, len(documents)))
+    shared = whole.keys() & parts.keys()
+    assert all(abs(whole[seq] - parts[seq]) < 1e-4 for seq in shared)
+    assert {seq for seq in whole if set(asked) & documents[seq - 1].keys()} <= parts.keys()
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 9, width=32), max_size=40), st.integers(0, 50))
+def test_the_best_are_the_first_of_all_in_order(values: list[float], count: int) -> None:
+    scores = np.array(values, dtype=np.float32)
+    expected = [at for at in sorted(range(len(values)), key=lambda at: (-scores[at], at)) if scores[at] > 1e-30]
+    assert [at for at in best(scores, count) if scores[at] > 1e-30] == expected[:count]
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.integers(1, 5000), st.dictionaries(WORDS, st.integers(1, 9), min_size=1), max_size=100))
+def test_a_segment_gives_back_what_was_put_into_it(entries: dict[int, dict[str, int]]) -> None:
+    rows = [Document(seq, terms, 7, 0) for seq, terms in sorted(entries.items())]
+    segment = build(1, 5000, rows)
+    for word in "abcde":
+        value = hash_of(word)
+        found = {}
+        for bucket in buckets_of([value]):
+            found |= look_up(segment.buckets[bucket], [value]) if bucket in segment.buckets else {}
+        there = [(seq, terms[word]) for seq, terms in sorted(entries.items()) if word in terms]
+        assert (
+            []
+            if value not in found
+            else [
+                (int(place) + 1, int(count))
+                for place, count in zip(found[value].places, found[value].counts, strict=True)
+            ]
+        ) == there
+
+
+@settings(deadline=None)
+@given(st.sets(st.integers(REACH, 3000), min_size=1, max_size=80), st.integers(0, 3))
+def test_looking_only_around_the_places_is_as_looking_everywhere(places: set[int], seed: int) -> None:
+    at = np.array(sorted(places))
+    values = np.random.default_rng(seed).random(len(at), dtype=np.float32) + np.float32(0.1)
+    own = np.zeros(3000 + REACH + 1, dtype=np.float32)
+    own[at] = values
+    scores = np.zeros(len(own), dtype=np.float32)
+    ranking._add_spread(scores, at, values)
+    assert np.array_equal(scores, spread(own))

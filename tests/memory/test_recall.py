@@ -1,0 +1,291 @@
+"""Recall on both backends: what is found, by whom, and what is left when it is deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.memory.talking import say
+from tests.store.samples import all_of
+
+from longthread.errors import ThreadNotFound
+from longthread.memory import indexing, vectors
+from longthread.memory.indexing import drop_index, index_thread
+from longthread.memory.recall import Hit, Place, Question, Recaller
+from longthread.model.entry import Draft, ToolCall
+from longthread.store import log, recall
+from longthread.store import vectors as store_vectors
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+from longthread.store.recall import Scope
+from longthread.testing.embedding import HashEmbedder
+
+FILLER = ["Good morning.", "How are you?", "Fine, thanks.", "The weather is mild.", "Let us go on."] * 8
+MINE = Scope("u", "t")
+
+
+async def found(store: Driver, text: str, scope: Scope = MINE, **more: object) -> list[str]:
+    recalled = await Recaller(store).find(Question(text, scope, **more))  # type: ignore[arg-type]
+    assert recalled.warnings == []
+    return [hit.entry.text for hit in recalled.hits]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("The deploy key lives in /etc/longthread/keys.toml", "where is the deploy key?"),
+        ("The invoice number is INV-20931", "inv-20931"),
+        ("我们决定把服务器放在上海。", "上海"),
+        ("下周三和王丽娜吃饭", "什么时候跟王丽娜吃饭？"),
+        ("来週は大阪に行きます", "大阪"),
+        ("Wir treffen uns in München", "munchen"),
+    ],
+)
+async def test_what_was_said_is_found(store: Driver, said: str, asked: str) -> None:
+    await say(store, [*FILLER, said, *FILLER])
+    assert (await found(store, asked))[0] == said
+
+
+async def test_what_was_said_last_is_found_at_once(store: Driver) -> None:
+    await say(store, FILLER)
+    await index_thread(store, "t")
+    await say(store, ["The password hint is marmalade."])
+    assert (await found(store, "marmalade"))[0] == "The password hint is marmalade."
+
+
+async def test_calls_of_tools_and_long_results_are_found_and_those_of_recall_are_not(store: Driver) -> None:
+    long = "x " * 20_000 + "needle-77 " + "y " * 20_000
+    calls = (ToolCall("1", "run_sql", {"sql": "SELECT * FROM customers"}),)
+    again = (ToolCall("2", indexing.RECALL_TOOL, {"query": "needle-77 customers"}),)
+    drafts = [
+        Draft("a", "assistant", "", tool_calls=calls),
+        Draft("b", "tool", long, tool_call_id="1"),
+        Draft("c", "assistant", "", tool_calls=again),
+        Draft("d", "tool", "needle-77 customers", tool_call_id="2", name=indexing.RECALL_TOOL),
+        Draft("e", "system", "needle-77 customers"),
+    ]
+    await say(store, FILLER)
+    async with store.writing() as tx:
+        await log.extend(tx, "t", drafts)
+    assert (await found(store, "needle-77"))[0] == long
+    recalled = await Recaller(store).find(Question("customers", MINE, k=50))
+    assert recalled.hits[0].entry.id == "a"
+    assert not {"c", "d", "e"} & {hit.entry.id for hit in recalled.hits}
+
+
+async def test_an_empty_thread_and_an_empty_question_find_nothing(store: Driver) -> None:
+    await say(store, [])
+    assert await found(store, "anything") == []
+    await say(store, ["something"])
+    assert await found(store, "…") == []
+    assert await found(store, "") == []
+
+
+async def test_scopes_and_users(store: Driver) -> None:
+    await say(store, ["the zebra is mine"], thread_id="t")
+    await say(store, ["another zebra of mine"], thread_id="t2")
+    await say(store, ["a zebra of somebody else"], thread_id="theirs", user_id="v")
+    assert await found(store, "zebra") == ["the zebra is mine"]
+    assert set(await found(store, "zebra", Scope("u"))) == {"the zebra is mine", "another zebra of mine"}
+    assert await found(store, "zebra", Scope("v")) == ["a zebra of somebody else"]
+    assert await found(store, "zebra", Scope("nobody")) == []
+    assert await found(store, "zebra", Scope("u", agent_id="an agent")) == []
+    with pytest.raises(ThreadNotFound):
+        await found(store, "zebra", Scope("v", "t"))
+
+
+async def test_an_agents_threads(store: Driver, plain: object) -> None:
+    await say(store, ["the zebra is mine"], thread_id="t")
+    await say(store, ["another zebra of mine"], thread_id="t2")
+    plain("UPDATE threads SET agent_id = 'a' WHERE id = 't2'")  # type: ignore[operator]
+    assert await found(store, "zebra", Scope("u", agent_id="a")) == ["another zebra of mine"]
+
+
+async def test_hits_of_other_branches_say_so(store: Driver) -> None:
+    await say(store, ["one", "the walrus was here", "three"])
+    await say(store, ["a walrus on the new branch"], parent=1)
+    recalled = await Recaller(store).find(Question("walrus", MINE))
+    of = {hit.entry.text: hit.active for hit in recalled.hits}
+    assert of["the walrus was here"] is False
+    assert of["a walrus on the new branch"] is True
+
+
+async def test_times_and_what_came_before(store: Driver) -> None:
+    await say(store, ["early walrus", *FILLER])
+    between = datetime.now(UTC) + timedelta(microseconds=1)
+    await asyncio.sleep(0.001)
+    await say(store, ["late walrus"])
+    assert await found(store, "walrus", until=between, k=1) == ["early walrus"]
+    assert await found(store, "walrus", since=between) == ["late walrus"]
+    assert "late walrus" not in await found(store, "walrus", before=Place("t", len(FILLER) + 2), k=100)
+    assert await found(store, "walrus", since=between, before=Place("t", 2)) == []
+
+
+async def test_neighbours_come_with_a_hit(store: Driver) -> None:
+    await say(store, [f"line {number}" for number in range(9)] + ["the walrus"] + ["after"])
+    hit = (await Recaller(store).find(Question("walrus", MINE, neighbours=2, k=1))).hits[0]
+    assert [entry.text for entry in hit.around] == ["line 7", "line 8", "after"]
+
+
+async def test_the_index_made_in_many_steps_finds_what_one_made_at_once_does(
+    store: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "FULL", 64)
+    texts = [f"entry {number} about {'abcdefghij'[number % 10] * 3} and {number // 7}" for number in range(150)]
+    for at in range(0, len(texts), 3):
+        await say(store, texts[at : at + 3])
+        await index_thread(store, "t")
+    async with store.reading() as tx:
+        extents = await recall.extents(tx, "t")
+    assert len(extents) < 25
+    assert [extent.first for extent in extents] == [1, *(extent.last + 1 for extent in extents[:-1])]
+    questions = ["ccc", "entry 42", "about 7 and jjj", "nothing of it"]
+    in_steps = [await found(store, question, k=20) for question in questions]
+    await drop_index(store, "t")
+    assert [await found(store, question, k=20) for question in questions] == in_steps
+
+
+async def test_two_who_index_at_once(store: Driver) -> None:
+    await say(store, FILLER)
+    await asyncio.gather(*(index_thread(store, "t") for _ in range(4)))
+    async with store.reading() as tx:
+        [extent] = await recall.extents(tx, "t")
+    assert (extent.first, extent.last) == (1, len(FILLER))
+
+
+async def test_another_form_of_terms_is_made_anew(store: Driver, plain: object) -> None:
+    await say(store, ["the walrus"])
+    await index_thread(store, "t")
+    plain("UPDATE recall_segments SET form = 0")  # type: ignore[operator]
+    assert await found(store, "walrus") == ["the walrus"]
+    async with store.reading() as tx:
+        assert [extent.form for extent in await recall.extents(tx, "t")] == [indexing.FORM]
+
+
+async def test_what_is_deleted_leaves_nothing_to_be_found(store: Driver) -> None:
+    canary = "canary-4711"
+    await say(store, [*FILLER, canary, *FILLER])
+    await say(store, ["kept"], thread_id="other")
+    recaller = Recaller(store, HashEmbedder())
+    await recaller.prepare(Scope("u"))
+    assert canary in repr(await all_of(store, derived=True))
+    async with store.writing() as tx:
+        await log.delete_thread(tx, "t", user_id="u")
+    await recaller.prepare(Scope("u"))
+    left = await all_of(store, derived=True)
+    assert canary not in repr(left)
+    of_threads = ("recall_segments", "recall_postings", "memory_vectors")
+    assert {row["thread_id"] for name in of_threads for row in left[name]} == {"other"}
+    assert await found(store, canary, Scope("u")) == []
+
+
+async def test_a_canary_is_not_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    async with open_store(path) as store:
+        await say(store, [*FILLER, "canary4711", *FILLER])
+        await Recaller(store, HashEmbedder()).prepare(Scope("u"))
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id="u")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert [file for file in tmp_path.iterdir() if b"canary4711" in file.read_bytes()] == []
+
+
+async def test_what_retention_deletes_is_found_no_more_and_the_rest_still_is(store: Driver) -> None:
+    await say(store, ["old walrus", *FILLER, "young walrus"])
+    recaller = Recaller(store, HashEmbedder())
+    await recaller.prepare(MINE)
+    async with store.writing() as tx:
+        await log.position(tx, "t")
+        for query in ("prune_entries", "prune_recall_segments", "prune_recall_postings", "prune_vectors"):
+            await tx.run(query, thread_id="t", cut=10)
+        await tx.run("move_first_seq", thread_id="t", first_seq=10)
+    assert "old walrus" not in repr(await all_of(store, derived=True))
+    assert (await found(store, "walrus"))[0] == "young walrus"
+    assert "old walrus" not in await found(store, "walrus", k=100)
+
+
+class Broken(HashEmbedder):
+    """An embedder whose server is gone."""
+
+    async def documents(self, texts: Sequence[str]) -> vectors.Vectors:
+        raise ConnectionError("no route to host")
+
+    async def query(self, text: str) -> vectors.Vectors:
+        raise ConnectionError("no route to host")
+
+
+async def test_an_embedder_that_fails_is_done_without(store: Driver) -> None:
+    await say(store, [*FILLER, "the walrus"])
+    recaller = Recaller(store, Broken())
+    [warning] = await recaller.prepare(MINE)
+    assert "no route to host" in warning
+    for _ in range(2):
+        recalled = await recaller.find(Question("walrus", MINE))
+        assert recalled.hits[0].entry.text == "the walrus"
+        assert "keywords alone" in recalled.warnings[0]
+
+
+async def test_meaning_finds_what_no_word_does(store: Driver) -> None:
+    await say(store, [*FILLER, "the automobile", *FILLER])
+    embedder = HashEmbedder(same={"car": "automobile"})
+    recaller = Recaller(store, embedder)
+    assert await found(store, "car") == []
+    await recaller.prepare(MINE)
+    recalled = await recaller.find(Question("car", MINE, k=1))
+    assert (recalled.hits[0].entry.text, recalled.warnings) == ("the automobile", [])
+
+
+@pytest.mark.parametrize("dims", [384, 100])
+async def test_very_many_vectors_are_found_through_an_index(
+    store: Driver, dims: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say(store, [*FILLER, "the automobile", *FILLER])
+    await say(store, ["their automobile"], thread_id="theirs", user_id="v")
+    embedder = HashEmbedder(dims, same={"car": "automobile"})
+    recaller = Recaller(store, embedder)
+    await recaller.prepare(MINE)
+    await recaller.prepare(Scope("v"))
+    compared = (await recaller.find(Question("car", MINE, k=3))).hits
+    monkeypatch.setattr(store_vectors, "EXACT", -1)
+    for scope in (MINE, Scope("u")):
+        indexed = (await recaller.find(Question("car", scope, k=3))).hits
+        assert indexed[0].entry.text == "the automobile"
+        assert indexed[0].score == compared[0].score
+        assert "their automobile" not in [hit.entry.text for hit in indexed]
+
+
+async def test_vectors_of_another_model_are_replaced(store: Driver) -> None:
+    await say(store, [*FILLER, "the automobile"])
+    await Recaller(store, HashEmbedder(dims=8)).prepare(MINE)
+    told: list[tuple[int, int]] = []
+    other = HashEmbedder(dims=24, model="other", same={"car": "automobile"})
+    await Recaller(store, other).prepare(MINE, lambda done, total: told.append((done, total)))
+    assert told[-1] == (len(FILLER) + 1, len(FILLER) + 1)
+    rows = (await all_of(store))["memory_vectors"]
+    assert {(row["model"], len(row["embedding"])) for row in rows} == {("hash:other", 4 * 24)}
+    assert len(rows) == len(FILLER) + 1
+    hits: Sequence[Hit] = (await Recaller(store, other).find(Question("car", MINE, k=1))).hits
+    assert hits[0].entry.text == "the automobile"
+
+
+async def test_what_is_kept_up_in_the_background_is_there_afterwards(store: Driver) -> None:
+    await say(store, FILLER)
+    recaller = Recaller(store, HashEmbedder())
+    recaller.keep_up(MINE)
+    recaller.keep_up(MINE)
+    await recaller.settle()
+    assert len((await all_of(store))["memory_vectors"]) == len(FILLER)
+
+
+async def test_what_is_stopped_in_the_background_is_made_up_for_later(store: Driver) -> None:
+    await say(store, [*FILLER, "the walrus"])
+    recaller = Recaller(store, HashEmbedder())
+    recaller.keep_up(MINE)
+    await recaller.close()
+    assert (await found(store, "walrus"))[0] == "the walrus"
