@@ -28,6 +28,7 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.pruning import prune
+from longthread.store.recall import Scope
 from longthread.store.retention import Policy, Retention
 from longthread.store.space import reclaim
 from longthread.testing import ScriptedChatModel
@@ -76,7 +77,9 @@ async def ask(analyst: Analyst, thread: str, source: str) -> float:
     started = now()
     handle = await analyst.ask("Which names have the largest shares?", thread_id=thread, source=source)
     await handle.wait()
-    return now() - started
+    taken = now() - started
+    await analyst.recaller.settle()  # what is indexed behind a turn is not to disturb the next
+    return taken
 
 
 async def seeded_thread(analyst: Analyst, source: str, turns: int) -> str:
@@ -112,7 +115,8 @@ async def disk(databases: Databases, turns: int) -> list[dict[str, Any]]:
     """What so many turns of the analyst leave on disk, beside their messages as JSON.
 
     With every checkpoint kept; after `db prune`, which keeps the newest; and after `db prune --runs-older-than 0s`,
-    which leaves the conversation without the runs that made it.
+    which leaves the conversation without the runs that made it. The index for recall follows from the entries and is
+    told apart.
     """
     rows = []
     source = make_source(databases.folder)
@@ -120,6 +124,7 @@ async def disk(databases: Databases, turns: int) -> list[dict[str, Any]]:
         database = databases.make(backend, "disk")
         async with analyst_on(database, databases.folder) as analyst:
             empty = database.size()
+            analyst.recaller.keep_up = _nothing  # type: ignore[method-assign]
             thread = await seeded_thread(analyst, source, 0)
             for number in range(turns):
                 if number == turns // 4:
@@ -130,15 +135,22 @@ async def disk(databases: Databases, turns: int) -> list[dict[str, Any]]:
             await _prune(analyst.store, Policy())
             pruned = database.size()
             await _prune(analyst.store, Policy(runs_before=log.now()))
+            runless = database.size()
+            await analyst.recaller.prepare(Scope(analyst.settings.user, thread))
             row = {"measured": "disk", "backend": backend, "turns": turns, "entries": entries, "raw_bytes": raw}
+            row["index_bytes"] = database.size() - runless
             sizes = {
                 "quarter_bytes": quarter,
                 "grown_bytes": grown,
                 "pruned_bytes": pruned,
-                "runless_bytes": database.size(),
+                "runless_bytes": runless,
             }
             rows.append(row | {"empty_bytes": empty} | {name: size - empty for name, size in sizes.items()})
     return rows
+
+
+def _nothing(_: Scope) -> None:
+    """Index nothing yet."""
 
 
 async def _raw(analyst: Analyst, thread: str) -> tuple[int, int]:
