@@ -54,7 +54,6 @@ def _agent(rows: Sequence[Row]) -> dict[str, float]:
     for row in rows:
         if row["measured"] == "disk":
             found["disk_ratio"] = disk_ratio(row)
-            found["index_ratio"] = row["index_bytes"] / row["raw_bytes"]
             if row["turns"] == MANY:
                 found["pruned_ratio"] = disk_ratio(row, "pruned_bytes")
                 found["runless_ratio"] = disk_ratio(row, "runless_bytes")
