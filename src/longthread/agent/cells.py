@@ -13,7 +13,7 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.types import Overwrite, Send
 
 from longthread.agent.kept import Run, add_run
-from longthread.agent.messages import Fields, copied, pack, unpack
+from longthread.agent.messages import Fields, alike, copied, pack, unpack
 
 _SCALARS = frozenset((str, int, float, bool, type(None), bytes))
 _ATTRIBUTES: dict[type, str] = {Send: "arg", Overwrite: "value", _DeltaSnapshot: "value"}
@@ -120,10 +120,14 @@ class Cell:
         hole = _settled(self.hole, seq_of) if self.hole is not None else None
         return self if hole is self.hole else replace(self, hole=hole)
 
-    def differs(self, other: Cell) -> bool:
+    def differs(self, other: Cell, serde: SerializerProtocol) -> bool:
         """Whether it is another value than `other`, as far as that can be told without reading the log."""
-        same = (self.kind, self.body) == (other.kind, other.body)
-        return not same or _differ(self.hole, other.hole)
+        if (self.kind, self.body) != (other.kind, other.body):
+            # The same value may be serialized in several ways: a set has no order.
+            ours, theirs = (serde.loads_typed((cell.kind, cell.body)) for cell in (self, other))
+            if not alike(ours, theirs):
+                return True
+        return _differ(self.hole, other.hole)
 
 
 def cell_of(value: Any, serde: SerializerProtocol, finder: Finder) -> Cell:

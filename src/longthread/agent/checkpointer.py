@@ -24,12 +24,12 @@ from langgraph.checkpoint.base import (
 )
 
 from longthread.agent import upkeep
+from longthread.agent.given import Given, GivenWrites
 from longthread.agent.history import channel_history
 from longthread.agent.kept import Kept, private
 from longthread.agent.places import Growth
 from longthread.agent.putting import Putting
 from longthread.agent.reading import Reader
-from longthread.agent.record import Task
 from longthread.agent.remembered import CONVERSATION, Memory, Remembered
 from longthread.agent.trail import Trail, anew
 from longthread.agent.versions import next_version
@@ -143,22 +143,37 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             ThreadConflict: another run, or somebody else, has written to the thread since this one looked.
             ThreadNotFound: the thread is another user's, or was deleted meanwhile.
         """
+        return await self._put(self._given(config, checkpoint, metadata, new_versions))
+
+    def _given(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> Given:
+        """What a put is to store, as it is now. From any thread."""
         thread_id, ns = _address(config)
-        parent_id = get_checkpoint_id(config)
+        memory = self._remembered.peek(thread_id)
+        return Given.of(config, checkpoint, metadata, new_versions, ns=ns, memory=memory, serde=self.serde)
+
+    async def _put(self, given: Given) -> RunnableConfig:
+        thread_id, ns = _address(given.config)
+        parent_id = given.parent_id
         try:
             async with self._store.writing() as tx:
                 create = parent_id is None or not self._remembered.has_seen(thread_id)
-                ids = {"checkpoint_id": checkpoint["id"], "written_id": parent_id or ""}
+                ids = {"checkpoint_id": given.id, "written_id": parent_id or ""}
                 place = await self._place(tx, thread_id, ns, create=create, **ids)
                 memory = self._remembered.of_locked(place.thread)
-                self._trail.check((thread_id, ns), place.head, config, checkpoint)
+                self._trail.check((thread_id, ns), place.head, given.config, given.id)
                 growth = Growth(tx, place.thread, self._lease.run_id if self._lease else None)
                 putting = Putting(growth, memory, self.serde, ns, place)
-                await putting.put(config, checkpoint, metadata, new_versions)
+                await putting.put(given.referring_to(memory, self.serde))
         except ThreadConflict:
-            self._trail.lose(checkpoint["id"])
+            self._trail.lose(given.id)
             self._remembered.forget(thread_id)
-            await self._drop_writes(thread_id, ns, checkpoint["id"])
+            await self._drop_writes(thread_id, ns, given.id)
             raise
         except BaseException:
             # What was prepared may be half of it, and whether it was committed is not known for certain.
@@ -169,9 +184,9 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         self._new.discard(thread_id)
         if parent_id is None:
             self._trail.began((thread_id, ns))
-        self._trail.note(checkpoint["id"])
+        self._trail.note(given.id)
         at = {"thread_id": thread_id, "checkpoint_ns": ns}
-        return {"configurable": {**at, "checkpoint_id": anew(checkpoint["id"])}}
+        return {"configurable": {**at, "checkpoint_id": anew(given.id)}}
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -183,8 +198,18 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             ThreadConflict: another run has stored a checkpoint where this one was to store its own.
             ThreadNotFound: the thread was deleted meanwhile, or is another user's.
         """
-        thread_id, ns = _address(config)
-        checkpoint_id = str(get_checkpoint_id(config))
+        await self._put_writes(self._given_writes(config, writes, task_id, task_path))
+
+    def _given_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
+    ) -> GivenWrites:
+        """What is to be stored of a task, as it is now. From any thread."""
+        memory = self._remembered.peek(_address(config)[0])
+        return GivenWrites.of(config, writes, task_id, task_path, memory=memory, serde=self.serde)
+
+    async def _put_writes(self, given: GivenWrites) -> None:
+        thread_id, ns = _address(given.config)
+        checkpoint_id = str(get_checkpoint_id(given.config))
         if self._trail.is_lost(checkpoint_id):
             raise ThreadConflict(thread=thread_id)
         try:
@@ -195,7 +220,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 memory = self._remembered.of_locked(place.thread)
                 goes_on = self._trail.holds(checkpoint_id)
                 writing = Writing(tx, place, memory, self.serde, ns, checkpoint_id, goes_on)
-                remember = await writing.put(Task.of(task_id, task_path, writes, self.serde, memory.finder()))
+                remember = await writing.put(given.task_for(memory, self.serde))
         except ThreadConflict:
             self._trail.refuse(checkpoint_id)
             raise

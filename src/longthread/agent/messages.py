@@ -82,11 +82,16 @@ def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
         tool_call_id=storable(getattr(message, "tool_call_id", None)),
         name=storable(message.name),
         payload=payload,
-        tokens=usage.get("output_tokens"),
-        latency_ms=note.get("latency_ms"),
+        tokens=_whole_number(usage.get("output_tokens")),
+        latency_ms=_whole_number(note.get("latency_ms")),
         run_id=run_id,
         metadata=metadata,
     )
+
+
+def _whole_number(value: Any) -> int | None:
+    """A number as a column holds it. Anything else is in the payload alone."""
+    return value if type(value) is int and abs(value) < 2**63 else None
 
 
 def message_of(entry: Entry | Draft) -> BaseMessage:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from langchain_core.messages import BaseMessage, RemoveMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    get_serializable_checkpoint_metadata,
-)
+from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import Cell, Inline, cell_of, cell_of_runs
+from longthread.agent.given import Given
 from longthread.agent.kept import Kept, Message
 from longthread.agent.messages import alike
 from longthread.agent.places import Growth, Placed, Placing
@@ -42,24 +34,22 @@ class Putting:
     stored: Stored | None = None
     parent_n: int | None = None
 
-    async def put(
-        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, new: ChannelVersions
-    ) -> None:
+    async def put(self, given: Given) -> None:
         """Store the checkpoint, and the entries that are new with it.
 
         Raises:
             ThreadConflict: the conversation was extended by somebody else than the run.
         """
-        parent_id = config["configurable"].get("checkpoint_id")
+        parent_id = given.parent_id
         base = await self._parent(parent_id)
-        await self._place_lists(checkpoint["channel_values"], new)
+        await self._place_lists(given.lists)
         settled = await self._settled(parent_id)
-        number = 1 if self.head is None else self.head.n + (self.head.id != checkpoint["id"])
-        cells = self._cells(checkpoint, new, settled.stored if settled is not None else base, number)
-        stored = Stored.of(checkpoint, number, cells, self.serde)
+        number = 1 if self.head is None else self.head.n + (self.head.id != given.id)
+        cells = self._cells(given, settled.stored if settled is not None else base, number)
+        stored = Stored(number, given.id, given.slim, given.versions, cells)
         await self.growth.flush()
-        thread_id, text = self.growth.thread.id, _metadata(config, metadata)
-        row = CheckpointRow(thread_id, self.ns, number, stored.id, parent_id, text, stored.body())
+        thread_id = self.growth.thread.id
+        row = CheckpointRow(thread_id, self.ns, number, stored.id, parent_id, given.metadata, stored.body())
         if self.place.there is None:
             await checkpoints.put(self.growth.tx, row, self.parent_n)
         else:
@@ -105,11 +95,10 @@ class Putting:
         is_it = newest is not None and self.head is not None and newest.id == self.head.id == parent_id
         return newest if is_it else None
 
-    async def _place_lists(self, values: Mapping[str, Any], new: ChannelVersions) -> None:
+    async def _place_lists(self, lists: Mapping[str, Sequence[BaseMessage]]) -> None:
         # The conversation first: entries that other channels share with it then stand where it has them.
-        names = [(self.ns, channel) for channel in new if _is_messages(values.get(channel))]
-        for name in sorted(names, key=lambda name: name != CONVERSATION):
-            messages, leads = values[name[1]], name == CONVERSATION
+        for name in sorted(((self.ns, channel) for channel in lists), key=lambda name: name != CONVERSATION):
+            messages, leads = lists[name[1]], name == CONVERSATION
             kept = self.memory.lists.get(name)
             known = kept if kept is not None or leads else self.memory.lists.get(CONVERSATION)
             if known is None:
@@ -117,26 +106,28 @@ class Putting:
                 known = await kept_on_branch(self.growth.tx, thread.id, thread.tip, len(messages))
             count = known.equal(messages)
             if all(message.id for message in messages[count:]):
-                self.given[name] = list(messages)
+                self.given[name] = messages
                 self.placed[name] = kept, await Placing(self.growth, known, leads).place(messages, count)
 
-    def _cells(
-        self, checkpoint: Checkpoint, new: ChannelVersions, parent: Stored | None, number: int
-    ) -> dict[str, Cell]:
+    def _cells(self, given: Given, parent: Stored | None, number: int) -> dict[str, Cell]:
         """The checkpoint's values. Those that have not changed are the parent's."""
-        finder = self.memory.finder(self.growth.new)
-        values, cells = checkpoint["channel_values"], dict[str, Cell]()
-        for channel in {**checkpoint["channel_versions"], **values}:
-            cell = parent.cells.get(channel) if parent is not None and channel not in new else None
-            if cell is not None and _is_of_version(parent, channel, checkpoint):
+        cells = dict[str, Cell]()
+        for channel in {**given.versions, **given.values}:
+            cell = parent.cells.get(channel) if parent is not None and channel not in given.new else None
+            if parent is not None and cell is not None and parent.versions.get(channel) == given.versions.get(channel):
                 cells[channel] = cell
-            elif channel in values:
-                placed = self.placed.get((self.ns, channel))
-                cell = cell_of_runs(placed[1].runs, self.serde) if placed else None
-                cells[channel] = cell or cell_of(values[channel], self.serde, finder)
+            elif channel in given.values:
+                cells[channel] = self._cell(given, channel)
                 if is_large(cells[channel]):
                     cells[channel].stored_by = number
         return cells
+
+    def _cell(self, given: Given, channel: str) -> Cell:
+        if placed := self.placed.get((self.ns, channel)):
+            return cell_of_runs(placed[1].runs, self.serde)
+        if channel in given.cells:
+            return replace(given.cells[channel].settled(self._seq_of))
+        return cell_of(given.values[channel], self.serde, self.memory.finder(self.growth.new))
 
     async def _put_again(self, stored: Stored, row: CheckpointRow, n: int) -> None:
         """Store a checkpoint that was stored before, in its place."""
@@ -218,26 +209,6 @@ class _Settled:
     large: Mapping[str, Cell]
 
 
-def _is_of_version(stored: Stored | None, channel: str, checkpoint: Checkpoint) -> bool:
-    version = checkpoint["channel_versions"].get(channel)
-    return stored is not None and stored.versions.get(channel) == version
-
-
-def _is_messages(value: Any) -> bool:
-    kinds = set(map(type, value)) if isinstance(value, list) else ()
-    return bool(kinds) and all(issubclass(kind, BaseMessage) and kind is not RemoveMessage for kind in kinds)
-
-
 def _blobs(stored: Stored, cells: Mapping[str, Cell]) -> dict[str, bytes]:
     """Those of the values that the checkpoint itself stores apart."""
     return {channel: blob_of(cell) for channel, cell in cells.items() if cell.stored_by == stored.n}
-
-
-def _metadata(config: RunnableConfig, metadata: CheckpointMetadata) -> str:
-    found = get_serializable_checkpoint_metadata(config, metadata)
-    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"), default=str)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(found, separators=(",", ":"), default=str)
-    return text

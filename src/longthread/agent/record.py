@@ -49,10 +49,10 @@ class Task:
         if index < 0 or index not in self.items:
             self.items[index] = channel, cell
 
-    def contradicts(self, other: Task) -> bool:
+    def contradicts(self, other: Task, serde: SerializerProtocol) -> bool:
         """Whether it says something else where what was said first is kept."""
         both = [index for index in self.items.keys() & other.items.keys() if index >= 0]
-        return any(self.items[index][1].differs(other.items[index][1]) for index in both)
+        return any(self.items[index][1].differs(other.items[index][1], serde) for index in both)
 
     def settled(self, seq_of: Callable[[Inline], int | None]) -> Task:
         """The task with references to those inline messages that the log holds by now; the same, if there is none."""
@@ -107,12 +107,6 @@ class Stored:
     versions: Mapping[str, Any]
     cells: dict[str, Cell]
     tasks: dict[str, Task] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, checkpoint: Mapping[str, Any], n: int, cells: dict[str, Cell], serde: SerializerProtocol) -> Stored:
-        """A checkpoint that is to be stored. Nothing of it is shared with the one that is given."""
-        slim = {key: value for key, value in checkpoint.items() if key not in ("channel_values", "id")}
-        return cls(n, checkpoint["id"], _slim_bytes(slim, serde), dict(checkpoint["channel_versions"]), cells)
 
     def checkpoint(self, serde: SerializerProtocol) -> dict[str, Any]:
         """The checkpoint, without its values, made anew."""
@@ -197,7 +191,9 @@ def _read_cell(data: Any, take: _Taker) -> Cell:
     return stub(data["n"]) if isinstance(data, dict) else Cell.from_json(data, take)
 
 
-def _slim_bytes(slim: dict[str, Any], serde: SerializerProtocol) -> tuple[str, bytes]:
+def slim_of(checkpoint: Mapping[str, Any], serde: SerializerProtocol) -> tuple[str, bytes]:
+    """What a checkpoint holds besides its channels' values, serialized."""
+    slim = {key: value for key, value in checkpoint.items() if key not in ("channel_values", "id")}
     try:
         text = json.dumps(slim, separators=(",", ":"))
         if json.loads(text) == slim:

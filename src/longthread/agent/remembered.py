@@ -87,6 +87,10 @@ class Remembered:
         """Whether the thread was there once: if it is not there now, it has been deleted."""
         return thread_id in self._seen
 
+    def peek(self, thread_id: str) -> Memory:
+        """What is known of a thread, which may not be right any more. From any thread of the process."""
+        return self._threads.get(thread_id) or Memory()
+
     def of(self, thread_id: str) -> Memory:
         """A thread, as far as is known of it."""
         memory = self._threads.get(thread_id) or Memory()
@@ -155,8 +159,11 @@ class Known:
         messages = items if all(isinstance(item, BaseMessage) for item in items) else items[:1]
         for kept in self.lists:
             place = kept.place_of(first.id)
-            if place is not None and (count := kept.equal(messages, place)):
+            if place is None:
+                continue
+            if count := kept.equal(messages, place):
                 return [message.seq for message in kept.messages[place : place + count]]
+            kept.hold(())  # it may have been changed where it stands
         new = self.new.get(first.id)
         return [new.seq if new is not None and new.is_like(first) else None]
 

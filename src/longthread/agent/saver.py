@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Generator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -119,11 +120,12 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         self._home.require_callable("put")
+        given = self._given(config, checkpoint, metadata, new_versions)
         thread_id, ns = place = _place_of(config)
         if self._stores.overtake(thread_id, ns):
-            config = self._leaving_aside(place, config)
+            given = replace(given, config=self._leaving_aside(place, config))
         with self._stores.one(thread_id):
-            return self._home.call("put", super().aput, config, checkpoint, metadata, new_versions)
+            return self._home.call("put", self._put, given)
 
     async def aput(
         self,
@@ -132,23 +134,24 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
+        given = self._given(config, checkpoint, metadata, new_versions)
         thread_id, ns = place = _place_of(config)
         if await self._stores.aovertake(thread_id, ns):
-            config = self._leaving_aside(place, config)
+            given = replace(given, config=self._leaving_aside(place, config))
         with self._stores.one(thread_id):
-            return await self._home.run(super().aput, config, checkpoint, metadata, new_versions)
+            return await self._home.run(self._put, given)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         with self._stores.one(_thread_of(config)):
-            self._home.call("put_writes", super().aput_writes, config, writes, task_id, task_path)
+            self._home.call("put_writes", self._put_writes, self._given_writes(config, writes, task_id, task_path))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         with self._stores.one(_thread_of(config)):
-            await self._home.run(super().aput_writes, config, writes, task_id, task_path)
+            await self._home.run(self._put_writes, self._given_writes(config, writes, task_id, task_path))
 
     def delete_thread(self, thread_id: str) -> None:
         self._home.call("delete_thread", super().adelete_thread, thread_id)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import Checkpoint
 
 from longthread.errors import ThreadConflict
 from longthread.store.checkpoints import Head
@@ -84,7 +83,7 @@ class Trail:
         for place in [place for place in self._found_nothing if place[0] == thread_id]:
             del self._found_nothing[place]
 
-    def check(self, place: Place, head: Head | None, config: RunnableConfig, checkpoint: Checkpoint) -> None:
+    def check(self, place: Place, head: Head | None, config: RunnableConfig, checkpoint_id: str) -> None:
         """Make sure that a run that goes on does so from the newest checkpoint.
 
         Raises:
@@ -93,7 +92,7 @@ class Trail:
         parent_id = config["configurable"].get("checkpoint_id")
         if self.is_lost(parent_id) or (parent_id is not None and self._refused.get(id(parent_id)) is parent_id):
             raise ThreadConflict(thread=place[0])
-        if head is None or head.id in (parent_id, checkpoint["id"]):
+        if head is None or head.id in (parent_id, checkpoint_id):
             return
         if parent_id is None:
             goes_on = not config["configurable"].get(_REPLAY) and self.began(place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from langgraph._internal._constants import NULL_TASK_ID
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.reading import merged_tasks
@@ -76,5 +77,6 @@ class Writing:
         return lambda: self.memory.keep_task(name, there)
 
     def _expect_no_rival(self, there: Task | None, task: Task) -> None:
-        if self.goes_on and there is not None and task.contradicts(there):
+        # What a command says for no task is handed in again with what it says anew.
+        if self.goes_on and task.id != NULL_TASK_ID and there is not None and task.contradicts(there, self.serde):
             raise ThreadConflict(thread=self.place.thread.id)

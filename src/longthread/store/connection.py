@@ -10,6 +10,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,10 +53,15 @@ class Connection:
         """Do work in the connection's own thread, after what that still has to do.
 
         Raises:
+            sqlite3.ProgrammingError: the connection is closed.
             CancelledError: the task was cancelled; the work is carried out all the same if it has begun.
         """
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work, self.database)
+            waiting = asyncio.get_running_loop().run_in_executor(self._thread, work, self.database)
+        except RuntimeError as error:
+            raise sqlite3.ProgrammingError("Cannot operate on a closed database.") from error
+        try:
+            return await waiting
         except asyncio.CancelledError:
             self.broken_off = True
             raise
@@ -66,16 +72,17 @@ class Connection:
 
     async def rollback(self) -> None:
         """Give up the transaction, if there is one, once nothing more is under way in it."""
-        if self.broken_off:
-            self.broken_off = False
-            await to_the_end(self.apart(sqlite3.Connection.rollback))
-        elif self.database.in_transaction:
-            self.database.rollback()
+        with suppress(sqlite3.ProgrammingError):  # closed meanwhile, which has rolled it back
+            if self.broken_off:
+                self.broken_off = False
+                await to_the_end(self.apart(sqlite3.Connection.rollback))
+            elif self.database.in_transaction:
+                self.database.rollback()
 
     async def close(self) -> None:
         """Close it, once nothing more is under way. May be called twice."""
         try:
             await self.apart(sqlite3.Connection.close)
-        except RuntimeError:
-            return  # its thread has ended already
+        except sqlite3.ProgrammingError:
+            return  # it was closed before
         self._thread.shutdown(wait=False)

@@ -78,6 +78,7 @@ class PostgresTransaction:
         self._alone = alone
         self._renew = renew
         self._has_begun = not begin
+        self._failed = False
 
     @property
     def connection(self) -> Connection:
@@ -104,7 +105,7 @@ class PostgresTransaction:
                 await self.run(query, **values)
             return
         await self._flush()
-        with _told():
+        with self._told():
             async with self.connection.cursor() as cursor:
                 await cursor.executemany(_statement(query, self._reads).encode(), given)
 
@@ -114,11 +115,11 @@ class PostgresTransaction:
         Raises:
             StoreError: it was rolled back, or it is not known whether it was.
         """
-        if not self._has_begun and len(self._waiting) <= len(_WRITE):
+        if not self._failed and not self._has_begun and len(self._waiting) <= len(_WRITE):
             return
-        if not self._has_begun:
+        if not self._has_begun and not self._failed:
             await self._flush()
-        if self.connection.pgconn.transaction_status == TransactionStatus.INERROR:
+        if self._failed:
             # COMMIT would roll back, and say nothing.
             raise StoreError(reason="a statement of the transaction failed; nothing of it was written.")
         try:
@@ -136,7 +137,7 @@ class PostgresTransaction:
         if _is_large(given):
             # As bytes, which bind takes as they are, and not as text twice as long.
             await self._flush()
-            with _told():
+            with self._told():
                 return await self.connection.execute(_statement(query, self._reads).encode(), given)
         if self._alone:
             await self._flush()
@@ -148,7 +149,7 @@ class PostgresTransaction:
 
     async def _send(self, statements: Sequence[str]) -> AsyncCursor[DictRow]:
         """Send statements in one message, and go to the result of the last."""
-        with _told():
+        with self._told():
             while True:
                 try:
                     cursor = await self.connection.execute(_joined(statements))
@@ -168,7 +169,17 @@ class PostgresTransaction:
         return await self._renew(self)
 
     def _bound(self, query: str, values: Mapping[str, Any]) -> str:
-        return AsyncClientCursor(self.connection).mogrify(_statement(query, self._reads), values)
+        with self._told():
+            return AsyncClientCursor(self.connection).mogrify(_statement(query, self._reads), values)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of the database as errors of the store. After one, the transaction can only be rolled back."""
+        try:
+            yield
+        except psycopg.Error as error:
+            self._failed = True
+            raise _failure(error) from error
 
 
 def _joined(statements: Iterable[str]) -> bytes:
@@ -361,15 +372,6 @@ class _NumericLoader(Loader):
     def load(self, data: Buffer) -> int | float:
         text = bytes(data)
         return int(text) if text.lstrip(b"-").isdigit() else float(text)
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Errors of the database as errors of the store."""
-    try:
-        yield
-    except psycopg.Error as error:
-        raise _failure(error) from error
 
 
 _FAILURES: dict[type[psycopg.Error], type[StoreError]] = {

@@ -19,6 +19,8 @@ from longthread.store.queries import queries
 
 BUSY_SECONDS = 30.0
 """How long a writer waits for another process's transaction before it gives up."""
+LONGEST_PAUSE = 0.025
+"""Seconds from one look to the next whether it has ended."""
 READERS = 3
 FEW = 16
 """So many rows are written where they are asked for."""
@@ -29,7 +31,6 @@ SMALL = 65_536
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What a statement may raise; the latter where SQLite quotes damaged text in its message."""
 _FAILED = "a statement of the transaction failed; nothing of it was written."
-_BEGIN = "BEGIN IMMEDIATE"
 _PATIENCE = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}"
 QUICK_SECONDS = 0.0015
 """So long may a commit take, on an average of the last ones, to be done where it is asked for."""
@@ -188,25 +189,20 @@ class SqliteDriver:
     async def _begin(self) -> None:
         """Begin to write. Only where another process is writing does it take a while."""
         # IMMEDIATE: a transaction that reads before it writes must not find the database changed in between.
-        try:
-            self._writer.database.execute(_BEGIN)
-        except sqlite3.OperationalError as error:
-            if _code(error) != sqlite3.SQLITE_BUSY:
-                raise
-            await self._writer.apart(_begin_patiently)
+        until, pause = time.monotonic() + BUSY_SECONDS, 0.001
+        while True:
+            try:
+                self._writer.database.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     async def close(self) -> None:
         await _close(self._all)
         self._all = []
-
-
-def _begin_patiently(database: sqlite3.Connection) -> None:
-    """Wait for another process to end its write transaction. Once ours has begun, there is nothing more to wait for."""
-    database.execute(_PATIENCE)
-    try:
-        database.execute(_BEGIN)
-    finally:
-        _be_impatient(database)
 
 
 def _be_impatient(database: sqlite3.Connection) -> None:

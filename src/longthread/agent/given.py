@@ -1,0 +1,136 @@
+"""What a saver is given to store, as it was at that moment: LangGraph goes on to change some of it in place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import BaseMessage, RemoveMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    get_checkpoint_id,
+    get_serializable_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.agent.cells import Cell, cell_of
+from longthread.agent.record import Task, slim_of
+from longthread.agent.remembered import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A checkpoint that is to be stored. Nothing of it is shared with the caller, but for the messages in `lists`.
+
+    `cells` are the values that are not lists of messages. They refer to what `memory` knew of the log.
+    """
+
+    config: RunnableConfig
+    id: str
+    values: Mapping[str, Any]
+    versions: ChannelVersions
+    slim: tuple[str, bytes]
+    metadata: str
+    new: ChannelVersions
+    lists: Mapping[str, Sequence[BaseMessage]]
+    cells: Mapping[str, Cell]
+    memory: Memory
+    first_seq: int
+
+    @classmethod
+    def of(
+        cls,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new: ChannelVersions,
+        *,
+        ns: str,
+        memory: Memory,
+        serde: SerializerProtocol,
+    ) -> Given:
+        """What `put` is called with. `memory` is what is remembered of the thread, as far as that is right."""
+        values = dict(checkpoint["channel_values"])
+        lists = {name: list(value) for name, value in values.items() if name in new and _is_messages(value)}
+        newest = memory.newest.get(ns)
+        stored = newest.cells.keys() if newest is not None else ()
+        rest = [name for name in values if name not in lists and (name in new or name not in stored)]
+        finder = memory.finder()
+        return cls(
+            config=config,
+            id=checkpoint["id"],
+            values=values | lists,
+            versions=dict(checkpoint["channel_versions"]),
+            slim=slim_of(checkpoint, serde),
+            metadata=_metadata(config, metadata),
+            new=dict(new),
+            lists=lists,
+            cells={name: cell_of(values[name], serde, finder) for name in rest},
+            memory=memory,
+            first_seq=memory.first_seq,
+        )
+
+    @property
+    def parent_id(self) -> str | None:
+        """The checkpoint that it goes on from: the very object that the caller names."""
+        return get_checkpoint_id(self.config)
+
+    def referring_to(self, memory: Memory, serde: SerializerProtocol) -> Given:
+        """The same, with references to what this memory knows, which is right."""
+        if memory is self.memory and memory.first_seq == self.first_seq:
+            return self
+        finder = memory.finder()
+        cells = {name: cell_of(self.values[name], serde, finder) for name in self.cells}
+        return replace(self, cells=cells, memory=memory, first_seq=memory.first_seq)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenWrites:
+    """What a task has written that is to be stored."""
+
+    config: RunnableConfig
+    writes: Sequence[tuple[str, Any]]
+    task: Task
+    memory: Memory
+    first_seq: int
+
+    @classmethod
+    def of(
+        cls,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str,
+        *,
+        memory: Memory,
+        serde: SerializerProtocol,
+    ) -> GivenWrites:
+        """What `put_writes` is called with."""
+        task = Task.of(task_id, task_path, writes, serde, memory.finder())
+        return cls(config, list(writes), task, memory, memory.first_seq)
+
+    def task_for(self, memory: Memory, serde: SerializerProtocol) -> Task:
+        """The task with references to what this memory knows, which is right."""
+        if memory is self.memory and memory.first_seq == self.first_seq:
+            return self.task
+        return Task.of(self.task.id, self.task.path, self.writes, serde, memory.finder())
+
+
+def _is_messages(value: Any) -> bool:
+    kinds = set(map(type, value)) if isinstance(value, list) else ()
+    return bool(kinds) and all(issubclass(kind, BaseMessage) and kind is not RemoveMessage for kind in kinds)
+
+
+def _metadata(config: RunnableConfig, metadata: CheckpointMetadata) -> str:
+    found = get_serializable_checkpoint_metadata(config, metadata)
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"), default=str)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(found, separators=(",", ":"), default=str)
+    return text
