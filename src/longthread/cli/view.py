@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from longthread.agent.analyst import Analyst
-from longthread.agent.looking import Difference, Look, Seen, calls_of, difference, look
 from longthread.cli import options
 from longthread.cli.named import find_thread
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
 from longthread.store import runs
+from longthread.store.open import open_store
+
+if TYPE_CHECKING:
+    from longthread.agent.looking import Difference, Look, Seen
 
 _WIDTH = 100
 """Columns where the output is no terminal."""
@@ -59,9 +61,12 @@ def view(
 
 
 async def _find(settings: Settings, given: str, call: int | None, diff: int | None) -> _Found:
-    async with Analyst.open(settings) as analyst:
-        thread_id = str(await find_thread(analyst.store, given, user=settings.user))
-        async with analyst.store.reading() as tx:
+    # Here and not above: LangChain takes time to load, and other commands do not need it.
+    from longthread.agent.looking import calls_of, difference, look
+
+    async with open_store(settings.database) as store:
+        thread_id = str(await find_thread(store, given, user=settings.user))
+        async with store.reading() as tx:
             calls = await calls_of(tx, thread_id)
             if not calls:
                 raise InvalidInput(reason=f"Thread {thread_id} has no model call whose view is kept.")

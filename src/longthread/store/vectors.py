@@ -102,7 +102,7 @@ async def candidates(
 
 def _indexed(dims: int) -> Sql:
     """The query that the index for vectors of so many dimensions answers: it must say the number itself."""
-    return Sql(queries("postgres")["select_near_vectors_indexed"].replace("DIMS", str(dims)))
+    return Sql(queries("postgres")["select_near_vectors_indexed"].replace("1536", str(dims)))
 
 
 def _told(vector: NDArray[np.float32]) -> str:

@@ -29,11 +29,12 @@ FROM scoped ORDER BY embedding <=> CAST(:numbers AS VECTOR), thread_id, seq LIMI
 SET LOCAL hnsw.iterative_scan = strict_order;
 
 -- name: select_near_vectors_indexed
+-- The number of dimensions must stand in it as such, for each has an index of its own; this one is put in the place of 1536.
 SELECT thread_id, seq, vector_send(embedding) AS embedding
 FROM memory_vectors
-WHERE model = :model AND seq IS NOT NULL AND vector_dims(embedding) = DIMS AND thread_id IN (
+WHERE model = :model AND seq IS NOT NULL AND vector_dims(embedding) = 1536 AND thread_id IN (
       SELECT t.id FROM threads t
       WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
         AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
   )
-ORDER BY CAST(embedding AS VECTOR(DIMS)) <=> CAST(:numbers AS VECTOR(DIMS)) LIMIT :limit;
+ORDER BY CAST(embedding AS VECTOR(1536)) <=> CAST(:numbers AS VECTOR(1536)) LIMIT :limit;
