@@ -46,7 +46,6 @@ class Connection:
         except BaseException:
             thread.shutdown(wait=False)
             raise
-        database.row_factory = sqlite3.Row
         return cls(database, thread)
 
     async def apart(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
@@ -66,7 +65,7 @@ class Connection:
             self.broken_off = True
             raise
 
-    async def execute(self, sql: str, values: Any = ()) -> list[sqlite3.Row]:
+    async def execute(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
         """Run a statement in the connection's own thread; its rows."""
         return await self.apart(lambda database: database.execute(sql, values).fetchall())
 

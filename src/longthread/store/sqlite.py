@@ -48,12 +48,10 @@ class SqliteTransaction:
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
         with self._told():
-            given = storable(values)
+            sql, given = self._queries[query], storable(values)
             if self._is_quick(query, given):
-                rows = self._connection.database.execute(self._queries[query], given).fetchall()
-            else:
-                rows = await self._connection.execute(self._queries[query], given)
-        return [dict(row) for row in rows]
+                return _rows(self._connection.database, sql, given)
+            return await self._connection.apart(lambda database: _rows(database, sql, given))
 
     async def run(self, query: str, **values: Any) -> int:
         with self._told():
@@ -203,6 +201,12 @@ class SqliteDriver:
     async def close(self) -> None:
         await _close(self._all)
         self._all = []
+
+
+def _rows(database: sqlite3.Connection, sql: str, values: Mapping[str, Any]) -> list[Row]:
+    cursor = database.execute(sql, values)
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def _be_impatient(database: sqlite3.Connection) -> None:
