@@ -215,8 +215,7 @@ class NotImported(InvalidInput):
 
 
 class NotCopied(StoreError):
-    """Not copied to {where}: {refused}. What is there already is never overwritten. Delete it there and copy again, or
-    copy to an empty database."""
+    """Not copied to {where}: {refused}. What is there already was left as it is. {remedy}"""
 
     code = "not_copied"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from tests.store.turns import at, begin, turns
 
 from longthread.agent.owner import new_owner
 from longthread.model.entry import Draft
-from longthread.store import log
+from longthread.store import log, transfer
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
@@ -96,6 +97,34 @@ def test_a_store_is_copied(run: Run, store_address: str, other_address: str) -> 
     assert "to itself" in said(run("db", "copy", store_address, store_address, code=2))
 
 
+def test_a_thread_without_a_name_is_one(run: Run, tmp_path: Path, store_address: str, other_address: str) -> None:
+    async def two(store: Driver) -> None:
+        await fill(store, "")
+        await turns(store, 1, thread_id="t")
+
+    in_store(store_address, two)
+    told = json.loads(run("db", "copy", store_address, other_address, "--json").stdout)
+    assert (told["written"], told["threads"]) == (2, {"from": 2, "to": 2})
+    assert "2 threads exported" in run("threads", "export", "--all", "--to", "all.jsonl").stderr
+    assert "Would delete: 2 whole threads" in run("db", "prune", "--threads-idle", "0s").stdout
+    assert "2 threads indexed" in run("db", "index").stdout
+
+
+def test_a_copy_does_not_say_that_all_is_there_when_a_thread_is_not(
+    run: Run, store_address: str, other_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def two(store: Driver) -> None:
+        await turns(store, 1, thread_id="a")
+        await turns(store, 1, thread_id="b")
+
+    ids_of = transfer.thread_ids
+    monkeypatch.setattr(transfer, "thread_ids", lambda tx, after="a": ids_of(tx, after=after))
+    in_store(store_address, two)
+    said = run("db", "copy", store_address, other_address).stdout
+    assert "FROM has 2 threads, and TO 1. Copy again." in said
+    assert "as many rows" not in said
+
+
 def test_a_copy_that_would_overwrite_is_refused_and_an_update_is_not(
     run: Run, store_address: str, other_address: str
 ) -> None:
@@ -110,10 +139,12 @@ def test_a_copy_that_would_overwrite_is_refused_and_an_update_is_not(
     in_store(other_address, lambda store: extend(store, "b", "elsewhere"))
     refused = said(run("db", "copy", store_address, other_address, code=5))
     assert "thread a (entries: 12 there, 13 here), thread b" in refused
-    assert "never overwritten" in refused
+    assert "Copy again with --update" in refused
     result = run("db", "copy", store_address, other_address, "--update", code=5)
     assert "1 brought up to date" in result.stdout
     assert "thread b" in said(result)
+    assert "Delete it there" in said(result)
+    assert "--update" not in said(result)
     assert "thread a" not in said(result)
     assert in_store(other_address, lambda store: ids(store, "a"))[-1] == "more"
     assert in_store(other_address, lambda store: ids(store, "b"))[-1] == "elsewhere"
@@ -225,10 +256,50 @@ def test_an_export_that_fails_leaves_the_file_that_was_there(
         def write(self, data: Any) -> int:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "open", lambda *args: Full())
-    assert "No space left on device" in said(run("threads", "export", "t", "-o", "t.jsonl", code=2))
+    opened = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, mode: Full() if mode == "wb" else opened(path, mode))
+    assert "No space left on device" in said(run("threads", "export", "t", "-o", "t.jsonl", "--force", code=2))
     monkeypatch.undo()
     assert (tmp_path / "t.jsonl").read_text() == "before"
+
+
+def test_an_export_replaces_a_file_only_when_told_to(run: Run, tmp_path: Path, store_address: str) -> None:
+    in_store(store_address, lambda store: fill(store, "t"))
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "link.txt").symlink_to("notes.txt")
+    for name in ("notes.txt", "link.txt"):
+        assert f"{name} is there already. Give another file, or --force" in said(
+            run("threads", "export", "t", "--to", name, code=2)
+        )
+    assert "is a folder" in said(run("threads", "export", "t", "--to", ".", "--force", code=2))
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    run("threads", "export", "t", "--to", "link.txt", "--force")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert "longthread_export" in (tmp_path / "notes.txt").read_text()
+
+
+def test_an_export_never_overwrites_a_database(run: Run, tmp_path: Path) -> None:
+    in_store("big.db", lambda store: fill(store, "t"))
+    in_store("other.db", lambda store: fill(store, "o"))
+    (tmp_path / "link").symlink_to("big.db")
+    (tmp_path / "linked").hardlink_to("big.db")
+    before = in_store("big.db", lambda store: ids(store, "t"))
+    own = ("big.db", "link", "linked", "big.db-wal", "big.db-shm")
+    for name, why in (*((name, "belongs to the store") for name in own), ("other.db", "is a SQLite database")):
+        for args in ((), ("--force",)):
+            told = run("threads", "export", "t", "--to", name, "--database", "big.db", *args, code=2)
+            assert f"{name} {why}" in said(told)
+    assert in_store("big.db", lambda store: ids(store, "t")) == before
+    assert not (tmp_path / "big.db-wal").exists()
+    assert in_store("other.db", lambda store: ids(store, "o"))
+
+
+def test_an_export_into_a_pipe_is_written_there(run: Run, tmp_path: Path, store_address: str) -> None:
+    in_store(store_address, lambda store: fill(store, "t"))
+    run("threads", "export", "t", "--to", os.devnull)
+    assert not Path(os.devnull).is_file()
+    assert not list(Path(os.devnull).parent.glob(".null.*"))
+    assert "not both" in said(run("threads", "export", "t", "--all", code=2))
 
 
 def test_a_store_of_ours_is_copied_and_not_imported(run: Run, tmp_path: Path, store_address: str) -> None:

@@ -20,7 +20,7 @@ from longthread.model.entry import Draft
 from longthread.model.ids import new_id
 from longthread.store import log
 from longthread.store.archive import export_lines
-from longthread.store.copying import copy_store, differing_counts
+from longthread.store.copying import compare_stores, copy_store
 from longthread.store.driver import Driver
 from longthread.store.importing import Into, import_threads
 from longthread.store.open import open_store
@@ -86,7 +86,25 @@ async def test_a_copy_is_whole_and_the_second_one_writes_nothing(store: Driver, 
     assert all((await all_of(other)).values()), "every table has rows"
     again = await copy_store(store, other, silent)
     assert (again.written, again.same, again.rows, again.refused) == (0, 3, 0, [])
-    assert await differing_counts(store, other, silent) == []
+    compared = await compare_stores(store, other, silent)
+    assert (compared.source, compared.target, compared.differing) == (3, 3, ())
+
+
+async def test_a_thread_without_a_name_goes_along(store: Driver, other: Driver) -> None:
+    for thread_id in ("", "a"):
+        await fill(store, thread_id)
+    async with store.reading() as tx:
+        assert await thread_ids(tx, limit=1) == [""]
+        assert await thread_ids(tx, after="") == ["a"]
+    data = await exported(store)
+    copied = await copy_store(store, other, silent)
+    assert (copied.written, await all_of(other)) == (2, await all_of(store))
+    async with other.writing() as tx:
+        await log.delete_thread(tx, "", user_id="u")
+    assert (await compare_stores(store, other, silent)).missing == 1
+    assert (await imported(other, data)).written == 1
+    assert await exported(other) == data
+    assert (await compare_stores(store, other, silent)).missing == 0
 
 
 async def test_a_copy_never_overwrites(store: Driver, other: Driver) -> None:
@@ -108,7 +126,7 @@ async def test_a_copy_never_overwrites(store: Driver, other: Driver) -> None:
     assert (outcome.written, outcome.same) == (1, 0)
     after = await all_of(other)
     assert [row for row in after["entries"] if row["thread_id"] != "c"] == before["entries"]
-    assert await differing_counts(store, other, silent) == ["a"]
+    assert (await compare_stores(store, other, silent)).differing == ("a",)
 
 
 async def test_an_export_comes_back_the_same_over_either_backend(store: Driver, other: Driver) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -17,6 +16,7 @@ import typer
 from longthread.cli import options
 from longthread.cli.markdown import markdown
 from longthread.cli.named import find_thread
+from longthread.cli.outfile import SQLITE, output
 from longthread.cli.progress import counted, shown
 from longthread.cli.whole import run, some
 from longthread.errors import InvalidInput, NotImported
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from longthread.agent.takeover import Imported
     from longthread.agent.takeover import Progress as TakeoverProgress
 
-_SQLITE = b"SQLite format 3\0"
 _OURS = APPLICATION_ID.to_bytes(4, "big")
 _STANDARD = "-"
 
@@ -55,17 +54,20 @@ def export(
         Format | None,
         typer.Option("--format", "-f", help="jsonl, for import; or md, to read. By default as FILE's name."),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE when it is there.")] = False,
     database: options.Database = None,
 ) -> None:
     """Write conversations to a file, with everything that is kept of them."""
-    if bool(names) == everything:
+    if names and everything:
+        raise InvalidInput(reason="Name the conversations to export or give --all, not both.")
+    if not names and not everything:
         raise InvalidInput(reason="Name the conversations to export, or give --all.")
     chosen = format_ or (Format.MARKDOWN if to is not None and to.suffix.lower() == ".md" else Format.JSONL)
     settings = Settings.load(database=database)
 
     async def work() -> int:
         async with open_store(settings.database) as store:
-            with _output(to) as file:
+            with output(to, settings.database, force=force) as file:
                 return await _export(store, settings.user, file, names or [], chosen)
 
     count = run(work())
@@ -78,7 +80,7 @@ async def _export(store: Driver, user: str, file: BinaryIO, names: Sequence[str]
     # One snapshot for all: the file holds what there was at one moment.
     async with store.reading() as tx:
         if not names:
-            while page := await thread_ids(tx, after=ids[-1] if ids else "", user_id=user):
+            while page := await thread_ids(tx, after=ids[-1] if ids else None, user_id=user):
                 ids += page
         ids = list(dict.fromkeys(ids))
         if chosen is Format.JSONL:
@@ -151,9 +153,9 @@ def _is_sqlite(source: str) -> bool:
         return False
     with _input(source) as file:
         head = file.read(72)
-    if head.startswith(_SQLITE) and head[68:] == _OURS:
+    if head.startswith(SQLITE) and head[68:] == _OURS:
         raise InvalidInput(reason=f"{source} is a Longthread store. Copy it with `longthread db copy {source} TO`.")
-    return head.startswith(_SQLITE)
+    return head.startswith(SQLITE)
 
 
 @contextmanager
@@ -171,23 +173,3 @@ def _input(source: str) -> Iterator[BinaryIO]:
         raise InvalidInput(reason=f"{source} cannot be read: {error.strerror}.") from error
     with file:
         yield file
-
-
-@contextmanager
-def _output(to: Path | None) -> Iterator[BinaryIO]:
-    """Where an export goes. A file gets its name when it is complete: one that is there stays until then."""
-    if to is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    part = to.with_name(f".{to.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(to)
-    except OSError as error:
-        raise InvalidInput(reason=f"{to} cannot be written: {error.strerror}.") from error
-    finally:
-        part.unlink(missing_ok=True)

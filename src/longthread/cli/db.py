@@ -16,11 +16,11 @@ from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing, run, some
 from longthread.errors import InvalidInput, NotCopied
 from longthread.settings import Settings
-from longthread.store.copying import copy_store, differing_counts
+from longthread.store.copying import Comparison, compare_stores, copy_store
 from longthread.store.migrate import latest
 from longthread.store.open import open_store
 from longthread.store.status import StoreStatus, status_of
-from longthread.store.transfer import Outcome
+from longthread.store.transfer import Outcome, Refusal
 
 db = typer.Typer(help="Look at the store, bring it up to date, copy it, prune it, index it.", no_args_is_help=True)
 db.command("prune")(prune_)
@@ -67,20 +67,20 @@ def copy(
     """Copy everything from one store to another. Stopped or killed, it goes on when it is given again."""
     addresses = [Settings.load(database=given).database for given in (source, target)]
 
-    async def work() -> tuple[Outcome, list[str], str]:
+    async def work() -> tuple[Outcome, Comparison, str]:
         async with existing(addresses[0]) as here, open_store(addresses[1]) as there:
             if here.where == there.where:
                 raise InvalidInput(reason=f"{here.where} cannot be copied to itself. Give two stores.")
             with shown("copying") as progress:
                 outcome = await copy_store(here, there, progress, update=update)
             with shown("comparing") as progress:
-                return outcome, await differing_counts(here, there, progress), there.where
+                return outcome, await compare_stores(here, there, progress), there.where
 
-    outcome, differing, where = run(work())
+    outcome, found, where = run(work())
     refused = [refusal.what.removeprefix("thread ") for refusal in outcome.refused]
-    went_on = [thread for thread in differing if thread not in refused]
+    went_on = [thread for thread in found.differing if thread not in refused]
     if as_json:
-        print_line(asdict(outcome) | {"went_on": went_on})
+        print_line(asdict(outcome) | {"went_on": went_on, "threads": {"from": found.source, "to": found.target}})
     else:
         typer.echo(
             f"{counted(outcome.written, 'thread')} copied, {outcome.updated:,} brought up to date, {outcome.same:,} "
@@ -88,10 +88,21 @@ def copy(
         )
         if went_on:
             typer.echo(f"Went on meanwhile: {some(went_on)}. Copy again with --update.")
+        elif found.missing:
+            typer.echo(f"FROM has {counted(found.source, 'thread')}, and TO {found.target:,}. Copy again.")
         elif not refused:
             typer.echo("Both stores have as many rows of every thread.")
     if outcome.refused:
-        raise NotCopied(where=where, refused=some([str(refusal) for refusal in outcome.refused]))
+        remedy = _OF_THREADS if not update and any(_is_thread(refusal) for refusal in outcome.refused) else _OF_REST
+        raise NotCopied(where=where, refused=some([str(refusal) for refusal in outcome.refused]), remedy=remedy)
+
+
+_OF_THREADS = "Copy again with --update: it brings threads up to date that have not gone on there."
+_OF_REST = "Delete it there and copy again, or copy to an empty database."
+
+
+def _is_thread(refusal: Refusal) -> bool:
+    return refusal.what.startswith("thread ")
 
 
 @db.command()

@@ -6,7 +6,7 @@ from longthread.memory.embedding import Embedder
 from longthread.memory.indexing import index_thread
 from longthread.memory.vectors import embed_thread
 from longthread.store.driver import Driver
-from longthread.store.transfer import Progress, count_threads, thread_ids
+from longthread.store.transfer import Progress, each_thread
 
 
 async def index_all(store: Driver, embedder: Embedder | None, progress: Progress) -> tuple[int, list[str]]:
@@ -17,20 +17,13 @@ async def index_all(store: Driver, embedder: Embedder | None, progress: Progress
     Raises:
         StoreError: the database failed.
     """
-    async with store.reading() as tx:
-        total = await count_threads(tx)
-    done, page, warnings = 0, [""], list[str]()
-    while page:
-        async with store.reading() as tx:
-            page = await thread_ids(tx, after=page[-1])
-        for thread_id in page:
-            progress(done, max(total, done + 1), thread_id)
-            await index_thread(store, thread_id)
-            if embedder is not None and not warnings:
-                try:
-                    await embed_thread(store, embedder, thread_id)
-                except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, keywords remain
-                    warnings.append(f"The embedder {embedder.name} does not work, and made no more vectors: {error}")
-            done += 1
-    progress(done, max(total, done), "")
+    done, warnings = 0, list[str]()
+    async for thread_id in each_thread(store, progress):
+        await index_thread(store, thread_id)
+        if embedder is not None and not warnings:
+            try:
+                await embed_thread(store, embedder, thread_id)
+            except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, keywords remain
+                warnings.append(f"The embedder {embedder.name} does not work, and made no more vectors: {error}")
+        done += 1
     return done, warnings

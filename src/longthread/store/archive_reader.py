@@ -111,7 +111,7 @@ class ArchiveReader:
             raise self.invalid("it does not say how many threads follow.")
 
     def _thread(self, data: Mapping[str, Any]) -> ArchivedThread:
-        if data.keys() != {"thread", "rows"} or not isinstance(data["thread"], str) or not data["thread"]:
+        if data.keys() != {"thread", "rows"} or not isinstance(data["thread"], str):
             raise self.invalid("a thread must begin here.")
         counts = data["rows"]
         if not isinstance(counts, dict) or not all(_is_count(count) and count for count in counts.values()):

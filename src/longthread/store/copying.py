@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from longthread.errors import StoreError
@@ -17,9 +17,9 @@ from longthread.store.transfer import (
     count_threads,
     difference,
     differing_column,
+    each_thread,
     is_behind,
     read_thread,
-    thread_ids,
     write_thread,
 )
 
@@ -40,17 +40,34 @@ async def copy_store(source: Driver, target: Driver, progress: Progress, *, upda
     late = [table.name for table in copying.theirs.shared if THREADS in table.needs]
     for name in early:
         await copying.copy_shared(name)
-    async for thread_id in _all_threads(source, progress):
+    async for thread_id in each_thread(source, progress):
         await copying.copy_thread(thread_id)
     for name in late:
         await copying.copy_shared(name)
     return copying.outcome
 
 
-async def differing_counts(source: Driver, target: Driver, progress: Progress) -> list[str]:
-    """The source's threads of which the target does not have as many rows in each table: they went on meanwhile."""
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two stores hold after a copy: how many threads each, and the source's threads of which the target does not
+    have as many rows in each table, for they went on meanwhile."""
+
+    source: int
+    target: int
+    differing: tuple[str, ...]
+
+    @property
+    def missing(self) -> int:
+        """How many threads the target lacks at the least."""
+        return max(0, self.source - self.target)
+
+
+async def compare_stores(source: Driver, target: Driver, progress: Progress) -> Comparison:
+    """Count the rows of each of the source's threads on both sides, and the threads apart from that."""
     copying = await _open(source, target)
-    return [thread_id async for thread_id in _all_threads(source, progress) if await copying.counts_differ(thread_id)]
+    differing = [name async for name in each_thread(source, progress) if await copying.counts_differ(name)]
+    async with source.reading() as here, target.reading() as there:
+        return Comparison(await count_threads(here), await count_threads(there), tuple(differing))
 
 
 async def _open(source: Driver, target: Driver, *, update: bool = False) -> _Copying:
@@ -63,20 +80,6 @@ async def _open(source: Driver, target: Driver, *, update: bool = False) -> _Cop
     if ours.shape != theirs.shape:
         raise StoreError(reason=f"{source.where} and {target.where} do not have the same tables.")
     return _Copying(source, target, ours, theirs, update)
-
-
-async def _all_threads(source: Driver, progress: Progress) -> AsyncIterator[str]:
-    async with source.reading() as tx:
-        total = await count_threads(tx)
-    done, page = 0, [""]
-    while page:
-        async with source.reading() as tx:
-            page = await thread_ids(tx, after=page[-1])
-        for thread_id in page:
-            progress(done, max(total, done + 1), thread_id)
-            yield thread_id
-            done += 1
-    progress(done, max(total, done), "")
 
 
 @dataclass(slots=True)

@@ -24,6 +24,10 @@ class Into:
     takes_over: bool = False
     thread_id: str | None = None
 
+    def id_of(self, thread: ArchivedThread) -> str:
+        """The id that a thread gets here."""
+        return thread.id if self.thread_id is None else self.thread_id
+
 
 async def import_threads(store: Driver, file: BinaryIO, where: str, into: Into, progress: Progress) -> Outcome:
     """Import an export. Everything is checked before anything is written; each thread is written in one transaction.
@@ -46,7 +50,7 @@ async def import_threads(store: Driver, file: BinaryIO, where: str, into: Into, 
     outcome = Outcome()
     reader = ArchiveReader(file, where, tables)
     for done, thread in enumerate(reader.threads()):
-        progress(done, contents.threads, into.thread_id or thread.id)
+        progress(done, contents.threads, into.id_of(thread))
         await _import_thread(store, tables, thread, reader, into, outcome)
     progress(contents.threads, contents.threads, "")
     return outcome
@@ -68,7 +72,7 @@ def _check_into(contents: Contents, into: Into, where: str) -> None:
 async def _import_thread(
     store: Driver, tables: Tables, thread: ArchivedThread, reader: ArchiveReader, into: Into, outcome: Outcome
 ) -> None:
-    thread_id = into.thread_id or thread.id
+    thread_id = into.id_of(thread)
     rows = _rows(tables, reader, thread, into)
     async with store.reading() as tx:
         there = await one(tx, "select_owner", id=thread_id)
@@ -87,7 +91,7 @@ async def _import_thread(
 
 
 async def _rows(tables: Tables, reader: ArchiveReader, thread: ArchivedThread, into: Into) -> AsyncIterator[TableRow]:
-    thread_id = into.thread_id or thread.id
+    thread_id = into.id_of(thread)
     for name, row in reader.rows():
         table = tables[name]
         given: dict[str, Any] = {**row, str(table.thread): thread_id}

@@ -11,7 +11,7 @@ from longthread.store.driver import Driver, Transaction
 from longthread.store.queries import Sql, queries
 from longthread.store.retention import Plan, Retention
 from longthread.store.tables import Table, Tables, read_tables
-from longthread.store.transfer import Progress, count_threads, thread_ids
+from longthread.store.transfer import Progress, each_thread
 
 _DELETE = re.compile(r"^(?:--[^\n]*\n)*DELETE FROM (\w+)")
 
@@ -45,16 +45,8 @@ async def prune(store: Driver, retention: Retention, progress: Progress, *, appl
     """
     async with store.reading() as tx:
         pruning = _Pruning(store, retention, await read_tables(tx))
-        total = await count_threads(tx)
-    done, page = 0, [""]
-    while page:
-        async with store.reading() as tx:
-            page = await thread_ids(tx, after=page[-1])
-        for thread_id in page:
-            progress(done, max(total, done + 1), thread_id)
-            await (pruning.apply(thread_id) if apply else pruning.look(thread_id))
-            done += 1
-    progress(done, max(total, done), "")
+    async for thread_id in each_thread(store, progress):
+        await (pruning.apply(thread_id) if apply else pruning.look(thread_id))
     return pruning.pruned
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from longthread.errors import StoreError
-from longthread.store.driver import Row, Transaction
+from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.rows import (
     PAGE_BYTES,
     count_rows,
@@ -52,10 +52,28 @@ class Outcome:
     refused: list[Refusal] = field(default_factory=list)
 
 
-async def thread_ids(tx: Transaction, *, after: str = "", user_id: str | None = None, limit: int = 500) -> list[str]:
-    """Ids of threads, in their order: all, or a user's."""
+async def thread_ids(
+    tx: Transaction, *, after: str | None = None, user_id: str | None = None, limit: int = 500
+) -> list[str]:
+    """Ids of threads, in their order: all, or a user's. An id may be empty, so None is what comes before them all."""
     rows = await tx.fetch("select_thread_ids", after=after, user_id=user_id, limit=limit)
     return [row["id"] for row in rows]
+
+
+async def each_thread(store: Driver, progress: Progress) -> AsyncIterator[str]:
+    """The id of every thread of a store that is in use, in their order."""
+    async with store.reading() as tx:
+        total = await count_threads(tx)
+        page = await thread_ids(tx)
+    done = 0
+    while page:
+        for thread_id in page:
+            progress(done, max(total, done + 1), thread_id)
+            yield thread_id
+            done += 1
+        async with store.reading() as tx:
+            page = await thread_ids(tx, after=page[-1])
+    progress(done, max(total, done), "")
 
 
 async def count_threads(tx: Transaction, *, user_id: str | None = None) -> int:
