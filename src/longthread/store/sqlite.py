@@ -119,6 +119,8 @@ class SqliteDriver:
             StoreTooNew: a newer Longthread wrote it.
         """
         opened: list[Connection] = []
+        if await asyncio.to_thread(path.is_dir):
+            raise StoreUnavailable(where=path, reason="it is a folder. Name a file in it.")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             writer = await _connect(path, opened, _refuse_foreign)
@@ -169,11 +171,14 @@ class SqliteDriver:
     @asynccontextmanager
     async def maintaining(self) -> AsyncIterator[SqliteTransaction]:
         async with self._writing:
-            await self._writer.execute(_PATIENCE)
             try:
-                yield SqliteTransaction(self._writer)
-            finally:
-                await to_the_end(self._writer.apart(_be_impatient))
+                await self._writer.execute(_PATIENCE)
+                try:
+                    yield SqliteTransaction(self._writer)
+                finally:
+                    await to_the_end(self._writer.apart(_be_impatient))
+            except sqlite3.Error as error:
+                raise _failure(error) from error
 
     async def _commit(self) -> None:
         """Commit here as long as that takes about as long as handing it over: it waits for the disk."""
