@@ -347,6 +347,38 @@ async def test_what_cannot_be_read_is_told_and_the_rest_is_there(tmp_path: Path,
     assert len(await everything(local)) == total - pickled
 
 
+@pytest.mark.parametrize("damage", [b"\x00\xff", b"\x80", b"", b"\x81\xa1v\x04", b"\xc0"])
+async def test_a_damaged_checkpoint_is_told_and_the_threads_behind_it_come(
+    tmp_path: Path, local: LongthreadSaver, damage: bytes
+) -> None:
+    path = stock_file(tmp_path)
+    connection = sqlite3.connect(path)
+    [[total]] = connection.execute("SELECT count(*) FROM checkpoints")
+    [[last]] = connection.execute("SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = 'talk'")
+    connection.execute("UPDATE checkpoints SET checkpoint = ? WHERE checkpoint_id = ?", [damage, last])
+    connection.commit()
+    connection.close()
+    with pytest.raises(ImportIncomplete, match=rf"1 of {total} checkpoints.*{last} of thread talk cannot be read"):
+        await import_langgraph(str(path), local)
+    assert len(await everything(local)) == total - 1
+
+
+@pytest.mark.parametrize("metadata", [b"[]", b"7", b"{", b"\xff", None])
+async def test_damaged_metadata_is_told_too(tmp_path: Path, local: LongthreadSaver, metadata: bytes | None) -> None:
+    path = stock_file(tmp_path)
+    connection = sqlite3.connect(path)
+    [[total]] = connection.execute("SELECT count(*) FROM checkpoints")
+    [[last]] = connection.execute("SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = 'talk'")
+    connection.execute("UPDATE checkpoints SET metadata = ? WHERE checkpoint_id = ?", [metadata, last])
+    connection.commit()
+    connection.close()
+    try:
+        await import_langgraph(str(path), local)
+    except ImportIncomplete as error:
+        assert f"{last} of thread talk cannot be read" in str(error)
+    assert len(await everything(local)) >= total - 1
+
+
 async def test_another_users_thread_is_left_alone(tmp_path: Path, store_address: str) -> None:
     path = stock_file(tmp_path)
     async with LongthreadSaver.from_conn_string(store_address, user_id="ada") as hers:

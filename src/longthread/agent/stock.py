@@ -90,10 +90,14 @@ class Stock:
         where = {"thread_id": thread_id, "checkpoint_ns": address.ns, "checkpoint_id": address.id}
         try:
             with told():
-                found: CheckpointTuple = await self._saver.aget_tuple({"configurable": where})
-        except (NotImplementedError, ValueError, TypeError, KeyError) as error:
+                found: CheckpointTuple | None = await self._saver.aget_tuple({"configurable": where})
+        except (NotImplementedError, ValueError, TypeError, AttributeError, LookupError) as error:
             # Encrypted, pickled, or damaged.
             raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=f"{error}.") from error
+        if found is None or not _is_whole(found):
+            # Damaged bytes may well be those of something else.
+            reason = "its bytes are damaged, and are not a checkpoint's."
+            raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=reason)
         return found
 
     async def paths(self, thread_id: str, address: Address) -> dict[str, str]:
@@ -102,6 +106,16 @@ class Stock:
             return {}
         rows = await self._foreign.tx.fetch("foreign_paths", thread_id=thread_id, ns=address.ns, id=address.id)
         return {row["task_id"]: row["task_path"] for row in rows}
+
+
+_PARTS = {"id": str, "channel_values": dict, "channel_versions": dict, "versions_seen": dict}
+
+
+def _is_whole(found: CheckpointTuple) -> bool:
+    checkpoint: Any = found.checkpoint
+    if not isinstance(checkpoint, dict) or not isinstance(found.metadata, dict):
+        return False
+    return all(isinstance(checkpoint.get(name), kind) for name, kind in _PARTS.items())
 
 
 @asynccontextmanager
