@@ -255,7 +255,12 @@ def test_an_import_says_what_it_refuses(run: Run, tmp_path: Path, store_address:
     (tmp_path / "cut.jsonl").write_bytes(whole[:-200])
     assert "cut.jsonl cannot be imported: line " in said(run("threads", "import", "cut.jsonl", code=2))
     (tmp_path / "other.txt").write_text("hello\n")
-    assert "line 1: it is not JSON" in said(run("threads", "import", "other.txt", code=2))
+    assert "line 1: this is not an export" in said(run("threads", "import", "other.txt", code=2))
+    assert "name of the file to import is empty" in said(run("threads", "import", "", code=2))
+    assert "--as gives is empty" in said(run("threads", "import", "t.jsonl", "--as", "", code=2))
+    wrong = said(run("threads", "import", "mysql://u:geheim@h/d", code=2))
+    assert "mysql://… cannot be imported: it is neither a file nor" in wrong
+    assert "geheim" not in wrong
     assert "none.jsonl cannot be read" in said(run("threads", "import", "none.jsonl", code=2))
 
 

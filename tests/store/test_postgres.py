@@ -332,6 +332,7 @@ async def test_what_cannot_be_opened_is_told_without_secrets(
     told: BaseException | None = caught.value
     while told is not None:
         assert "s3cret" not in f"{told!r} {told}"
+        assert "?." not in str(told)
         told = None if told.__suppress_context__ else told.__cause__ or told.__context__
 
 

@@ -195,7 +195,7 @@ async def test_threads_of_others_come_only_when_it_is_said_whose_they_become(sto
     with pytest.raises(InvalidInput, match="--as"):
         await imported(store, (await two_threads(store)), Into("u", thread_id="x"))
     taken = await imported(store, data, Into("bob", takes_over=True))
-    assert [str(refusal) for refusal in taken.refused] == ["thread a (its id is taken)"]
+    assert [str(refusal) for refusal in taken.refused] == ["thread a (its id is taken by another user)"]
     assert (await imported(store, data, Into("bob", takes_over=True, thread_id="b"))).written == 1
     async with store.reading() as tx:
         assert (await log.find_thread(tx, "b", user_id="bob")).title == "title"
@@ -214,12 +214,31 @@ async def test_a_file_that_was_cut_off_anywhere_is_refused(store: Driver) -> Non
     async with store.writing() as tx:
         await log.delete_thread(tx, "a", user_id="u")
     ends = [match + 1 for match in range(len(data)) if data[match : match + 1] == b"\n"]
-    for end in [0, 1, *ends[:-1], *(end + 7 for end in ends[:-1]), len(data) - 1]:
+    for end in [1, *ends[:-1], *(end + 7 for end in ends[:-1]), len(data) - 1]:
         with pytest.raises(ArchiveInvalid, match=r"not complete"):
             await imported(store, data[:end])
     async with store.reading() as tx:
         assert await thread_ids(tx) == []
     assert (await imported(store, data)).written == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda data: b"", "line 1: this is not an export of threads"),
+        (lambda data: b'[{"title":"x"}]', "line 1: this is not an export of threads"),
+        (lambda data: b'[{"title":"x"}]\n', "line 1: this is not an export of threads"),
+        (lambda data: b"\xff\xfe{\0", "line 1: this is not an export of threads"),
+        (lambda data: data.replace(b"\n", b"\r\n"), "line 1: another program has changed its line ends"),
+        (lambda data: b"\xef\xbb\xbf" + data, "line 1: the file begins with a byte order mark"),
+    ],
+)
+async def test_a_file_of_another_program_is_told_from_one_that_was_cut_off(
+    store: Driver, change: Any, says: str
+) -> None:
+    await fill(store, "a")
+    with pytest.raises(ArchiveInvalid, match=says):
+        await imported(store, change(await exported(store)))
 
 
 async def test_a_file_that_was_changed_is_refused(store: Driver) -> None:

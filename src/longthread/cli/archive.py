@@ -24,6 +24,7 @@ from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.archive import export_lines
 from longthread.store.driver import Driver
+from longthread.store.foreign import shown_address
 from longthread.store.importing import Into, import_threads
 from longthread.store.open import is_postgres, open_store
 from longthread.store.sqlite import APPLICATION_ID
@@ -111,6 +112,12 @@ def import_(
     """Bring conversations back from an export, or in from a LangGraph checkpoint database."""
     settings = Settings.load(database=database)
     owner = user or settings.user
+    if not source:
+        raise InvalidInput(
+            reason="The name of the file to import is empty. Give a file, a URL, or - for standard input."
+        )
+    if as_id == "":
+        raise InvalidInput(reason="The id that --as gives is empty. Give one.")
     if is_postgres(source) or _is_sqlite(source):
         if as_id is not None:
             raise InvalidInput(reason="--as is for an export of one conversation; here all come in with their ids.")
@@ -151,6 +158,10 @@ async def _take_over(address: str, source: str, user: str) -> Imported:
 def _is_sqlite(source: str) -> bool:
     if source == _STANDARD:
         return False
+    if "://" in source:  # and it may hold a password
+        raise InvalidInput(
+            reason=f"{shown_address(source)} cannot be imported: it is neither a file nor a postgresql:// address."
+        )
     with _input(source) as file:
         head = file.read(72)
     if head.startswith(SQLITE) and head[68:] == _OURS:

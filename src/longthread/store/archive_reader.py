@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,11 @@ from longthread.store.migrate import latest
 from longthread.store.rows import key_of
 from longthread.store.tables import THREADS, Table, Tables
 from longthread.store.transfer import TableRow
+
+_HEAD = f'{{"{FORMAT}":'.encode()
+_NO_EXPORT = "this is not an export of threads, which begins with a line that says so."
+_CUT_OFF = "the file ends here, and it is not complete. Export again, or copy the file again."
+_AS_IT_WAS = "Import the file as it was exported."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +54,7 @@ class ArchiveReader:
 
     def threads(self) -> Iterator[ArchivedThread]:
         """The threads in order. Rows of one that were not read are skipped, and checked all the same."""
-        header = self._next()
-        self._check_header(header)
+        header = self._header()
         self._total = header["threads"]
         for _ in range(self._total):
             thread = self._thread(self._next())
@@ -79,6 +84,25 @@ class ArchiveReader:
         """The error that the line that was read last is."""
         return ArchiveInvalid(where=self._where, line=self._line, reason=reason)
 
+    def _header(self) -> dict[str, Any]:
+        """The first line, which tells an export from whatever else a file may hold."""
+        line = self._file.readline()
+        self._line = 1
+        if line.startswith(codecs.BOM_UTF8):
+            raise self.invalid(f"the file begins with a byte order mark, which another program has added. {_AS_IT_WAS}")
+        begun = line.startswith(_HEAD) or (line != b"" and _HEAD.startswith(line))
+        in_another_order = line.endswith(b"\n") and FORMAT.encode() in line
+        if not begun and not in_another_order:
+            raise self.invalid(_NO_EXPORT)
+        if not line.endswith(b"\n"):
+            raise self.invalid(_CUT_OFF)
+        header = self._parsed(line)
+        self._check_header(header)
+        if line.endswith(b"\r\n"):
+            raise self.invalid(f"another program has changed its line ends, from LF to CRLF. {_AS_IT_WAS}")
+        self._checksum.update(line)
+        return header
+
     def _next(self) -> dict[str, Any]:
         line = self._read()
         self._checksum.update(line)
@@ -88,7 +112,7 @@ class ArchiveReader:
         line = self._file.readline()
         self._line += 1
         if not line.endswith(b"\n"):
-            raise self.invalid("the file ends here, and it is not complete. Export again, or copy the file again.")
+            raise self.invalid(_CUT_OFF)
         return line
 
     def _parsed(self, line: bytes) -> dict[str, Any]:
@@ -104,7 +128,7 @@ class ArchiveReader:
 
     def _check_header(self, header: Mapping[str, Any]) -> None:
         if FORMAT not in header:
-            raise self.invalid("this is not an export of threads, which begins with a line that says so.")
+            raise self.invalid(_NO_EXPORT)
         if header[FORMAT] != VERSION or not _is_count(header.get("schema")) or header["schema"] > latest("sqlite"):
             raise self.invalid("a newer Longthread wrote it. Upgrade this one, and import again.")
         if not _is_count(header.get("threads")):

@@ -128,6 +128,11 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
+def sentence(text: str) -> str:
+    """What a database said, with its end: some say more in a question."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 async def one(transaction: Transaction, query: str, **values: Any) -> Row | None:
     """The first row of a query, or None."""
     rows = await transaction.fetch(query, **values)

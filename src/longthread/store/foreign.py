@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 
 from longthread.errors import StoreError
 from longthread.store.connection import Connection
-from longthread.store.driver import Transaction
+from longthread.store.driver import Transaction, sentence
 from longthread.store.postgres import PostgresTransaction, shown
 from longthread.store.sqlite import SqliteTransaction
 from longthread.store.tables import Tables, read_tables
@@ -108,4 +108,4 @@ def _reason(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     if "not a database" in text:
         text = "it is not a SQLite database"
-    return text if text.endswith(".") else f"{text}."
+    return sentence(text)

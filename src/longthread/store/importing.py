@@ -79,7 +79,11 @@ async def _import_thread(
         if there is not None:
             # Of another user's thread nothing is told.
             own = there["user_id"] == into.user_id
-            reason = await difference(tx, tables, thread_id, thread.counts, rows) if own else "its id is taken"
+            reason = (
+                await difference(tx, tables, thread_id, thread.counts, rows)
+                if own
+                else "its id is taken by another user"
+            )
             if reason is None:
                 outcome.same += 1
             else:

@@ -21,7 +21,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from longthread.errors import StoreConflict, StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from longthread.store.completion import to_the_end
-from longthread.store.driver import Row, storable
+from longthread.store.driver import Row, sentence, storable
 from longthread.store.migrate import migrate_postgres
 from longthread.store.queries import queries
 
@@ -397,7 +397,7 @@ def _reason(error: BaseException) -> str:
     diag = getattr(error, "diag", None)
     text = (diag.message_primary if diag is not None else None) or str(error) or type(error).__name__
     text = " ".join(text.split())
-    return text if text.endswith(".") else f"{text}."
+    return sentence(text)
 
 
 def shown(url: str) -> str:

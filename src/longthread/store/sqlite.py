@@ -13,7 +13,7 @@ from typing import Any
 from longthread.errors import StoreConflict, StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from longthread.store.completion import to_the_end
 from longthread.store.connection import Connection
-from longthread.store.driver import Row, storable
+from longthread.store.driver import Row, sentence, storable
 from longthread.store.migrate import latest, pending
 from longthread.store.queries import queries
 
@@ -350,4 +350,4 @@ def _reason(error: Exception) -> str:
             return f"{text}: its disk is full or failing. Nothing of this was written."
         case sqlite3.SQLITE_CORRUPT:
             return f"{text}: the file was damaged by something else. Restore a backup."
-    return text if text.endswith(".") else f"{text}."
+    return sentence(text)
