@@ -1,13 +1,25 @@
--- name: select_entry
+-- name: select_entry quick
 -- `first_seq` tells which parents retention has deleted. The plus keeps SQLite from reading the whole thread.
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
 FROM entries e
-WHERE substr(e.thread_id, 1, 6) || substr(e.thread_id, -6) || substr(e.id, 1, 10) || substr(e.id, -10)
-    = substr(:thread_id, 1, 6) || substr(:thread_id, -6) || substr(:id, 1, 10) || substr(:id, -10)
+WHERE CASE WHEN length(e.thread_id) = 36 AND substr(e.thread_id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
+         THEN substr(e.thread_id, -6) ELSE e.thread_id END
+    || CASE WHEN length(e.id) = 36 AND substr(e.id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
+            THEN substr(e.id, 11, 3) || substr(e.id, -8) ELSE e.id END
+    = CASE WHEN length(:thread_id) = 36 AND substr(:thread_id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
+         THEN substr(:thread_id, -6) ELSE :thread_id END
+    || CASE WHEN length(:id) = 36 AND substr(:id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
+            THEN substr(:id, 11, 3) || substr(:id, -8) ELSE :id END
   AND +e.thread_id = :thread_id AND e.id = :id;
 
 -- name: select_entries_of_ids
 SELECT e.* FROM json_each(:ids) i JOIN entries e
-    ON substr(e.thread_id, 1, 6) || substr(e.thread_id, -6) || substr(e.id, 1, 10) || substr(e.id, -10)
-     = substr(:thread_id, 1, 6) || substr(:thread_id, -6) || substr(i.value, 1, 10) || substr(i.value, -10)
+    ON CASE WHEN length(e.thread_id) = 36 AND substr(e.thread_id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
+         THEN substr(e.thread_id, -6) ELSE e.thread_id END
+    || CASE WHEN length(e.id) = 36 AND substr(e.id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
+            THEN substr(e.id, 11, 3) || substr(e.id, -8) ELSE e.id END
+    = CASE WHEN length(:thread_id) = 36 AND substr(:thread_id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
+         THEN substr(:thread_id, -6) ELSE :thread_id END
+    || CASE WHEN length(i.value) = 36 AND substr(i.value, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
+            THEN substr(i.value, 11, 3) || substr(i.value, -8) ELSE i.value END
    AND +e.thread_id = :thread_id AND e.id = i.value;
