@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
+from langgraph._internal._constants import NULL_TASK_ID
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
@@ -20,6 +21,7 @@ from typing_extensions import TypedDict
 from longthread.agent.retaining import CheckpointKeeper
 from longthread.errors import ThreadConflict
 from longthread.langgraph import LongthreadSaver
+from longthread.store import log
 from longthread.store.archive import export_lines
 from longthread.store.driver import Driver
 from longthread.store.importing import Into, import_threads
@@ -155,3 +157,59 @@ async def test_messages_that_are_put_back_after_retention_has_deleted_them_are_w
     await _answering(saver).aupdate_state(AT, {"messages": said})
     for each in (saver, LongthreadSaver(store)):
         assert _texts((await _answering(each).aget_state(AT)).values["messages"]) == _texts(said)
+
+
+async def test_a_value_that_is_changed_while_it_is_being_stored_is_stored_as_it_was_given(store: Driver) -> None:
+    saver = LongthreadSaver(store)
+    first = await saver.aput(AT, _checkpoint(), _metadata(0), {})
+    came, written = {"a"}, ["x"]
+    checkpoint = {**_checkpoint(), "channel_values": {"join": came}, "channel_versions": {"join": 1}}
+    async with store.writing() as tx:
+        await log.position(tx, "t")
+        storing = asyncio.create_task(saver.aput(first, checkpoint, _metadata(1), {"join": 1}))
+        writing = asyncio.create_task(saver.aput_writes(first, [("ch", written)], "task"))
+        while not _both_wait(storing, writing):  # noqa: ASYNC110 - turn by turn
+            await asyncio.sleep(0)
+        came.add("b")
+        written.append("y")
+    stored = await storing
+    await writing
+    found, parent = await saver.aget_tuple(stored), await saver.aget_tuple(first)
+    assert found is not None
+    assert parent is not None
+    assert found.checkpoint["channel_values"] == {"join": {"a"}}
+    assert parent.pending_writes == [("task", "ch", ["x"])]
+
+
+def _both_wait(*tasks: asyncio.Task[Any]) -> bool:
+    """Whether they have begun, and wait for something."""
+    return all(task.get_coro().cr_await is not None for task in tasks)  # type: ignore[union-attr]
+
+
+async def test_what_a_command_says_again_is_no_rival(store: Driver, second: Driver) -> None:
+    await LongthreadSaver(store).aput(AT, _checkpoint(), _metadata(0), {})
+    for driver, said in ((store, {"a", "b"}), (second, {"c"})):
+        saver = LongthreadSaver(driver)
+        found = await saver.aget_tuple(AT)
+        assert found is not None
+        at: Any = {"configurable": {**AT["configurable"], "checkpoint_id": found.checkpoint["id"]}}
+        await saver.aput_writes(at, [("tags", said)], NULL_TASK_ID)
+
+
+async def test_an_old_message_that_is_changed_in_place_and_returned_is_stored(store: Driver) -> None:
+    def redact(state: MessagesState) -> dict[str, Any]:
+        first = state["messages"][0]
+        first.content = "redacted"
+        return {"messages": [first]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("redact", redact)
+    builder.add_edge(START, "redact")
+    saver = LongthreadSaver(store)
+    said = [HumanMessage(f"secret {number}", id=f"m{number}") for number in range(300)]
+    graph: Any = builder.compile(checkpointer=saver)
+    await graph.aupdate_state(AT, {"messages": said}, as_node=START)
+    await graph.ainvoke({"messages": [HumanMessage("redact", id="last")]}, AT)
+    for each in (saver, LongthreadSaver(store)):
+        found = _texts((await _answering(each).aget_state(AT)).values["messages"])
+        assert (len(found), found[0], found[1]) == (301, "redacted", "secret 1")

@@ -150,6 +150,10 @@ class TransactionContract(Contract):
                 with pytest.raises(StoreError):
                     await tx.run("insert_entry", **_row(seq=1))
                 await log.extend(tx, "t", [draft("c")])
+        with pytest.raises(StoreError):
+            async with store.writing() as tx:
+                with pytest.raises(StoreError):
+                    await tx.run("insert_entry", **_row(thread_id="none"))
         assert await branch_ids(store) == ["a"]
 
     async def test_a_caught_error_of_ours_inside_leaves_the_rest_of_the_transaction(self, store: Driver) -> None:
