@@ -23,11 +23,24 @@ class Connection:
     """A connection, used by one task at a time."""
 
     def __init__(self, database: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
+        self._database = database
         self._thread = thread
-        self.database = database
-        """SQLite's own connection: what is called on it here runs in the calling thread."""
+        self._closed = False
         self.broken_off = False
         """Whether a task was cancelled while it waited for the thread, which may still be at work."""
+
+    @property
+    def database(self) -> sqlite3.Connection:
+        """SQLite's own connection: what is called on it runs in the calling thread. Never while the other is at work.
+
+        Raises:
+            sqlite3.ProgrammingError: the connection is closed, or the other thread may be at work.
+        """
+        if self._closed:
+            raise sqlite3.ProgrammingError("Cannot operate on a closed database.")
+        if self.broken_off:
+            raise sqlite3.ProgrammingError("The transaction was broken off.")
+        return self._database
 
     @classmethod
     async def open(cls, path: Path | str, *, uri: bool = False) -> Connection:
@@ -56,7 +69,7 @@ class Connection:
             CancelledError: the task was cancelled; the work is carried out all the same if it has begun.
         """
         try:
-            waiting = asyncio.get_running_loop().run_in_executor(self._thread, work, self.database)
+            waiting = asyncio.get_running_loop().run_in_executor(self._thread, work, self._database)
         except RuntimeError as error:
             raise sqlite3.ProgrammingError("Cannot operate on a closed database.") from error
         try:
@@ -80,6 +93,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close it, once nothing more is under way. May be called twice."""
+        self._closed = True
         try:
             await self.apart(sqlite3.Connection.close)
         except sqlite3.ProgrammingError:

@@ -74,7 +74,7 @@ class SqliteTransaction:
             await self._connection.apart(lambda database: database.executemany(sql, given).close())
 
     def _is_quick(self, query: str, values: Mapping[str, Any]) -> bool:
-        if query not in self._queries.quick or values.get("limit", 0) > MANY:
+        if self._connection.broken_off or query not in self._queries.quick or values.get("limit", 0) > MANY:
             return False
         return all(not isinstance(value, str | bytes) or len(value) <= SMALL for value in values.values())
 
