@@ -24,6 +24,8 @@ from langgraph.types import Command, interrupt
 
 from longthread.errors import CalledOnItsLoop, SaverClosed, StoreUnavailable
 from longthread.langgraph import LongthreadSaver
+from longthread.store import log
+from longthread.store.driver import Driver
 from longthread.store.open import open_store
 
 SYNCHRONOUS: dict[str, Callable[[LongthreadSaver], Any]] = {
@@ -288,3 +290,30 @@ def test_a_saver_of_the_process_before_a_fork_is_refused(tmp_path: Path) -> None
                 os._exit(0 if "forked" in str(error) else 2)
             os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+async def test_a_thread_is_listed_by_its_first_question(store: Driver) -> None:
+    graph = talker().compile(checkpointer=LongthreadSaver(store))
+    first = [("system", "Be brief."), ("ai", "Hello."), ("user", "  "), ("user", "How \n tall?"), ("user", "How wide?")]
+    await graph.ainvoke({"messages": first}, on("new"))
+    await graph.ainvoke(asked("another"), on("new"))
+    await graph.ainvoke({"messages": [("ai", "Hello.")]}, on("late"))
+    await graph.ainvoke(asked("x" * 80), on("late"))
+    assert [await title(store, each) for each in ("new", "late")] == ["How tall?", "x" * 50]
+
+
+async def test_a_title_that_a_thread_was_given_stays(store: Driver) -> None:
+    graph = talker().compile(checkpointer=LongthreadSaver(store))
+    async with store.writing() as tx:
+        await log.create_thread(tx, "named", user_id="default", title="Mine")
+    await graph.ainvoke(asked("How tall?"), on("named"))
+    await graph.ainvoke(asked("How tall?"), on("renamed"))
+    async with store.writing() as tx:
+        await log.rename_thread(tx, "renamed", "Mine too", user_id="default")
+    await graph.ainvoke(asked("another"), on("renamed"))
+    assert [await title(store, each) for each in ("named", "renamed")] == ["Mine", "Mine too"]
+
+
+async def title(store: Driver, thread_id: str) -> str | None:
+    async with store.reading() as tx:
+        return (await log.find_thread(tx, thread_id, user_id="default")).title

@@ -169,3 +169,15 @@ def test_what_counts_as_continue() -> None:
 def test_a_title_is_the_first_fifty_characters_on_one_line() -> None:
     assert title_of("  How\n many? ") == "How many?"
     assert len(title_of("运" * 80)) == 50
+
+
+def test_what_is_said_without_a_kind_is_a_message_and_beside_a_call_a_thought() -> None:
+    thread = Thread()
+    thread.add("user", "How is the weather?")
+    thread.call("weather", {}, "sunny", thought="I look.")
+    thread.add("assistant", "")
+    thread.add("assistant", "Sunny.")
+    thread.add("assistant", "{", metadata={"kind": "malformed"})
+    state = state_of(thread.entries)
+    assert [each["content"] for each in state["messages"]] == ["How is the weather?", "Sunny."]
+    assert [(step["action"], step["thought"]) for step in state["steps"]] == [("weather", "I look.")]

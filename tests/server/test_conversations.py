@@ -7,6 +7,7 @@ import base64
 from typing import Any
 
 import pytest
+from tests.server.apps import talked
 
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.observation import ROWS, SIZE, cut
@@ -217,3 +218,29 @@ def test_rows_are_cut_and_columns_are_not() -> None:
     small = {"ok": True, "data": {"rows": [[1]]}}
     assert cut(small) == (small, False)
     assert cut(None) == (None, False)
+
+
+def test_the_thread_of_a_langgraph_application_is_listed_and_shown_with_its_answers(
+    serve: Any, store_address: str
+) -> None:
+    running = serve([{"finish": "Yes."}])
+    talked(store_address, "app")
+    assert labels(running) == ["上海天气怎么样？"]
+    found = running.history("app")
+    assert found["label"] == "上海天气怎么样？"
+    assert [(each["role"], each["content"]) for each in found["messages"]] == [
+        ("user", "上海天气怎么样？"),
+        ("assistant", "I look at the sky."),
+        ("assistant", "Sunny in **上海**."),
+        ("user", "Thank you"),
+        ("assistant", "You are welcome."),
+    ]
+    last = running.history("app", limit=2)
+    assert [each["content"] for each in last["messages"]] == ["Thank you", "You are welcome."]
+    assert running.history("app", limit=9, before=last["before"])["messages"] == found["messages"][:-2]
+
+
+def test_what_a_runs_model_says_beside_its_calls_is_no_message(serve: Any) -> None:
+    running = serve(SCRIPT)
+    found = running.history(running.answer("How many?")["thread_id"])
+    assert [each["content"] for each in found["messages"]] == ["How many?", ANSWER["finish"]]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.server.apps import talked
 
 pytestmark = pytest.mark.browser
 
@@ -338,3 +339,39 @@ def test_the_page_is_used_without_a_mouse(serve: Any, open_page: Any) -> None:
                 || node.labels?.length)).map((node) => node.outerHTML)"""
     )
     assert unnamed == []
+
+
+def test_the_thread_of_a_langgraph_application_is_shown_with_its_answers(
+    serve: Any, open_page: Any, store_address: str
+) -> None:
+    running = serve(SCRIPT)
+    talked(store_address, "app")
+    page = open_page(running, "/#/c/app")
+    page.wait_for_selector(".turn")
+    assert page.locator("#list .name").all_inner_texts() == ["上海天气怎么样？"]
+    assert page.locator("#title").inner_text() == "上海天气怎么样？"
+    assert [text.split("\n")[-1] for text in page.locator(".answer").all_inner_texts()] == [
+        "Sunny in 上海.",
+        "You are welcome.",
+    ]
+    assert page.locator(".working").count() == 0
+    ask(page, "How many rockets are there?")
+    page.wait_for_selector(".meta")
+    assert page.locator(".turn").count() == 3
+    assert page.locator(".answer strong").all_inner_texts() == ["上海", "41"]
+
+
+def test_a_source_that_is_typed_before_the_server_has_told_of_its_own_stays(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    page = open_page(running)
+    assert page.input_value("#source") == "demo"
+    held: list[Any] = []
+    page.route("**/api/info", lambda route: held.append(route))
+    page.reload(wait_until="load")
+    page.wait_for_function("() => document.querySelector('#question').placeholder !== ''")
+    page.fill("#source", "mine.db")
+    while not held:
+        page.wait_for_timeout(10)
+    held[0].continue_()
+    page.wait_for_selector("#where:not(:empty)", state="attached")
+    assert page.input_value("#source") == "mine.db"

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 
 from longthread.agent.kept import Kept, Message, Run, add_run, private
 from longthread.agent.messages import draft_of
 from longthread.errors import ThreadConflict
 from longthread.model.entry import Draft, Entry
+from longthread.model.thread import title_of
 from longthread.store import checkpoints, log
 from longthread.store.checkpoints import Locked, entry_row
 from longthread.store.driver import Transaction
@@ -32,6 +33,8 @@ class Growth:
     rows: list[Mapping[str, Any]] = field(default_factory=list)
     new: dict[str, Message] = field(default_factory=dict)
     """The messages that were not in the log before, by id."""
+    title: str | None = None
+    """What the thread is to be listed as, where nothing says that yet."""
     _ids: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -55,13 +58,19 @@ class Growth:
         made = self.new[message.id or ""] = private(message, seq, parent)
         return made
 
+    def name(self, messages: Sequence[BaseMessage]) -> None:
+        """List a thread that has no title by the first question among these messages."""
+        if self.thread.untitled and self.title is None:
+            asked = (draft_of(message).text for message in messages if isinstance(message, HumanMessage))
+            self.title = next((title_of(text) for text in asked if text.strip()), None)
+
     async def flush(self) -> None:
         """Write what waits."""
         if self.rows:
             await checkpoints.add_entries(self.tx, self.rows)
             self.rows = []
         if (self.tip, self.size) != (self.thread.tip, self.thread.size):
-            await checkpoints.grow(self.tx, self.thread, self.tip, self.size)
+            await checkpoints.grow(self.tx, self.thread, self.tip, self.size, title=self.title)
             self.thread = self.thread.at(self.tip, self.size)
 
 
@@ -131,6 +140,7 @@ class Placing:
         if self.leads and before is not None:
             self._expect_tip(tip, before.seq)
             self.growth.tip = before.seq
+            self.growth.name(rest)
         return Placed(self.known, count, more)
 
     async def _look_up(self, messages: Sequence[BaseMessage]) -> dict[int, tuple[Draft, Entry | None]]:

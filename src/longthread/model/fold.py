@@ -79,7 +79,9 @@ class StateFold:
     def _add_assistant(self, entry: Entry) -> None:
         for call in entry.tool_calls:
             self._open_calls[call.id] = (call, "" if entry.kind == "malformed" else entry.text)
-        if entry.kind in {"answer", "summary"}:
+        # Text beside calls is the thought that led to them.
+        is_said = entry.kind is None and entry.text and not entry.tool_calls
+        if is_said or entry.kind in {"answer", "summary"}:
             self.messages.append({"role": "assistant", "content": entry.text})
         if entry.kind == "answer":
             self.answer = {"ok": True, "data": entry.text}

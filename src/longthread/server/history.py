@@ -113,12 +113,19 @@ async def _messages(tx: Transaction, thread_id: str, tip: int, limit: int) -> _P
     while at:
         entries = await log.branch(tx, thread_id, at, limit=_CHUNK)
         for entry in reversed(entries):
-            if entry.kind in _SHOWN or (entry.role == "user" and entry.kind is None):
+            if _is_shown(entry):
                 messages.append(entry)
             at = entry.parent_seq
             if len(messages) >= limit and messages[-1].role == "user":
                 return _Page(messages[::-1], at)
     return _Page(messages[::-1], 0)
+
+
+def _is_shown(entry: Entry) -> bool:
+    """Entries without a kind are a LangGraph application's, or imported; in a run they are its steps."""
+    if entry.kind is not None:
+        return entry.kind in _SHOWN
+    return entry.role == "user" or (entry.role == "assistant" and entry.run_id is None and bool(entry.text))
 
 
 def _run_ids(messages: Sequence[Entry]) -> list[str]:

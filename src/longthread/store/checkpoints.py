@@ -24,7 +24,8 @@ LAST = "\U0010ffff"
 class Locked:
     """A thread that is locked until the transaction ends; `size` is the number of its last entry.
 
-    `incarnation` tells it from another of the same id that was deleted, or will come after it.
+    `incarnation` tells it from another of the same id that was deleted, or will come after it. `untitled`: nothing
+    tells yet what it is listed as.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Locked:
     size: int
     first_seq: int
     incarnation: str
+    untitled: bool = False
 
     def at(self, tip: int, size: int) -> Locked:
         """The thread after it has grown."""
@@ -105,7 +107,9 @@ async def lock(tx: Transaction, thread_id: str, *, user_id: str, create: bool = 
 
 
 def _locked(row: Row) -> Locked:
-    return Locked(row["id"], row["tip"], row["entry_count"], row["first_seq"], row["incarnation"])
+    return Locked(
+        row["id"], row["tip"], row["entry_count"], row["first_seq"], row["incarnation"], bool(row["untitled"])
+    )
 
 
 async def place(
@@ -166,11 +170,13 @@ async def delete_tasks(tx: Transaction, thread_id: str, ns: str, checkpoint_id: 
         await tx.later("delete_writes", **at, task_id=task_id)
 
 
-async def grow(tx: Transaction, thread: Locked, tip: int, size: int) -> None:
-    """Note a thread's new tip and number of entries. When it was active is noted to the second."""
+async def grow(tx: Transaction, thread: Locked, tip: int, size: int, *, title: str | None = None) -> None:
+    """Note a thread's new tip and number of entries, and a title where it has none. When it was active is noted to the
+    second."""
     moment = datetime.now(UTC)
     recent, now = (time.isoformat(timespec="microseconds") for time in (moment - _MOMENT, moment))
-    await tx.later("grow_thread", id=thread.id, tip=tip, entry_count=size, recent=recent, now=now)
+    values = {"tip": tip, "entry_count": size, "title": title, "recent": recent, "now": now}
+    await tx.later("grow_thread", id=thread.id, **values)
 
 
 async def put_blobs(tx: Transaction, thread_id: str, ns: str, n: int, blobs: Mapping[str, bytes]) -> None:

@@ -222,7 +222,8 @@ async function begin() {
   sideState();
   try {
     info = await api.info();
-    byId("source").value = info.source ?? "";
+    // What was typed meanwhile stays.
+    byId("source").value ||= info.source ?? "";
     if (Array.isArray(info.sources)) byId("sources").replaceChildren(...info.sources.map((name) => el("option", { value: name, selected: name === info.source }, name)));
   } catch (error) {
     trouble(error);

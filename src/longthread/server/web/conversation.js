@@ -43,6 +43,7 @@ export class Conversation {
     this.id = id;
     this.label = history.label;
     this.source = history.source;
+    this.lastActiveAt = history.lastActiveAt;
     const views = this.views(history);
     this.turns = views;
     this.box.replaceChildren(...this.earlierButton(history.before), ...views.map((view) => view.node));
@@ -55,19 +56,25 @@ export class Conversation {
 
   /** Whether the thread has moved on elsewhere since it was loaded. */
   async isStale() {
-    const { run } = await api.history(this.id);
-    return run?.id !== this.lastRun?.id;
+    const { run, lastActiveAt } = await api.history(this.id);
+    return run || this.lastRun ? run?.id !== this.lastRun?.id : lastActiveAt !== this.lastActiveAt;
   }
 
   views(history) {
     const runs = new Map(history.runs.map((run) => [run.id, run]));
-    const questions = history.messages.filter((message) => message.role === "user");
-    return questions.map((message) => {
-      const run = runs.get(message.run_id);
-      const actions = this.actions();
+    const turns = [];
+    for (const message of history.messages) {
+      if (message.role === "user") turns.push({ question: message.content, run: runs.get(message.run_id), said: [] });
+      else if (turns.length) turns.at(-1).said.push(message.content);
+      else turns.push({ question: null, said: [message.content] });
+    }
+    const actions = this.actions();
+    return turns.map(({ question, run, said }) => {
+      // A LangGraph application, or who wrote the thread elsewhere, has no runs.
+      if (!run) return TurnView.said(question, said, this.id, actions);
       // The run that is under way is told by its stream, from its first event on.
-      if (!run || run.status === "running") return new TurnView(message.content, this.id, actions);
-      return TurnView.of(message.content, run, history.steps[run.id] ?? [], this.id, actions);
+      if (run.status === "running") return new TurnView(question, this.id, actions);
+      return TurnView.of(question, run, history.steps[run.id] ?? [], this.id, actions);
     });
   }
 

@@ -23,7 +23,7 @@ export class TurnView {
     this.foot = el("div.foot");
     this.working = el("p.working", {}, el("span.pulse", { "aria-hidden": true }), t("working"));
     this.node = el("article.turn", {},
-      el("div.question", { dir: "auto" }, el("span.unseen", {}, `${t("you")}: `), question),
+      question === null ? null : el("div.question", { dir: "auto" }, el("span.unseen", {}, `${t("you")}: `), question),
       el("div.reply", {}, this.list, this.warnings, this.answer, this.working, this.foot));
     this.draw = throttled(() => this.renderText(), 60);
   }
@@ -38,6 +38,16 @@ export class TurnView {
       if (step.observation) view.endStep(step.call_id, step);
     }
     view.end({ status: run.status, outcome: run.outcome, at: Date.parse(run.ended_at) });
+    return view;
+  }
+
+  /** What was said without a run; `question` is null where an assistant began. */
+  static said(question, texts, threadId, actions) {
+    const view = new TurnView(question, threadId, actions);
+    view.status = "finished";
+    view.text = texts.join("\n\n");
+    view.draw.now();
+    view.working.remove();
     return view;
   }
 

@@ -1,12 +1,14 @@
 -- name: lock_thread quick
-SELECT id, tip, entry_count, first_seq, incarnation FROM threads WHERE id = :id AND user_id = :user_id;
+SELECT id, tip, entry_count, first_seq, incarnation, title IS NULL AS untitled
+FROM threads WHERE id = :id AND user_id = :user_id;
 
 -- name: hold_thread quick
 SELECT 1 FROM threads WHERE id = :id AND user_id = :user_id;
 
 -- name: select_place quick
 -- A thread, the newest checkpoint of a namespace, the number of one if it is there, and how many tasks of another have rows.
-SELECT t.id, t.tip, t.entry_count, t.first_seq, t.incarnation, h.n AS head_n, h.id AS head_id, h.writes AS head_writes,
+SELECT t.id, t.tip, t.entry_count, t.first_seq, t.incarnation, t.title IS NULL AS untitled,
+       h.n AS head_n, h.id AS head_id, h.writes AS head_writes,
        (SELECT c.n FROM checkpoints c WHERE c.thread_id = :id AND c.ns = :ns AND c.id = :checkpoint_id) AS there,
        (SELECT count(*) FROM checkpoint_writes w
         WHERE w.thread_id = :id AND w.ns = :ns AND w.checkpoint_id = :written_id) AS tasks
@@ -17,7 +19,7 @@ WHERE t.id = :id AND t.user_id = :user_id;
 
 -- name: grow_thread quick
 -- Times are in an index: one that is newer by less than a moment is not worth another entry in it.
-UPDATE threads SET tip = :tip, entry_count = :entry_count,
+UPDATE threads SET tip = :tip, entry_count = :entry_count, title = coalesce(title, CAST(:title AS TEXT)),
                    updated_at = CASE WHEN updated_at < :recent THEN :now ELSE updated_at END
 WHERE id = :id;
 

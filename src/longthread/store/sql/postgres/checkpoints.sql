@@ -1,5 +1,6 @@
 -- name: lock_thread
-SELECT id, tip, entry_count, first_seq, incarnation FROM threads WHERE id = :id AND user_id = :user_id FOR NO KEY UPDATE;
+SELECT id, tip, entry_count, first_seq, incarnation, title IS NULL AS untitled
+FROM threads WHERE id = :id AND user_id = :user_id FOR NO KEY UPDATE;
 
 -- name: hold_thread
 SELECT 1 FROM threads WHERE id = :id AND user_id = :user_id FOR NO KEY UPDATE;
