@@ -195,7 +195,7 @@ class TestDamage:
     async def test_bytes_changed_anywhere_are_read_over_or_told(self, tmp_path: Path, good: bytes) -> None:
         chance = random.Random(7)
         told = 0
-        for n in range(60):
+        for n in range(100):
             bad = bytearray(good)
             at = chance.randrange(0, len(bad), PAGE) if n % 2 else chance.randrange(len(bad) - 64)
             bad[at : at + 64] = chance.randbytes(64) if n % 3 else bytes(chance.choices(range(32, 127), k=64))
