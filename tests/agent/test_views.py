@@ -32,7 +32,7 @@ async def told_again(analyst: Analyst, thread_id: str) -> list[tuple[Step, Sent]
 
 
 def dumped(messages: Any) -> list[str]:
-    return [json.dumps(m.model_dump(), ensure_ascii=False, sort_keys=True, default=str) for m in messages]
+    return [json.dumps(m.model_dump(), ensure_ascii=False, default=str) for m in messages]
 
 
 async def check(analyst: Analyst, thread_id: str, model: ScriptedChatModel) -> list[Step]:
@@ -64,7 +64,8 @@ async def test_every_call_is_told_again(open_analyst: OpenAnalyst, shop: str, pr
         assert (await handle.wait()).type == ("paused" if steps else "finished")
     steps = await check(analyst, str(thread_id), model)
     assert {segment[2] for step in steps for segment in step.manifest} == {"whole", "condensed", "cut", "left out"}
-    assert max(len(json.dumps(step.manifest)) for step in steps) < 400
+    # As the store writes it.
+    assert max(len(json.dumps(step.manifest, separators=(",", ":"))) for step in steps) < 300
     assert len({step.prompt for step in steps}) < len(steps)
 
 

@@ -133,9 +133,10 @@ def read_message(
     fields = _BLANK[cls].copy()
     fields["content"], fields["name"], fields["id"] = row["text"], row["name"], sent_id or row["id"]
     if cls is AIMessage:
-        for call in calls:
-            call["type"] = "tool_call"
-        fields["tool_calls"] = calls
+        # The keys in the order in which LangChain has them.
+        fields["tool_calls"] = [
+            {"name": call["name"], "args": call["args"], "id": call["id"], "type": "tool_call"} for call in calls
+        ]
     elif cls is ToolMessage:
         fields["tool_call_id"] = row["tool_call_id"]
     if rest:
