@@ -136,6 +136,15 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of data for tests that lies beside a checkout, if it does."""
+    folder = Path(__file__).parents[1] / ".." / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the folder ../shared/data is not there")
+    return folder.resolve()
+
+
 def _migrate(address: str) -> None:
     """Make a store, whatever loop may run in this thread."""
 

@@ -207,6 +207,12 @@ class EvalInvalid(InvalidInput):
     code = "eval_invalid"
 
 
+class StatementsInvalid(InvalidInput):
+    """{where} cannot be judged: {reason} It holds SQL statements, one JSON object a line; docs/sql.md shows them."""
+
+    code = "statements_invalid"
+
+
 class NotImported(InvalidInput):
     """Not imported from {where}: {refused}. A thread that is there is never overwritten. Import it under another id
     with --as NEW_ID, or delete the one that is there and import again."""
@@ -390,6 +396,12 @@ class SqlFailed(SourceError):
     """The database refused the query: {reason}"""
 
     code = "sql_failed"
+
+
+class SqlTooLarge(SqlFailed):
+    """The query was stopped, for it takes more than it may: {reason}"""
+
+    code = "sql_too_large"
 
 
 class SqlTimeout(SourceError):

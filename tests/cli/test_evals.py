@@ -102,3 +102,20 @@ def test_a_file_that_is_wrong_says_where(tmp_path: Path, change: Any) -> None:
 def test_wrong_numbers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="--k"):
         run(str(written(tmp_path / "f.jsonl", lines())), "--k", "5,none")
+
+
+def judged(file: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+    done = CliRunner().invoke(app, ["eval", "sql", str(file), *arguments], catch_exceptions=False)
+    return done.exit_code, json.loads(done.stdout.splitlines()[-1])
+
+
+def test_statements_are_judged(tmp_path: Path) -> None:
+    rows = [
+        {"dialect": "sqlite", "sql": "DROP TABLE t", "must": "refuse"},
+        {"dialect": "sqlite", "sql": "SELECT 1", "must": "allow"},
+    ]
+    code, found = judged(written(tmp_path / "f.jsonl", rows))
+    assert (code, found) == (0, {"statements": 2, "refused": 1, "allowed": 1, "bounded": 0, "failed": []})
+    code, found = judged(written(tmp_path / "g.jsonl", [{"dialect": "sqlite", "sql": "SELECT 1", "must": "refuse"}]))
+    assert code == 1
+    assert [one["sql"] for one in found["failed"]] == ["SELECT 1"]

@@ -67,12 +67,3 @@ async def demo(demo_folder: Path) -> AsyncIterator[Source]:
     source = await open_source("demo", demo_folder=demo_folder)
     yield source
     await source.close()
-
-
-@pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The folder of data for tests that lies beside a checkout, if it does."""
-    folder = Path(__file__).parents[2] / ".." / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip("the folder ../shared/data is not there")
-    return folder.resolve()

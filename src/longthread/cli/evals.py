@@ -94,6 +94,32 @@ def context(
     typer.echo(json.dumps(found.to_json()))
 
 
+@evals.command()
+def sql(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Statements, one JSON object a line.")],
+    source: Annotated[
+        str | None,
+        typer.Option("--source", "-s", help="Run there what the guard lets through, under the source's limits."),
+    ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=600, help="Time of one statement.")] = 5.0,
+) -> None:
+    """Which statements are refused, stopped, or let through. The last line is a JSON object; exit code 1 if some
+    statement did not meet what the file asks of it."""
+    from longthread.testing.judging import judge, summary
+    from longthread.testing.statements import read_statements
+
+    statements = read_statements(file)
+
+    async def work() -> dict[str, Any]:
+        with shown("judging") as progress:
+            return summary(await judge(statements, source=source, seconds=seconds, progress=progress))
+
+    found = run(work())
+    typer.echo(json.dumps(found, ensure_ascii=False))
+    if found["failed"]:
+        raise typer.Exit(1)
+
+
 def _numbers(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdigit() and 0 < int(part) <= 1000 for part in parts):

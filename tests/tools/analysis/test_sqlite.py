@@ -170,3 +170,10 @@ async def test_an_explanation_needs_no_explanation(opened: Opened, make_sqlite: 
     source = await opened(make_sqlite("CREATE TABLE t (a)"))
     for sql in ("EXPLAIN QUERY PLAN SELECT a || a FROM t", "-- how\n/* is it */ explain SELECT a FROM t"):
         assert await source.work(lambda connection, sql=sql: connection.query(sql).first())  # type: ignore[misc]
+
+
+async def test_json_is_read_as_rows(opened: Any, make_sqlite: Any, ask: Any) -> None:
+    source = await opened(make_sqlite("CREATE TABLE t (a)", t=[("[1, 2]",)]))
+    found = await ask(source, "run_sql", sql="SELECT j.value, k.type FROM t, json_each(t.a) j, json_tree(t.a) k")
+    assert found["data"]["row_count"] == 6
+    assert not (await ask(source, "run_sql", sql="SELECT * FROM fts5vocab('t', 'row')"))["ok"]

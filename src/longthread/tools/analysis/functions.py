@@ -90,7 +90,7 @@ _DUCKDB = """
 """
 
 _POSTGRESQL = """
-    abbrev abs acldefault acos acosd acosh age akeys any_value approx_percentile area array_agg array_append
+    abbrev abs acldefault acos acosd acosh age akeys all any_value approx_percentile area array_agg array_append
     array_cat array_dims array_fill array_lower array_ndims array_position array_positions array_prepend
     array_remove array_replace array_reverse array_sample array_shuffle array_sort array_to_json array_to_string
     array_to_tsvector array_upper ascii asin asind asinh atan atan2 atan2d atand atanh avals avg bit bit_and

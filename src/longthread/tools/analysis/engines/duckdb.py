@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from longthread.errors import SourceError, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused
+from longthread.errors import SourceError, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
 from longthread.tools.analysis.engine import Connection, Engine, Interrupted, Rows
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import literal, quoted
@@ -248,7 +248,7 @@ def _translation(error: Exception, source: str) -> Exception:
     if isinstance(error, duckdb.PermissionException):
         return SqlRefused(reason="it would read or write outside of the source.")
     if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
-        return SqlFailed(reason="it needs more memory than the source may use. Aggregate or filter first.")
+        return SqlTooLarge(reason="it needs more memory than the source may use. Aggregate or filter first.")
     if isinstance(error, duckdb.ConnectionException):
         return SourceError(source=source, reason=message)
     return SqlFailed(reason=message)

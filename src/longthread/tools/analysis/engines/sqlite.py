@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from longthread.errors import SourceLocked, SourceUnreadable, SqlFailed, SqlRefused
+from longthread.errors import SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
 from longthread.tools.analysis.ddl import comments_of
 from longthread.tools.analysis.engine import Connection, Engine, Interrupted, Rows
 from longthread.tools.analysis.limits import Limits
@@ -38,6 +38,9 @@ _MAKERS = frozenset(_MAKES.split())
 """Functions whose result may be larger than what they are given."""
 _SEARCHERS = frozenset({"instr", "replace", "like", "glob"})
 """Functions whose time grows with the product of the sizes of what they are given."""
+_TABLE_FUNCTIONS = ("json_each", "json_tree", "generate_series")
+"""Functions that stand after FROM. SQLite declares each at its first use, by what looks like making a table; so we use
+them first."""
 _EXPLAINS = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b", re.I | re.S)
 _CALLED = re.compile(r"(\w+)\(-?\d+\)")
 # An R-tree prepares its own writes when it is opened for reading; the file is read-only whatever it prepares.
@@ -170,6 +173,9 @@ class SqliteConnection(Connection):
             raw.setlimit(category, value)
         self._allow(limits.value_bytes)
         raw.set_authorizer(self._authorize)
+        for function in _TABLE_FUNCTIONS:
+            with contextlib.suppress(SqlFailed):  # this SQLite was built without it
+                self.execute(f"SELECT 1 FROM {function}(1)").close()
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         self._trusted = True
@@ -263,7 +269,7 @@ def translated(source: str, state: Callable[[], tuple[str, int]] = lambda: ("", 
     except sqlite3.Error as error:
         raise _translation(error, source, *state()) from error
     except MemoryError as error:
-        raise SqlFailed(source=source, reason="it needs more memory than there is.") from error
+        raise SqlTooLarge(reason="it needs more memory than there is.") from error
 
 
 def _translation(error: sqlite3.Error, source: str, denied: str, allowed: int) -> Exception:
@@ -280,7 +286,7 @@ def _translation(error: sqlite3.Error, source: str, denied: str, allowed: int) -
     if code == sqlite3.SQLITE_AUTH or denied:
         return SqlRefused(reason=f"{denied or message}.")
     if code == sqlite3.SQLITE_TOOBIG:
-        return SqlFailed(
+        return SqlTooLarge(
             reason=f"a value would be larger than {allowed:,} bytes. In a query that makes values (||, replace, "
             "printf, group_concat, JSON) none may be larger. Leave those out to read larger stored values."
         )

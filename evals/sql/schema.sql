@@ -1,0 +1,16 @@
+CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR(100) NOT NULL, email VARCHAR(200), city VARCHAR(80), country VARCHAR(2), joined DATE, referrer_id INTEGER, balance DECIMAL(12,2));
+CREATE TABLE products (id INTEGER PRIMARY KEY, name VARCHAR(100) NOT NULL, category VARCHAR(50), price DECIMAL(10,2), stock INTEGER, discontinued INTEGER);
+CREATE TABLE orders (id INTEGER PRIMARY KEY, customer_id INTEGER, ordered_at TIMESTAMP, shipped_at TIMESTAMP, status VARCHAR(20), total DECIMAL(12,2));
+CREATE TABLE order_items (order_id INTEGER, product_id INTEGER, quantity INTEGER, unit_price DECIMAL(10,2));
+CREATE TABLE employees (id INTEGER PRIMARY KEY, name VARCHAR(100), manager_id INTEGER, department VARCHAR(40), salary DECIMAL(12,2), hired DATE);
+CREATE TABLE "Sales Report 2024" ("Region Name" VARCHAR(40), "Q1 Total" DECIMAL(12,2), "Q2 Total" DECIMAL(12,2), "order" INTEGER);
+CREATE TABLE 客户 (编号 INTEGER PRIMARY KEY, 姓名 VARCHAR(40), 城市 VARCHAR(40), 注册日期 DATE);
+CREATE TABLE 订单 (编号 INTEGER PRIMARY KEY, 客户编号 INTEGER, 金额 DECIMAL(12,2), 下单时间 TIMESTAMP, 状态 VARCHAR(20));
+INSERT INTO customers VALUES (1, 'Ada', 'ada@example.com', 'London', 'GB', '2021-03-04', NULL, 120.50), (2, 'Bo', 'bo@example.com', 'Oslo', 'NO', '2022-07-15', 1, 0.00), (3, 'Chen', NULL, 'Beijing', 'CN', '2023-01-31', 1, 33.30);
+INSERT INTO products VALUES (1, 'Lamp', 'Home', 20.00, 5, 0), (2, 'Pen', 'Office', 1.50, 900, 0), (3, 'Desk', 'Office', 250.00, 0, 1);
+INSERT INTO orders VALUES (1, 1, '2023-05-01 10:00:00', '2023-05-03 09:00:00', 'shipped', 41.50), (2, 1, '2023-06-10 12:30:00', NULL, 'pending', 250.00), (3, 2, '2024-01-02 08:15:00', '2024-01-04 10:00:00', 'shipped', 3.00);
+INSERT INTO order_items VALUES (1, 1, 2, 20.00), (1, 2, 1, 1.50), (2, 3, 1, 250.00), (3, 2, 2, 1.50);
+INSERT INTO employees VALUES (1, 'Root', NULL, 'Board', 900.00, '2010-01-01'), (2, 'Mid', 1, 'Sales', 500.00, '2015-05-05'), (3, 'Leaf', 2, 'Sales', 300.00, '2020-09-09');
+INSERT INTO "Sales Report 2024" VALUES ('North', 10.00, 20.00, 1), ('South', 5.00, 7.00, 2);
+INSERT INTO 客户 VALUES (1, '王芳', '北京', '2021-01-01'), (2, '李雷', '上海', '2022-02-02');
+INSERT INTO 订单 VALUES (1, 1, 99.90, '2023-03-03 10:00:00', '已完成'), (2, 2, 15.00, '2023-04-04 11:00:00', '待付款');

@@ -1,0 +1,75 @@
+"""The eval of SQL safety: statements, and whether each was refused, stopped, or let through as it should be.
+
+A file has one JSON object a line, of three kinds. An attack: `{"dialect", "sql", "must", …}`, where `must` is `refuse`
+(never run) or `bound` (may run, must be stopped); `allow` marks a harmless statement. A gold question: `{"db",
+"question", "sql": […]}`, whose statements are all harmless. Or `{"dialect", "sql"}`, of which nothing is expected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from longthread.errors import StatementsInvalid
+
+Must = Literal["refuse", "bound", "allow"]
+DIALECTS = {
+    "sqlite": "sqlite", "duckdb": "duckdb", "postgres": "postgresql", "postgresql": "postgresql",
+    "mysql": "mysql", "mariadb": "mysql", "tsql": "tsql", "mssql": "tsql",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement. `dialect` is None for gold, which is in the dialect of the database that is asked."""
+
+    sql: str
+    dialect: str | None
+    database: str | None = None
+    must: Must | None = None
+
+
+def read_statements(path: Path) -> list[Statement]:
+    """The statements of a file, in their order.
+
+    Raises:
+        StatementsInvalid: a line is not as it should be; the message says which.
+    """
+    found: list[Statement] = []
+    number = 0
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                number += 1
+                if line.strip():
+                    found += _statements(json.loads(line))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = f"line {number}: {type(error).__name__}: {error}."
+        raise StatementsInvalid(where=path, reason=reason) from None
+    except OSError as error:
+        raise StatementsInvalid(where=path, reason=f"{error.strerror or error}.") from None
+    if not found:
+        raise StatementsInvalid(where=path, reason="it has no statements.")
+    return found
+
+
+def _statements(row: Mapping[str, Any]) -> Iterator[Statement]:
+    if "dialect" not in row:
+        for sql in [row["sql"]] if isinstance(row["sql"], str) else row["sql"]:
+            yield Statement(_text(sql), None, str(row["db"]), "allow")
+        return
+    must = row.get("must")
+    if must is not None and must not in get_args(Must):
+        raise ValueError(f"must is {must!r}; it can be {', '.join(get_args(Must))}")
+    if row["dialect"] not in DIALECTS:
+        raise ValueError(f"the dialect is {row['dialect']!r}; it can be {', '.join(DIALECTS)}")
+    yield Statement(_text(row["sql"]), DIALECTS[row["dialect"]], None, must)
+
+
+def _text(sql: Any) -> str:
+    if not isinstance(sql, str):
+        raise TypeError("sql is no text")
+    return sql
