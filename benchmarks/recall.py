@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import random
 import time
 from typing import Any
 
 from databases import Databases, databases
+from talk import Talk
 
 from longthread.memory.indexing import index_thread
 from longthread.memory.recall import Question, Recaller
@@ -27,46 +27,6 @@ from longthread.store.recall import Scope
 
 THREAD, USER = "recalled", "benchmark"
 _PAGE = 5000
-
-
-class Talk:
-    """Made-up talk, the same each time."""
-
-    def __init__(self, seed: int = 7) -> None:
-        self._random = random.Random(seed)
-        self._words = [self._word(number) for number in range(30_000)]
-        self._weights = self._cumulated(len(self._words))
-        self._han = [chr(0x4E00 + 7 * number) for number in range(2_500)]
-        self._han_weights = self._cumulated(len(self._han))
-
-    def entry(self) -> str:
-        """A message of about 25 words; every fourth one is Chinese."""
-        count = self._random.randint(8, 42)
-        if self._random.random() < 0.25:
-            return "".join(self._random.choices(self._han, cum_weights=self._han_weights, k=count))
-        return " ".join(self._random.choices(self._words, cum_weights=self._weights, k=count))
-
-    def question(self, text: str) -> str:
-        """Some of an entry's words, and as many that are in a great many entries."""
-        if " " in text:
-            some = self._random.sample(text.split(), min(6, len(text.split())))
-            return " ".join([*some, *self._words[: len(some)]])
-        at = self._random.randint(0, max(0, len(text) - 12))
-        return text[at : at + 12] + "".join(self._han[:6])
-
-    def _word(self, number: int) -> str:
-        letters = ""
-        while number or not letters:
-            number, rest = divmod(number, 100)
-            letters += "bcdfghjklmnprstvwxyz"[rest // 5] + "aeiou"[rest % 5]
-        return letters
-
-    def _cumulated(self, count: int) -> list[float]:
-        total, weights = 0.0, []
-        for rank in range(count):
-            total += 1 / (rank + 2)
-            weights.append(total)
-        return weights
 
 
 async def measure(made: Databases, backend: str, entries: int, questions: int) -> dict[str, Any]:
