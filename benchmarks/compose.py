@@ -82,7 +82,7 @@ async def window_of(folder: Path, entries: int, size: int) -> list[Spot]:
                 written, tip = written + len(added), added[-1].seq
         async with store.reading() as tx:
             thread = await log.find_thread(tx, "t", user_id="default")
-            return await HotWindows(LIMIT).read(tx, thread)
+            return (await HotWindows(LIMIT).read(tx, thread)).spots
 
 
 def fresh(spots: list[Spot]) -> list[Spot]:

@@ -140,13 +140,28 @@ class Settings(BaseSettings):
         0, "MEMORY_CONTEXT_WINDOW", allowed="a whole number of tokens from 0 (the model's own window) on", ge=0
     )
     memory_full_recent_count: int = _setting(
-        10, "MEMORY_FULL_RECENT_COUNT", allowed="a whole number of messages from 1 to 10000", ge=1, le=10_000
+        10,
+        "MEMORY_FULL_RECENT_COUNT",
+        "MESSAGE_COMPRESS_RECENT_WINDOW",
+        allowed="a whole number of messages from 1 to 10000",
+        ge=1,
+        le=10_000,
     )
     memory_condensed_tool_max: int = _setting(
         200, "MEMORY_CONDENSED_TOOL_MAX", allowed="a whole number of characters from 1 to 100000", ge=1, le=100_000
     )
     memory_max_messages_per_thread: int = _setting(
         200, "MEMORY_MAX_MESSAGES_PER_THREAD", allowed="a whole number from 1 to 100000", ge=1, le=100_000
+    )
+    memory_enable_summary: bool = _setting(True, "MEMORY_ENABLE_SUMMARY", allowed="true or false")
+    memory_summary_threshold: int = _setting(
+        30, "MEMORY_SUMMARY_THRESHOLD", allowed="a whole number of messages from 1 to 100000", ge=1, le=100_000
+    )
+    memory_max_summary_tokens: int = _setting(
+        1000, "MEMORY_MAX_SUMMARY_TOKENS", allowed="a whole number of tokens from 100 to 100000", ge=100, le=100_000
+    )
+    message_compress_max_length: int | None = _setting(
+        None, "MESSAGE_COMPRESS_MAX_LENGTH", allowed="a whole number of characters from 1 on", ge=1
     )
 
     memory_embedding_model: str | None = _setting(

@@ -38,11 +38,13 @@ def shop(tmp_path: Path) -> str:
 async def open_analyst(tmp_path: Path, store_address: str) -> AsyncIterator[OpenAnalyst]:
     """Opens analysts that share one store; each follows its own script."""
     given = {"data_dir": tmp_path / "data", "database": store_address, "model": "test:scripted"}
+    # A script has no reply for what is asked behind a turn.
+    given |= {"memory_enable_summary": False}
     async with AsyncExitStack() as stack:
 
         async def open_(replies: Sequence[Any] | ScriptedChatModel, **settings: Any) -> Analyst:
             model = replies if isinstance(replies, ScriptedChatModel) else ScriptedChatModel(replies)
-            loaded = Settings.load(env_file=None, **given, **settings)
+            loaded = Settings.load(env_file=None, **{**given, **settings})
             return await stack.enter_async_context(Analyst.open(loaded, models=lambda name, _: model))
 
         yield open_

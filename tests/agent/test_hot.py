@@ -15,6 +15,7 @@ from tests.agent.script import COUNT, call, finish
 from longthread.agent.analyst import Analyst
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.graph import Graphs, Models
+from longthread.memory.pruner import Pruner
 from longthread.memory.recall import Recaller
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.ids import new_id
@@ -66,11 +67,17 @@ async def ask(analyst: Analyst, thread_id: str, shop: str) -> None:
     assert (await (await analyst.ask("How many?", thread_id=thread_id, source=shop)).wait()).type == "finished"
 
 
-async def test_a_turn_asks_the_same_of_the_store_however_long_the_thread_is(
-    store: Driver, tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # What is indexed behind a turn is not part of it.
+@pytest.fixture
+def turns_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is indexed and pruned behind a turn is not part of it."""
     monkeypatch.setattr(Recaller, "keep_up", lambda self, scope: None)
+    monkeypatch.setattr(Pruner, "keep_up", lambda self, scope, **given: None)
+
+
+@pytest.mark.usefixtures("turns_alone")
+async def test_a_turn_asks_the_same_of_the_store_however_long_the_thread_is(
+    store: Driver, tmp_path: Path, shop: str
+) -> None:
     counting = Counting(store)
     asked = {}
     for turns in (10, 200):
@@ -93,6 +100,7 @@ async def test_a_turn_asks_the_same_of_the_store_however_long_the_thread_is(
     assert asked[10, "warm"][1].get("select_entries_down", 0) == 0, "the window is in memory"
 
 
+@pytest.mark.usefixtures("turns_alone")
 async def test_the_first_turn_on_a_seeded_thread_reads_no_more_than_its_facts_need(
     store: Driver, tmp_path: Path, shop: str
 ) -> None:

@@ -52,7 +52,7 @@ def _scans(plan: list[str]) -> list[str]:
     ]
 
 
-_OWN = {"told", "counted", "up", "CONSTANT ROW"}
+_OWN = {"told", "counted", "up", "named", "CONSTANT ROW"}
 
 
 @contextlib.contextmanager

@@ -17,20 +17,23 @@ from longthread.agent.graph import Graphs, Models
 from longthread.agent.handle import RunHandle
 from longthread.agent.hot import HotWindows
 from longthread.agent.models import context_window, model_name, resolve_model
-from longthread.agent.progress import is_chinese
 from longthread.agent.prompt import system_prompt
 from longthread.agent.recalling import recall_tool
 from longthread.agent.run import execute
 from longthread.agent.stream import Bell, EventStream
+from longthread.agent.summarizing import summarizer_of
 from longthread.agent.window import Past
 from longthread.errors import InvalidInput, NothingToResume, QuestionTooLong
+from longthread.memory.pruner import Pruner
+from longthread.memory.pruning import Policy
 from longthread.memory.recall import Place, Recaller
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
+from longthread.model.language import is_chinese
 from longthread.model.run import Protocol
 from longthread.model.thread import Thread
 from longthread.settings import Settings
-from longthread.store import log, runs
+from longthread.store import log, runs, summaries
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.recall import Scope
@@ -65,6 +68,7 @@ class Analyst:
         self._made: dict[str, BaseChatModel] = {}
         self._graphs = Graphs()
         self.recaller = Recaller(store, embedder_of(settings))
+        self.pruner = Pruner(store, Policy.of(settings), self.recaller)
         self._hot = HotWindows(settings.memory_max_messages_per_thread)
         self._running: dict[str, RunHandle] = {}
         self._given: dict[str, str] = {}
@@ -85,6 +89,7 @@ class Analyst:
         """Stop the runs of this process; they can be resumed."""
         for handle in list(self._running.values()):
             await handle.stop()
+        await self.pruner.close()
         await self.recaller.close()
 
     async def ask(
@@ -187,7 +192,8 @@ class Analyst:
         async with self.store.reading() as tx:
             thread = await log.find_thread(tx, thread_id, user_id=user_id or self.settings.user)
             entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
-        return state_of(entries)
+            compressed = await summaries.state(tx, thread_id)
+        return state_of(entries, compressed)
 
     def _checked(self, question: str) -> str:
         if not question.strip():
@@ -236,15 +242,19 @@ class Analyst:
 
     def _execute(self, begun: Begun, models: Models, source: Source, user_id: str) -> RunHandle:
         context = self._context(begun, models, source, user_id)
+        # Here as well as at the end: what a process that was closed has left undone goes on.
+        self._prune(context, begun, models, user_id)
 
         async def work() -> None:
             try:
                 await execute(context, models, self._graphs, begun.known, user_id=user_id)
             finally:
-                self._hot.keep(begun.thread, context.window.spots, context.prompts, begun.run.id, context.past)
+                kept = (begun.run.id, context.past, context.mark)
+                self._hot.keep(begun.thread, context.window.spots, context.prompts, *kept)
                 self._factors[models.name] = context.factor
                 await source.close()
                 self.recaller.keep_up(Scope(user_id, begun.run.thread_id))
+                self._prune(context, begun, models, user_id)
                 # A client that saw the end may have started the thread's next run already.
                 if self._running.get(begun.run.thread_id) is handle:
                     del self._running[begun.run.thread_id]
@@ -254,6 +264,16 @@ class Analyst:
         handle = RunHandle(begun.run, task, self.store, self.bell, after=begun.shown)
         self._running[begun.run.thread_id] = handle
         return handle
+
+    def _prune(self, context: RunContext, begun: Begun, models: Models, user_id: str) -> None:
+        self.pruner.keep_up(
+            Scope(user_id, begun.run.thread_id),
+            count=len(context.window.spots),
+            view=context.past.segments if context.past else (),
+            kept=begun.hot.summary,
+            stale=begun.hot.stale,
+            summarizer=summarizer_of(models.name, models.model),
+        )
 
     def _context(self, begun: Begun, models: Models, source: Source, user_id: str) -> RunContext:
         window = min(context_window(m, self.settings) for m in (models.model, models.fallback) if m is not None)
@@ -278,6 +298,9 @@ class Analyst:
             family=family_of(models.name),
             factor=self._factor(models.name, begun.past),
             past=begun.past,
+            summary=begun.hot.summary.summary if begun.hot.summary else "",
+            topics=begun.hot.summary.topics if begun.hot.summary else (),
+            mark=begun.hot.mark,
             earlier={step.call_id: step for step in begun.earlier if step.call_id},
         )
 

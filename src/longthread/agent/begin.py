@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from langchain_core.messages import HumanMessage
 
-from longthread.agent.hot import HotWindows
+from longthread.agent.hot import Hot, HotWindows
 from longthread.agent.knowledge import Known, known
 from longthread.agent.messages import NOTE, draft_of
 from longthread.agent.owner import may_be_alive, new_owner
@@ -45,7 +45,7 @@ class Begun:
     `window` are the thread's last messages, up to the one that starts the run or, when it goes on after a crash, up to
     the last that was stored. `known` are the facts from before the run, `last_event` is the number of the last event it
     has told and `shown` that of the last one before this execution, `earlier` the steps that it made in a process that
-    died. `past` is the thread's last model call.
+    died. `past` is the thread's last model call, `hot` the window as it was found, with the thread's summary.
     """
 
     thread: Thread
@@ -53,6 +53,7 @@ class Begun:
     lease: Lease
     window: Window
     known: Known
+    hot: Hot
     last_event: int
     shown: int = 0
     earlier: Sequence[Step] = ()
@@ -70,8 +71,8 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
         thread = await _thread(tx, ask)
         before = await runs.last_run(tx, thread.id)
         run_id = new_id_after(before.id if before else None)
-        spots = await hot.read(tx, thread)
-        window = [spot.entry for spot in spots]
+        found = await hot.read(tx, thread)
+        window = [spot.entry for spot in found.spots]
         closing = await _closing(tx, window, before, run_id)
         asked = thread.entry_count + len(closing) + 1
         plan = _plan(ask, run_id, _continued(before, ask), asked)
@@ -82,8 +83,8 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
         past = (hot.past(thread, before.id) or await past_of(tx, before)) if before else None
         run = await runs.find_run(tx, thread.id, plan.run_id)
         assert run is not None
-    spots = _whole_units([*spots, *spots_of(added)][-hot.limit :])
-    return Begun(thread, run, lease, Window(spots, len(spots) - 1), facts, last_event=1, past=past)
+    spots = _whole_units([*found.spots, *spots_of(added)][-hot.limit :])
+    return Begun(thread, run, lease, Window(spots, len(spots) - 1), facts, found, last_event=1, past=past)
 
 
 async def take_over(store: Driver, thread: Thread, hot: HotWindows) -> Begun:
@@ -100,14 +101,15 @@ async def take_over(store: Driver, thread: Thread, hot: HotWindows) -> Begun:
             raise NothingToResume(thread=thread.id)
         lease = await runs.take_over(tx, run, owner=new_owner(), alive=may_be_alive)
         thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
-        spots, place = await _spots_with_start(tx, thread, run, hot)
+        found = await hot.read(tx, thread)
+        spots, place = await _spots_with_start(tx, thread, run, found, hot.limit)
         facts = await known(tx, thread, [spot.entry for spot in spots[: place + 1]], [])
         earlier = [step for step in await runs.steps_of(tx, run) if step.call_id]
         told = await runs.last_event(tx, thread.id, run.id)
         past = await past_of(tx, run)
     whole = _whole_units(spots)
     window = Window(whole, place - (len(spots) - len(whole)))
-    return Begun(thread, run, lease, window, facts, last_event=told, shown=told, earlier=earlier, past=past)
+    return Begun(thread, run, lease, window, facts, found, last_event=told, shown=told, earlier=earlier, past=past)
 
 
 async def _thread(tx: Transaction, ask: Ask) -> Thread:
@@ -124,15 +126,14 @@ async def _thread(tx: Transaction, ask: Ask) -> Thread:
     return thread
 
 
-async def _spots_with_start(tx: Transaction, thread: Thread, run: Run, hot: HotWindows) -> tuple[list[Spot], int]:
+async def _spots_with_start(tx: Transaction, thread: Thread, run: Run, hot: Hot, limit: int) -> tuple[list[Spot], int]:
     """The hot window, made as long as it must be to hold the entry that started the run, and the place of that."""
-    spots = await hot.read(tx, thread)
-    limit = hot.limit
+    spots = hot.spots
     while True:
         for place, spot in enumerate(spots):
             if spot.entry.metadata.get("run") == run.id:
                 return spots, place
-        if len(spots) < limit:
+        if not thread.tip or (spots and spots[0].entry.parent_seq == 0):
             raise NothingToResume(thread=thread.id)
         limit *= 2
         spots = spots_of(await log.branch(tx, thread.id, thread.tip, limit=limit))

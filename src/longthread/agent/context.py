@@ -40,7 +40,8 @@ class RunContext:
 
     `family` is that of the model's tokenizer, and `factor` what its estimates are raised by. `past` is the model call
     before, whose view the next one goes on from. `summary`, `topics` and `recalled` are what a view shows of what is
-    not in it; `digests` are those that the last one showed, `budget` is what its messages might cost.
+    not in it, and `mark` is the last entry that the summary tells of; `digests` are those that the last one showed,
+    `budget` is what its messages might cost.
     """
 
     store: Driver
@@ -66,6 +67,7 @@ class RunContext:
     summary: str = ""
     topics: Sequence[str] = ()
     recalled: str = ""
+    mark: int = 0
     digests: tuple[str, str] = ("", "")
     budget: int = 0
     learn: Callable[[Sequence[BaseMessage], Sequence[Entry]], None] | None = None

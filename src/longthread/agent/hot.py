@@ -9,8 +9,9 @@ from datetime import datetime
 
 from longthread.agent.window import Past, Spot, spots_of
 from longthread.model.thread import Thread
-from longthread.store import log
+from longthread.store import log, summaries
 from longthread.store.driver import Transaction, one
+from longthread.store.summaries import Kept
 
 THREADS = 64
 """Threads that are remembered; the one not used for the longest time goes first."""
@@ -18,11 +19,27 @@ CHARACTERS = 16_000_000
 """Text that is remembered of all of them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Hot:
+    """A thread's hot window: the last messages of its branch, behind the mark of its `summary`, when it has one that
+    counts. `stale`: it has one that tells of another branch."""
+
+    spots: list[Spot]
+    summary: Kept | None = None
+    stale: bool = False
+
+    @property
+    def mark(self) -> int:
+        return self.summary.last_seq if self.summary else 0
+
+
 @dataclass(slots=True)
 class _Kept:
-    """A thread's last messages. Entries never change: what is kept is true as long as the thread is the same."""
+    """A thread's last messages, which begin behind the mark. Entries never change: what is kept is true as long as the
+    thread is the same."""
 
     since: datetime
+    mark: int
     spots: list[Spot]
     size: int
     prompts: set[str]
@@ -37,9 +54,23 @@ class HotWindows:
         self.limit = limit
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
-    async def read(self, tx: Transaction, thread: Thread) -> list[Spot]:
+    async def read(self, tx: Transaction, thread: Thread) -> Hot:
         """The last messages of the thread's branch, oldest first. Reads those that are not remembered."""
-        there = await self._known(tx, thread)
+        summary = await summaries.find(tx, thread.id)
+        mark = summary.last_seq if summary else 0
+        there = await self._known(tx, thread, mark)
+        spots = await self._spots(tx, thread, there, mark)
+        if mark and not self._began_at(thread, mark, spots) and not await _leads_to(tx, thread, spots, mark):
+            return Hot(await self._spots(tx, thread, await self._known(tx, thread, 0), 0), stale=True)
+        return Hot([spot for spot in spots if spot.entry.seq > mark], summary)
+
+    def _began_at(self, thread: Thread, mark: int, spots: Sequence[Spot]) -> bool:
+        """Whether messages go on from remembered ones, which began behind this very mark."""
+        kept = self._kept.get(thread.id)
+        return kept is not None and kept.mark == mark and any(spot is kept.spots[-1] for spot in spots)
+
+    async def _spots(self, tx: Transaction, thread: Thread, there: list[Spot], mark: int) -> list[Spot]:
+        """The branch's last messages, `there` and what is new, or from the mark's own on."""
         new = []
         if there and there[-1].entry.seq < thread.tip:
             behind = thread.tip - there[-1].entry.seq
@@ -47,20 +78,27 @@ class HotWindows:
         last = new[0].parent_seq if new else thread.tip
         if there and there[-1].entry.seq == last:
             return [*there, *spots_of(new)][-self.limit :]
-        return spots_of(await log.branch(tx, thread.id, thread.tip, limit=self.limit))
+        most = min(self.limit, max(1, thread.tip - mark + 1))
+        return spots_of(await log.branch(tx, thread.id, thread.tip, limit=most))
 
     def keep(
-        self, thread: Thread, spots: Sequence[Spot], prompts: set[str], run_id: str = "", past: Past | None = None
+        self,
+        thread: Thread,
+        spots: Sequence[Spot],
+        prompts: set[str],
+        run_id: str = "",
+        past: Past | None = None,
+        mark: int = 0,
     ) -> None:
         """Remember the last messages of a thread's branch, which are in the log, and the prompts that are stored.
 
-        `past` is the last model call of the run `run_id`.
+        `past` is the last model call of the run `run_id`, and `mark` is where the messages begin.
         """
         last = list(spots[-self.limit :])
         self._kept.pop(thread.id, None)
         if last:
             size = sum(len(spot.entry.text) for spot in last)
-            self._kept[thread.id] = _Kept(thread.created_at, last, size, prompts, run_id, past)
+            self._kept[thread.id] = _Kept(thread.created_at, mark, last, size, prompts, run_id, past)
         while len(self._kept) > THREADS or (len(self._kept) > 1 and self._size() > CHARACTERS):
             self._kept.popitem(last=False)
 
@@ -74,18 +112,31 @@ class HotWindows:
         kept = self._kept.get(thread.id)
         return kept.past if kept is not None and kept.since == thread.created_at and kept.run_id == run_id else None
 
-    async def _known(self, tx: Transaction, thread: Thread) -> list[Spot]:
-        """What is remembered of this very thread, and has not been deleted by retention."""
+    async def _known(self, tx: Transaction, thread: Thread, mark: int) -> list[Spot]:
+        """What is remembered of this very thread, and has not been deleted by retention; nothing when the mark has gone
+        back, for then there is more to be shown."""
         kept = self._kept.get(thread.id)
         if kept is None:
             return []
         last = kept.spots[-1].entry
         # A thread that was deleted and imported again is as old as it was: what tells is whether it has this entry.
         said = await one(tx, "select_said", thread_id=thread.id, first=last.seq, last=last.seq)
-        if kept.since != thread.created_at or said is None or said["id"] != last.id:
+        if kept.since != thread.created_at or said is None or said["id"] != last.id or mark < kept.mark:
             del self._kept[thread.id]
             return []
         return [spot for spot in kept.spots if spot.entry.seq >= thread.first_seq]
 
     def _size(self) -> int:
         return sum(kept.size for kept in self._kept.values())
+
+
+async def _leads_to(tx: Transaction, thread: Thread, spots: Sequence[Spot], mark: int) -> bool:
+    """Whether the branch that ends in these messages has the mark's entry: mostly, it is among them."""
+    if not spots:
+        return False
+    first = spots[0].entry
+    if first.seq <= mark:
+        return any(spot.entry.seq == mark for spot in spots)
+    return first.parent_seq == mark or await summaries.is_behind(
+        tx, thread.id, mark=mark, tip=first.seq, first_seq=thread.first_seq
+    )

@@ -53,7 +53,7 @@ async def keep(tx: Transaction, thread_id: str, seq: int, facts: Facts, *, kept:
 
 async def _downwards(tx: Transaction, thread: Thread, window: Sequence[Entry]) -> AsyncIterator[list[Entry]]:
     """The window, then ever older entries of the branch, to its beginning."""
-    entries = list(window)
+    entries = list(window) or (await log.branch(tx, thread.id, thread.tip, limit=_CHUNK) if thread.tip else [])
     while entries:
         yield entries
         before = entries[0].parent_seq

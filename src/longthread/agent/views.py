@@ -50,6 +50,7 @@ def view_of(context: RunContext) -> Fitted:
         summary=context.summary,
         topics=context.topics,
         recalled=context.recalled,
+        mark=context.mark,
     )
     fitted = fit(context.window.spots, wanted)
     context.past = Past(fitted.segments, fitted.view.summary.text, context.prompt_tokens + fitted.view.tokens)

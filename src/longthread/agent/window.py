@@ -126,7 +126,10 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a view is made for: at most `budget` tokens of a family of models, after the call before, with a summary."""
+    """What a view is made for: at most `budget` tokens of a family of models, after the call before.
+
+    `summary` ends with the entry `mark`.
+    """
 
     budget: int
     family: str = ANY
@@ -135,6 +138,7 @@ class Wanted:
     summary: str = ""
     topics: Sequence[str] = ()
     recalled: str = ""
+    mark: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,7 @@ def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
     """The messages that fit into the budget, and the manifest: how each one went in."""
     before = _before(spots, wanted)
     hidden = _stale(spots)
-    passed = _passed(spots, wanted.past) if before is not None and before.gone else 0
+    passed = _passed(spots, wanted.past, wanted.mark) if before is not None and before.gone else 0
     items = [spot.item_for(wanted.family) for n, spot in enumerate(spots) if n >= passed and n not in hidden]
     view = compose(
         items,
@@ -201,14 +205,14 @@ def _before(spots: Sequence[Spot], wanted: Wanted) -> Before | None:
     return Before(parts, wanted.past.summary, gone)
 
 
-def _passed(spots: Sequence[Spot], past: Past | None) -> int:
-    """How many of the oldest messages are left out because the window has moved on.
+def _passed(spots: Sequence[Spot], past: Past | None, mark: int) -> int:
+    """How many of the oldest messages are left out because the window has moved on, and the mark has not.
 
     They are some more than must be, up to a user's message: else the view's beginning would change with each message.
     """
-    seen = [each for each in past.segments if each.how not in _NOT_SEEN] if past else []
+    first = min((each.first for each in past.segments if each.how not in _NOT_SEEN), default=0) if past else 0
     step = max(STEP, len(spots) // 5)
-    if len(spots) <= step or not seen or min(each.first for each in seen) >= spots[0].entry.seq:
+    if len(spots) <= step or not mark < first < spots[0].entry.seq:
         return 0
     return next((n for n in range(step, len(spots)) if spots[n].entry.role == "user"), 0)
 

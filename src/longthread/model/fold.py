@@ -122,12 +122,12 @@ class StateFold:
             self.candidate_tables.append(table)
 
 
-def state_of(entries: Iterable[Entry]) -> dict[str, Any]:
-    """The state that a branch's entries, oldest first, amount to."""
+def state_of(entries: Iterable[Entry], compressed: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The state that a branch's entries, oldest first, amount to; `compressed` are the fields of that name."""
     fold = StateFold()
     for entry in entries:
         fold.add(entry)
-    return fold.to_json()
+    return fold.to_json() | dict(compressed or {})
 
 
 def facts_of(facts: Facts, entries: Iterable[Entry]) -> Facts:

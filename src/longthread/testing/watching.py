@@ -156,6 +156,7 @@ async def watch(
         model=MODEL,
         memory_context_window=window,
         sql_rows=200,
+        memory_enable_summary=False,  # what is measured has no model but the one that is watched
     )
     async with open_store(settings.database) as store:
         player = _Player(seen, chance, language)

@@ -1,0 +1,26 @@
+"""A run's language model as one that writes summaries."""
+
+from __future__ import annotations
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from longthread.agent.models import DEMO
+from longthread.memory.summaries import Summarizer
+
+
+class ModelSummarizer:
+    """Asks a chat model once for each text."""
+
+    def __init__(self, name: str, model: BaseChatModel) -> None:
+        self.name = name
+        self._model = model
+
+    async def write(self, instructions: str, text: str) -> str:
+        """What the model makes of it; whatever its provider raises."""
+        return str((await self._model.ainvoke([SystemMessage(instructions), HumanMessage(text)])).text)
+
+
+def summarizer_of(name: str, model: BaseChatModel) -> Summarizer | None:
+    """The model as a summarizer; None for the demo model, which answers questions and nothing else."""
+    return None if name == DEMO else ModelSummarizer(name, model)

@@ -1,0 +1,293 @@
+"""What older messages come to, told by their structure: no model is asked for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from longthread.memory.findings import column_names, findings, short
+from longthread.memory.indexing import RECALL_TOOL
+from longthread.model.entry import Entry
+from longthread.model.fold import PARSE_ERROR, StateFold
+from longthread.model.language import is_chinese
+from longthread.model.run import asks_to_continue
+from longthread.view.tier1 import digest_of
+from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
+
+FORM = 1
+"""How a digest is made. What was made another way is made anew."""
+SECTIONS = ("asked", "told", "done", "errors")
+_QUESTION, _ANSWER, _TOLD, _DONE, _ERROR, _COLUMNS = 120, 100, 160, 140, 140, 120
+"""Characters of an item of each kind."""
+_SHARES = (1.0, 0.85, 0.7, 0.55, 0.42, 0.32, 0.24, 0.17, 0.11, 0.07, 0.04, 0.02, 0.0)
+_LOOKS = frozenset({"list_tables", "describe_table", "sample_rows"})
+_WORDS: Mapping[bool, Mapping[str, str]] = {
+    False: {
+        "asked": "Asked before",
+        "told": "Facts and decisions",
+        "tables": "Known tables",
+        "done": "Operations",
+        "tools": "Tools used",
+        "errors": "Errors",
+        "left": "and {count} before that",
+        "rows": "rows",
+    },
+    True: {
+        "asked": "之前的问题",
+        "told": "事实与决定",
+        "tables": "已知的表",
+        "done": "执行过的操作",
+        "tools": "用过的工具",
+        "errors": "遇到的错误",
+        "left": "更早还有 {count} 条",
+        "rows": "行",
+    },
+}
+_SENTENCE = re.compile(r"[^。！？!?\n；]+?(?:[。！？!?\n；]+|\.(?=\s|$)|$)")
+# What is worth keeping word for word: code, paths, addresses, numbers, and what somebody has decided.
+_SPECIFIC = re.compile(
+    r"`[^`]+`|https?://\S+|(?<![\w/])[~.]?/[\w.-]+/[\w./-]+|[A-Za-z]:\\\S+|\S+@\S+\.\w+|\d{3,}|\d+(?:\.\d+)?\s?%"
+    r"|\b(?:remember|decided?|agreed?|always|never|must|prefer(?:s|red)?|from now on|instead of|is called|responsible"
+    r"|deadline|budget|means)\b|记住|决定|约定|总是|永远|必须|不要|以后|改为|改成|负责|预算|截止|叫做|称为|意思是|口径|是指|指的是",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What some messages come to, the oldest first in each section.
+
+    `items` are lines by section, and `left` counts those that are no longer there. `tables` are those of `source`, with
+    their columns; `tools` counts calls. `questions` were asked, so many of them in Chinese.
+    """
+
+    items: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    left: Mapping[str, int] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    tools: Mapping[str, int] = field(default_factory=dict)
+    source: str | None = None
+    questions: int = 0
+    chinese: int = 0
+
+    @property
+    def is_chinese(self) -> bool:
+        """Whether the conversation is mostly in Chinese."""
+        return 2 * self.chinese > self.questions
+
+    def text(self) -> str:
+        """The digest for a model or a person, in the conversation's language."""
+        words = _WORDS[self.is_chinese]
+        parts = [*self._listed(words, "asked"), *self._listed(words, "told")]
+        if self.tables:
+            lines = [f"- {name}: {columns}" if columns else f"- {name}" for name, columns in self.tables.items()]
+            parts.append("\n".join([f"{words['tables']}:", *lines]))
+        parts += self._listed(words, "done")
+        if self.tools:
+            counts = ", ".join(f"{name} ×{count}" for name, count in sorted(self.tools.items()))
+            parts.append(f"{words['tools']}: {counts}")
+        return "\n".join([*parts, *self._listed(words, "errors")])
+
+    def _listed(self, words: Mapping[str, str], name: str) -> list[str]:
+        items, left = self.items.get(name, ()), self.left.get(name, 0)
+        if not items and not left:
+            return []
+        more = f" ({words['left'].format(count=left)})" if left else ""
+        return ["\n".join([f"{words[name]}{more}:", *(f"- {item}" for item in items)])]
+
+    def to_json(self) -> dict[str, Any]:
+        """The digest as JSON; `from_json` restores it."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Digest:
+        return cls(**{name: data[name] for name in cls.__slots__ if name in data})
+
+
+def tokens_of(text: str) -> int:
+    """What a text costs with any model."""
+    return estimate(text, ANY)
+
+
+def digest_entries(entries: Iterable[Entry]) -> Digest:
+    """What entries of a branch come to, oldest first; calls and their results are among them together."""
+    fold = StateFold()
+    for entry in entries:
+        fold.add(entry)
+    asked = list(_asked(fold.messages))
+    questions = [m["content"] for m in fold.messages if m["role"] == "user" and m["content"].strip()]
+    chinese = sum(map(is_chinese, questions))
+    rows = _WORDS[2 * chinese > len(questions)]["rows"]
+    facts = fold.facts
+    schemas = {name: facts.schemas[name].get("columns", facts.columns.get(name)) for name in facts.schemas}
+    listed = {name: facts.columns.get(name) for name in facts.tables}
+    return Digest(
+        items={
+            "asked": asked,
+            "told": _once(said for question in questions for said in _told(question)),
+            "done": _once(_done(fold.steps, rows)),
+            "errors": _once(_errors(fold.steps)),
+        },
+        tables={
+            _cut(name, _COLUMNS): _cut(column_names(columns), _COLUMNS) for name, columns in (listed | schemas).items()
+        },
+        tools=_counted(fold.steps),
+        source=clean(facts.source) if isinstance(facts.source, str) else None,
+        questions=len(questions),
+        chinese=chinese,
+    )
+
+
+def merged(old: Digest, new: Digest) -> Digest:
+    """Two digests as one: `new` is of what came behind `old`."""
+    same = new.source in (None, old.source)
+    return Digest(
+        items={name: _once([*old.items.get(name, ()), *new.items.get(name, ())]) for name in SECTIONS},
+        left=_sum(old.left, new.left),
+        tables={**old.tables, **{k: v or old.tables.get(k, "") for k, v in new.tables.items()}} if same else new.tables,
+        tools=_sum(old.tools, new.tools),
+        source=old.source if new.source is None else new.source,
+        questions=old.questions + new.questions,
+        chinese=old.chinese + new.chinese,
+    )
+
+
+def joined(old: Digest, new: Digest, limit: int) -> Digest:
+    """Both as one of at most about `limit` tokens: where it must be, the old one becomes a third, and then all less."""
+    both = merged(old, new)
+    if tokens_of(both.text()) <= limit:
+        return both
+    return fitted(merged(fitted(old, tokens_of(old.text()) // 3), new), limit)
+
+
+def fitted(digest: Digest, limit: int) -> Digest:
+    """The digest with as many of its newest items as `limit` tokens hold."""
+    for share in _SHARES:
+        shown = _newest(digest, share)
+        if tokens_of(shown.text()) <= limit:
+            return shown
+    return shown
+
+
+def clean(text: str) -> str:
+    """A text as every store can hold it: JSON may have escaped what none can."""
+    return text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
+
+
+def cut_to(text: str, limit: int) -> str:
+    """A text of at most `limit` tokens, cut in the middle where it must be."""
+    return digest_of(text, limit + MESSAGE_OVERHEAD, ANY).text
+
+
+def _newest(digest: Digest, share: float) -> Digest:
+    """The newest of each section; what was decided stays longer than what was asked."""
+    if share == 1.0:
+        return digest
+    items, left = dict[str, Sequence[str]](), dict(digest.left)
+    for name, lines in digest.items.items():
+        count = _part(len(lines), share**0.5 if name == "told" else share)
+        items[name] = lines[len(lines) - count :]
+        if len(lines) > count:
+            left[name] = left.get(name, 0) + len(lines) - count
+    names = list(digest.tables)
+    names = names[len(names) - _part(len(names), share) :]
+    tables = {name: _cut(digest.tables[name], int(_COLUMNS * share)) for name in names}
+    tools = sorted(digest.tools.items(), key=lambda tool: (-tool[1], tool[0]))[: _part(len(digest.tools), share)]
+    return replace(digest, items=items, left=left, tables=tables, tools=dict(tools))
+
+
+def _part(count: int, share: float) -> int:
+    return min(count, int(count * share + 0.999)) if share else 0
+
+
+def _asked(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Each question with what was answered to it last."""
+    question, answer = "", ""
+    for message in messages:
+        if message["role"] == "assistant":
+            answer = message["content"]
+        elif not asks_to_continue(message["content"]):
+            yield from _pair(question, answer)
+            question, answer = message["content"], ""
+    yield from _pair(question, answer)
+
+
+def _pair(question: str, answer: str) -> Iterator[str]:
+    if question.strip() or answer.strip():
+        asked = _cut(question, _QUESTION) or "…"
+        yield f"{asked} → {_cut(answer, _ANSWER)}" if answer.strip() else asked
+
+
+def _told(text: str) -> Iterator[str]:
+    """The sentences of a user's message that say something to be remembered."""
+    for match in _SENTENCE.finditer(text[:20_000]):
+        sentence = match[0].strip()
+        if len(sentence) > 5 and sentence[-1] not in "?？" and (found := _SPECIFIC.search(sentence)):
+            # Of a long one what stands around the place that counts.
+            start = max(0, min(found.start() - _TOLD // 3, len(sentence) - _TOLD))
+            yield ("…" if start else "") + _cut(sentence[start:], _TOLD)
+
+
+def _done(steps: Iterable[Mapping[str, Any]], rows: str) -> Iterator[str]:
+    for step in _calls(steps):
+        if step["action"] in _LOOKS or _error_of(step["observation"]) is not None:
+            continue
+        data = step["observation"].get("data")
+        found = next(findings(data, rows), None) if step["action"] == "run_sql" else None
+        asked = step["args"].get("sql") if step["action"] == "run_sql" else None
+        call = _cut(str(asked), 90) if asked else f"{step['action']}({short(step['args'], 60)})"
+        said = found or (data if isinstance(data, str) else short(data, 60))
+        yield _cut(f"{call} → {said}", _DONE)
+
+
+def _errors(steps: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for step in _calls(steps):
+        error = _error_of(step["observation"])
+        if error is not None:
+            yield _cut(f"{step['action']}: {error}", _ERROR)
+
+
+def _counted(steps: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for step in _calls(steps):
+        name = _cut(step["action"], _COLUMNS)
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def _calls(steps: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The steps that are calls of tools; not those of recall, which say what other entries say."""
+    return (
+        step for step in steps if step["observation"] is not None and step["action"] not in {PARSE_ERROR, RECALL_TOOL}
+    )
+
+
+def _error_of(observation: Mapping[str, Any]) -> str | None:
+    if observation.get("ok"):
+        data = observation.get("data")
+        return data if isinstance(data, str) and data.startswith("Error") else None
+    error = observation.get("error")
+    message = error.get("message") if isinstance(error, Mapping) else error
+    return message if isinstance(message, str) else short(error)
+
+
+def _cut(text: str, limit: int) -> str:
+    line = " ".join(clean(text[: 4 * limit + 200]).split())
+    return line if len(line) <= limit else f"{line[: max(0, limit - 1)]}…"
+
+
+def _once(items: Iterable[str]) -> list[str]:
+    """Each item once, where it stood last."""
+    return list(dict.fromkeys(reversed(list(items))))[::-1]
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}
+
+
+def json_of(digest: Digest) -> Mapping[str, Any]:
+    """The digest as the store keeps it: plain JSON, equal to what is read back."""
+    data: Mapping[str, Any] = json.loads(json.dumps(digest.to_json(), ensure_ascii=False))
+    return data

@@ -1,0 +1,32 @@
+"""What an observation says, in a few words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def findings(data: Any, rows: str) -> Iterator[str]:
+    """What was found, from the data of an observation of the analysis tools; `rows` is the word for rows."""
+    if not isinstance(data, Mapping):
+        return
+    if isinstance(data.get("rows"), list) and "sql" in data:
+        yield f"[{data.get('query', 'SQL')}] {data.get('shown', len(data['rows']))} {rows}: {short(data['rows'])}"
+    elif "columns" in data and "table_name" in data:
+        yield f"{data['table_name']}: {column_names(data['columns'])}"
+    elif isinstance(data.get("tables"), list):
+        yield ", ".join(map(str, data["tables"][:20])) + (" …" if len(data["tables"]) > 20 else "")
+
+
+def column_names(columns: Any, most: int = 20) -> str:
+    """The names of a table's columns, the first ones."""
+    given = columns if isinstance(columns, list | tuple) else []
+    names = [str(column.get("name", "?") if isinstance(column, Mapping) else column) for column in given]
+    return ", ".join(names[:most]) + (" …" if len(names) > most else "")
+
+
+def short(value: Any, limit: int = 160) -> str:
+    """A value as JSON, its beginning."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= limit else f"{text[:limit]}…"

@@ -1,0 +1,89 @@
+"""Prunes the threads of a process behind their turns."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from longthread.memory.pruning import Policy, Topics, prune_thread
+from longthread.memory.recall import Recaller
+from longthread.memory.summaries import Summarizer
+from longthread.model.manifest import Segment
+from longthread.store.driver import Driver
+from longthread.store.recall import Scope
+from longthread.store.summaries import Kept
+
+CLOSE_SECONDS = 2.0
+"""How long closing waits for what goes on in the background."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Pruner:
+    """Has one pass at a time over each thread. Safe to share between tasks; close it when done.
+
+    What it leaves undone, because it was closed or because a database failed, is due again with the thread's next turn.
+    """
+
+    def __init__(self, store: Driver, policy: Policy, recaller: Recaller, topics: Topics | None = None) -> None:
+        self.policy = policy
+        self._store = store
+        self._recaller = recaller
+        self._topics = topics
+        self._passes: dict[str, asyncio.Task[None]] = {}
+        self._closed = False
+
+    def keep_up(
+        self,
+        scope: Scope,
+        *,
+        count: int,
+        view: Sequence[Segment],
+        kept: Kept | None,
+        stale: bool = False,
+        summarizer: Summarizer | None = None,
+    ) -> None:
+        """Have a thread pruned in the background if that is due.
+
+        Args:
+            scope: one thread of a user's.
+            count: the messages of its window.
+            view: the manifest of its last view.
+            kept: the summary that it has.
+            stale: it has one that is of another branch.
+        """
+        thread_id = scope.thread_id or ""
+        if self._closed or thread_id in self._passes or not (stale or self.policy.is_due(count, view, kept)):
+            return
+        task = asyncio.get_running_loop().create_task(self._pass(scope, view, summarizer), name=f"prune {thread_id}")
+        self._passes[thread_id] = task
+        task.add_done_callback(lambda _: self._passes.pop(thread_id, None))
+
+    async def _pass(self, scope: Scope, view: Sequence[Segment], summarizer: Summarizer | None) -> None:
+        try:
+            await prune_thread(
+                self._store,
+                scope.thread_id or "",
+                self.policy,
+                view=view,
+                summarizer=summarizer,
+                topics=self._topics,
+                prepare=lambda: self._recaller.prepare(scope),
+            )
+        except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for: the store may be closed
+            _logger.warning("Thread %s could not be pruned: %s", scope.thread_id, str(error) or type(error).__name__)
+
+    async def settle(self) -> None:
+        """Wait for what goes on in the background."""
+        await asyncio.gather(*self._passes.values(), return_exceptions=True)
+
+    async def close(self) -> None:
+        """End what goes on in the background, and stop what takes long; it is made up for later."""
+        self._closed = True
+        tasks = list(self._passes.values())
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,305 @@
+"""Move a thread's hot window on: what is older goes into its summary, in one step that everybody sees or nobody.
+
+Nothing is deleted: the entries stay in the log, and recall finds them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from longthread.errors import EntryNotFound
+from longthread.memory.digest import Digest, digest_entries, joined
+from longthread.memory.summaries import Config, Part, Summarizer, is_current, summarise
+from longthread.model.entry import Entry
+from longthread.model.manifest import Segment, segments_of
+from longthread.settings import Settings
+from longthread.store import log, recall, runs, summaries
+from longthread.store.driver import Driver, Transaction
+from longthread.store.recall import Text
+from longthread.store.summaries import Kept, Summarised
+
+BUFFER = 20
+"""Messages that the window has less than it may have when it has been pruned (document 004 §3.1)."""
+_PAGE = 500
+"""Entries that are read at a time."""
+_WIDE = 8
+"""How many times its limit the digest of a very long part may have before it goes into a summary."""
+_HIDDEN = frozenset({"left out", "summary", "recalled"})
+
+_logger = logging.getLogger(__name__)
+
+Topics = Callable[[Sequence[Text]], Iterable[tuple[str, int]]]
+"""What some entries are about: names, and how often each was mentioned."""
+Prepare = Callable[[], Awaitable[object]]
+"""Indexes and embeds what is about to leave the window."""
+Progress = Callable[[int], None]
+"""Told how many entries have been read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When a thread is pruned: when its window has more than `max_messages`, or when a view had no room for
+    `threshold` of its oldest ones."""
+
+    max_messages: int = 200
+    threshold: int = 30
+    summary: Config = field(default_factory=Config)
+
+    @classmethod
+    def of(cls, settings: Settings) -> Policy:
+        return cls(settings.memory_max_messages_per_thread, settings.memory_summary_threshold, Config.of(settings))
+
+    @property
+    def stays(self) -> int:
+        """Messages that stay in the window when it had too many."""
+        return self.max_messages - min(BUFFER, self.max_messages // 2)
+
+    def is_due(self, count: int, view: Sequence[Segment], kept: Kept | None) -> bool:
+        """Whether a window of `count` messages whose last view is told by `view` is to be pruned."""
+        stale = kept is not None and kept.config_hash != self.summary.hash
+        mark = kept.last_seq if kept else 0
+        return stale or count > self.max_messages or left_out(view, mark) >= self.threshold
+
+
+def left_out(view: Sequence[Segment], mark: int) -> int:
+    """How many entries behind the mark a view had no room for, before the first that it shows."""
+    first = first_shown(view)
+    return sum(
+        min(each.last, first - 1) - max(each.first, mark + 1) + 1
+        for each in view
+        if (each.how, each.why) == ("left out", "budget") and each.first < first and each.last > mark
+    )
+
+
+def first_shown(view: Sequence[Segment]) -> int:
+    """The first entry that a view shows; 0 when it shows none."""
+    return min((each.first for each in view if each.how not in _HIDDEN), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A thread before a pass: the mark that counts and the one that is to be, which is no earlier; 0 is none."""
+
+    thread: Summarised
+    mark: int
+    target: int
+
+    @property
+    def old(self) -> Kept | None:
+        return self.thread.kept if self.mark else None
+
+
+async def prune_thread(
+    store: Driver,
+    thread_id: str,
+    policy: Policy,
+    *,
+    view: Sequence[Segment] | None = None,
+    summarizer: Summarizer | None = None,
+    topics: Topics | None = None,
+    prepare: Prepare | None = None,
+    progress: Progress | None = None,
+) -> Kept | None:
+    """Move a thread's mark on where that is due, with its summary and topics. What is kept of the thread afterwards.
+
+    Everything that is new is written in one transaction, which checks that the thread is as it was. Broken off at any
+    point, or when somebody else is faster, nothing is changed; another pass does it. A mark that is not on the active
+    branch, or a summary that was made in another way, is made anew from the entries.
+
+    Args:
+        view: the manifest of the thread's last view; None: that of its last run.
+        prepare: awaited before anything leaves the window.
+        progress: told how many entries have been read.
+
+    Raises:
+        StoreError: the database failed; nothing was changed.
+        CancelledError: it was cancelled; nothing was changed.
+    """
+    async with store.reading() as tx:
+        found = await _look(tx, thread_id, policy, view)
+        if found is None:
+            return None
+        fresh = not await _is_current(tx, thread_id, found, policy.summary)
+    if found.target == found.mark and not fresh:
+        return found.old
+    if prepare is not None:
+        await prepare()
+    made: _Made | None = None
+    if found.target:
+        try:
+            made = await _make(store, thread_id, found, fresh, policy, summarizer, topics, progress or _ignore)
+        except EntryNotFound:
+            return None  # deleted meanwhile, by retention or with the thread: the next pass sees what is left
+    async with store.writing() as tx:
+        return await _commit(tx, thread_id, found, made)
+
+
+def _ignore(entries: int) -> None:
+    """Nobody wants to know."""
+
+
+async def _look(tx: Transaction, thread_id: str, policy: Policy, view: Sequence[Segment] | None) -> _Found | None:
+    thread = await summaries.find_thread(tx, thread_id)
+    if thread is None:
+        return None
+    mark = thread.kept.last_seq if thread.kept else 0
+    if mark and not await summaries.is_behind(tx, thread_id, mark=mark, tip=thread.tip, first_seq=thread.first_seq):
+        mark = 0
+    if view is None:
+        view = await _last_view(tx, thread_id)
+    asked = await summaries.live_question(tx, thread_id)
+    limit, target = policy.max_messages + 1, None
+    while target is None:
+        newest = await log.branch(tx, thread_id, thread.tip, limit=limit)
+        window = [entry for entry in newest if entry.seq > mark]
+        target = _target(window, policy, view, mark, asked)
+        if len(window) < limit:
+            break
+        limit *= 2  # a call with very many results, or a long run that was broken off: further back there is a place
+    return _Found(thread, mark, target or mark)
+
+
+async def _last_view(tx: Transaction, thread_id: str) -> Sequence[Segment]:
+    run = await runs.last_run(tx, thread_id)
+    steps = await runs.steps_of(tx, run) if run is not None else []
+    return next((found for step in reversed(steps) if (found := segments_of(step.manifest))), [])
+
+
+async def _is_current(tx: Transaction, thread_id: str, found: _Found, config: Config) -> bool:
+    """Whether what is kept can be gone on from: its mark counts, and it was made from all there is, in this way.
+
+    Where retention has deleted entries, nobody can count them any more.
+    """
+    kept = found.thread.kept
+    if kept is None or not found.mark:
+        return kept is None
+    count = kept.message_count
+    if found.thread.first_seq <= kept.first_seq:
+        ranges = recall.active_ranges(found.mark, await recall.branch_points(tx, thread_id))
+        count = sum(last - max(first, kept.first_seq) + 1 for first, last in ranges if last >= kept.first_seq)
+    return is_current(kept, config, last_seq=found.mark, count=count)
+
+
+def _target(
+    window: Sequence[Entry], policy: Policy, view: Sequence[Segment], mark: int, asked: int | None
+) -> int | None:
+    """The mark that is to be; None where it stays. `asked` is the entry that an unfinished run works on."""
+    last = next((n for n, entry in enumerate(window) if asked is not None and entry.seq >= asked), len(window) - 1)
+    whole = [n for n in _whole(window) if 0 < n <= last]
+    places = []
+    if len(window) > policy.max_messages:
+        first = len(window) - policy.stays
+        near = (n for n in whole if first <= n <= first + BUFFER and window[n].role == "user")
+        places.append(next(near, next((n for n in whole if n >= first), max(whole, default=0))))
+    if left_out(view, mark) >= policy.threshold and (seen := first_shown(view)) in {entry.seq for entry in window}:
+        places.append(max((n for n in whole if window[n].seq <= seen and window[n].role == "user"), default=0))
+    place = max(places, default=0)
+    return window[place - 1].seq if place else None
+
+
+def _whole(window: Sequence[Entry]) -> list[int]:
+    """The places where a window may begin: no call is before and its result behind."""
+    waiting: dict[str | None, int] = {}
+    inside: set[int] = set()
+    for n, entry in enumerate(window):
+        if entry.role == "tool":
+            inside.update(range(waiting.pop(entry.tool_call_id, n - 1) + 1, n + 1))
+        waiting |= {call.id: n for call in entry.tool_calls}
+    return [n for n in range(len(window)) if n not in inside]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What is to be written: a summary, and topics, which add up with those before or, `fresh`, replace them."""
+
+    kept: Kept
+    topics: Sequence[tuple[str, int]]
+    seen_at: str
+    fresh: bool
+
+
+async def _make(
+    store: Driver,
+    thread_id: str,
+    found: _Found,
+    fresh: bool,
+    policy: Policy,
+    summarizer: Summarizer | None,
+    topics: Topics | None,
+    progress: Progress,
+) -> _Made:
+    old = None if fresh else found.old
+    reading = _Reading(store, thread_id, topics, policy.summary.max_tokens * _WIDE, progress)
+    part = await reading.read(found.target, old.last_seq if old else 0)
+    kept = await summarise(old, part, policy.summary, summarizer)
+    seen_at = part.entries[-1].created_at.isoformat(timespec="microseconds")
+    return _Made(kept, sorted(reading.mentions.items()), seen_at, fresh=old is None)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Reads a stretch of a branch, from its end down, page by page: it may be very long."""
+
+    store: Driver
+    thread_id: str
+    topics: Topics | None
+    limit: int
+    progress: Progress
+    mentions: dict[str, int] = field(default_factory=dict)
+
+    async def read(self, last: int, mark: int) -> Part:
+        """The entries of the branch that ends in `last`, behind the mark."""
+        at, first, count = last, last, 0
+        newest: Sequence[Entry] = ()
+        digests: list[Digest] = []
+        waiting: list[Entry] = []
+        while at > mark:
+            async with self.store.reading() as tx:
+                page = [e for e in await log.branch(tx, self.thread_id, at, limit=_PAGE) if e.seq > mark]
+            at, first, count = page[0].parent_seq, page[0].seq, count + len(page)
+            page += waiting
+            # A page begins with a question, so that calls and results are together.
+            start = next((n for n, entry in enumerate(page) if entry.role == "user"), 0) if at > mark else 0
+            waiting, page = page[:start], page[start:]
+            digests.append(await asyncio.to_thread(self._digest, page))
+            newest = newest or page
+            self.progress(count)
+        digest = reduce(lambda old, new: joined(old, new, self.limit), reversed(digests))
+        return Part(newest, digest, count, first, last)
+
+    def _digest(self, page: Sequence[Entry]) -> Digest:
+        if self.topics is not None:
+            for name, mentions in self.topics([_text(entry) for entry in page]):
+                self.mentions[name] = self.mentions.get(name, 0) + mentions
+        return digest_entries(page)
+
+
+def _text(entry: Entry) -> Text:
+    return Text(entry.seq, entry.role, entry.name, entry.text, entry.tool_calls, entry.metadata, entry.created_at)
+
+
+async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | None) -> Kept | None:
+    """Write what was made, if the thread is as it was when that was begun; None forgets a mark that counts no more."""
+    if not await tx.fetch("select_position", id=thread_id):
+        return None
+    now = await summaries.find_thread(tx, thread_id)
+    if now is None or now.incarnation != found.thread.incarnation:
+        return None
+    if now.kept != found.thread.kept:
+        _logger.info("Thread %s was pruned by another pass meanwhile", thread_id)
+        return now.kept
+    kept = made.kept if made else now.kept
+    mark = kept.last_seq if kept else 0
+    if await summaries.is_behind(tx, thread_id, mark=mark, tip=now.tip, first_seq=now.first_seq) != bool(made):
+        return now.kept  # the conversation went to another branch meanwhile
+    if made is None or made.fresh:
+        await summaries.drop(tx, thread_id)
+    if made is None:
+        return None
+    await summaries.save(tx, thread_id, made.kept)
+    await summaries.add_topics(tx, thread_id, made.topics, made.seen_at)
+    return made.kept

@@ -1,0 +1,33 @@
+-- name: select_pruning
+-- What a pass over a thread must know of it.
+SELECT t.user_id, t.tip, t.entry_count, t.first_seq AS thread_first, t.incarnation,
+       s.summary, s.message_count, s.config_hash, s.first_seq, s.last_seq, s.model, s.digest
+FROM threads t LEFT JOIN conversation_summaries s ON s.thread_id = t.id
+WHERE t.id = :thread_id;
+
+-- name: select_entries_apart_between
+SELECT seq, parent_seq FROM entries
+WHERE thread_id = :thread_id AND parent_seq <> seq - 1 AND seq > :after AND seq <= :last
+ORDER BY seq;
+
+-- name: select_live_question
+-- The entry that asks what a run is working on, or was when it was broken off.
+SELECT question_seq FROM runs WHERE thread_id = :thread_id AND status = 'running' ORDER BY id DESC LIMIT 1;
+
+-- name: save_summary
+INSERT INTO conversation_summaries (thread_id, summary, message_count, config_hash, first_seq, last_seq, model, digest)
+VALUES (:thread_id, :summary, :message_count, :config_hash, :first_seq, :last_seq, :model, :digest)
+ON CONFLICT (thread_id) DO UPDATE SET
+    summary = excluded.summary, message_count = excluded.message_count, config_hash = excluded.config_hash,
+    first_seq = excluded.first_seq, last_seq = excluded.last_seq, model = excluded.model, digest = excluded.digest;
+
+-- name: delete_summary
+DELETE FROM conversation_summaries WHERE thread_id = :thread_id;
+
+-- name: delete_topics
+DELETE FROM memory_topics WHERE thread_id = :thread_id;
+
+-- name: add_topic
+INSERT INTO memory_topics (thread_id, topic, mention_count, last_seen_at) VALUES (:thread_id, :topic, :mentions, :seen_at)
+ON CONFLICT (thread_id, topic) DO UPDATE SET
+    mention_count = memory_topics.mention_count + excluded.mention_count, last_seen_at = excluded.last_seen_at;

@@ -1,0 +1,159 @@
+"""The digest that needs no model: what it tells of an analyst's and of any other conversation, in its language."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.memory.threads import turn
+
+from longthread.memory.digest import Digest, cut_to, digest_entries, fitted, joined, json_of, merged, tokens_of
+from longthread.model.entry import Draft, Entry, ToolCall
+
+
+def entries(*drafts: Draft) -> list[Entry]:
+    return [
+        Entry(**{name: getattr(draft, name) for name in draft.__slots__}, thread_id="t", seq=n)
+        for n, draft in enumerate(drafts, start=1)
+    ]
+
+
+def called(name: str, args: dict[str, Any], observation: Any) -> list[Draft]:
+    text = observation if isinstance(observation, str) else json.dumps(observation)
+    return [Draft("c", "assistant", "", (ToolCall("x", name, args),)), Draft("r", "tool", text, tool_call_id="x")]
+
+
+ASKED = {"kind": "question", "source": "shop.db", "fingerprint": "f"}
+
+
+def analyst() -> list[Entry]:
+    tables = {"ok": True, "data": {"dialect": "sqlite", "tables": ["orders", "customers"]}}
+    schema = {"ok": True, "data": {"table_name": "orders", "columns": [{"name": "id"}, {"name": "total"}]}}
+    rows = {"ok": True, "data": {"query": "q1", "sql": "…", "columns": ["n"], "rows": [[3]], "shown": 1}}
+    return entries(
+        Draft("1", "user", "How many orders? The fiscal year means April to March.", metadata=ASKED),
+        *called("list_tables", {}, tables),
+        *called("describe_table", {"table": "orders"}, schema),
+        *called("run_sql", {"sql": "SELECT COUNT(*) FROM order"}, {"ok": False, "error": {"message": "no such table"}}),
+        *called("recall_memory", {"query": "orders"}, {"ok": True, "data": {"found": []}}),
+        *called("json_parse_error", {}, {"ok": False, "error": {"message": "not JSON"}}),
+        *called("run_sql", {"sql": "SELECT COUNT(*) FROM orders"}, rows),
+        Draft("a", "assistant", "There are 3 orders [q1].", metadata={"kind": "answer"}),
+        Draft("2", "user", "continue", metadata=ASKED),
+    )
+
+
+def test_an_analysts_conversation() -> None:
+    assert digest_entries(analyst()).text() == (
+        "Asked before:\n"
+        "- How many orders? The fiscal year means April to March. → There are 3 orders [q1].\n"
+        "Facts and decisions:\n"
+        "- The fiscal year means April to March.\n"
+        "Known tables:\n"
+        "- orders: id, total\n"
+        "- customers\n"
+        "Operations:\n"
+        "- SELECT COUNT(*) FROM orders → [q1] 1 rows: [[3]]\n"
+        "Tools used: describe_table ×1, list_tables ×1, run_sql ×2\n"
+        "Errors:\n"
+        "- run_sql: no such table"
+    )
+
+
+def test_any_other_conversation() -> None:
+    told = digest_entries(
+        entries(
+            Draft("1", "user", "Deploy with `make ship`. Is it up?"),
+            *called("http_get", {"url": "http://x.test"}, "200 OK"),
+            *called("http_get", {"url": "http://y.test"}, "Error: timed out"),
+            Draft("a", "assistant", "x.test is up, y.test is not."),
+            Draft("2", "user", "Thanks"),
+        )
+    ).text()
+    assert told == (
+        "Asked before:\n"
+        "- Deploy with `make ship`. Is it up? → x.test is up, y.test is not.\n"
+        "- Thanks\n"
+        "Facts and decisions:\n"
+        "- Deploy with `make ship`.\n"
+        "Operations:\n"
+        '- http_get({"url": "http://x.test"}) → 200 OK\n'
+        "Tools used: http_get ×2\n"
+        "Errors:\n"
+        "- http_get: Error: timed out"
+    )
+
+
+def test_a_chinese_conversation() -> None:
+    told = digest_entries(entries(*turn("3", chinese=True))).text()
+    assert told.splitlines()[0] == "之前的问题:"
+    assert "事实与决定:\n- 预算是300元。" in told
+    assert "[q0] 1 行" in told
+
+
+def test_tables_of_another_source_are_forgotten() -> None:
+    other = Draft("1", "user", "?", metadata={**ASKED, "source": "other.db"})
+    new = digest_entries(entries(other, *called("list_tables", {}, {"ok": True, "data": {"tables": ["cars"]}})))
+    both = merged(digest_entries(analyst()), new)
+    assert dict(both.tables) == {"cars": ""}
+    talk = digest_entries(entries(Draft("1", "user", "Thanks")))
+    assert list(merged(digest_entries(analyst()), talk).tables) == ["orders", "customers"]
+
+
+def test_a_schema_that_is_known_stays_known_when_the_tables_are_listed_again() -> None:
+    listed = digest_entries(
+        entries(
+            Draft("1", "user", "?", metadata=ASKED),
+            *called("list_tables", {}, {"ok": True, "data": {"tables": ["orders"]}}),
+        )
+    )
+    assert merged(digest_entries(analyst()), listed).tables["orders"] == "id, total"
+
+
+def test_what_no_store_can_hold_is_replaced() -> None:
+    text = json.dumps({"ok": True, "data": {"tables": ["a\x00b", "\ud800"]}})
+    digest = digest_entries(entries(Draft("1", "user", "?", metadata=ASKED), *called("list_tables", {}, text)))
+    assert "\x00" not in json.dumps(json_of(digest), ensure_ascii=False)
+    assert list(digest.tables) == ["a\ufffdb", "?"]
+    digest.text().encode()
+
+
+def test_the_newest_stay_and_decisions_longer_than_questions() -> None:
+    digest = digest_entries(entries(*(draft for n in range(200) for draft in turn(str(n)))))
+    small = fitted(digest, 600)
+    assert 300 < tokens_of(small.text()) <= 600
+    assert "How about 199?" in small.text()
+    assert "How about 1?" not in small.text()
+    assert len(small.items["told"]) > len(small.items["asked"]) > 0
+    assert small.left["asked"] + len(small.items["asked"]) == 200
+    again = joined(small, digest_entries(entries(*turn("new"))), 600)
+    assert again.left["asked"] + len(again.items["asked"]) == 201
+    assert tokens_of(again.text()) <= 600
+
+
+texts = st.text(max_size=300) | st.sampled_from(["预算是3000元。" * 30, "a" * 3000, "The path is /srv/a/b. " * 40])
+observed = texts | st.builds(lambda data: json.dumps({"ok": True, "data": data}), texts | st.integers() | st.none())
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[Entry]:
+    drafts: list[Draft] = []
+    for _ in range(draw(st.integers(0, 6))):
+        drafts.append(Draft("u", "user", draw(texts)))
+        if draw(st.booleans()):
+            drafts += called(draw(st.sampled_from(["run_sql", "look"])), {"sql": draw(texts)}, draw(observed))
+        drafts.append(Draft("a", "assistant", draw(texts)))
+    return entries(*drafts)
+
+
+@given(conversations(), conversations(), st.integers(1, 800))
+def test_a_digest_fits_its_limit_and_is_read_back(one: list[Entry], other: list[Entry], limit: int) -> None:
+    old, new = digest_entries(one), digest_entries(other)
+    both = joined(old, new, limit)
+    assert tokens_of(cut_to(both.text(), limit)) <= limit
+    assert Digest.from_json(json_of(both)).text() == both.text()
+    assert json_of(Digest.from_json(json_of(both))) == json_of(both)
+    whole = merged(old, new)
+    assert both.questions == whole.questions == old.questions + new.questions
