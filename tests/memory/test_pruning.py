@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.memory.threads import branch_of, by_role, kept_of, talk, topics_of, turn, write
+from tests.memory.threads import branch_of, counted, kept_of, talk, topics_of, turn, write
 
 from longthread.agent.retaining import CheckpointKeeper
 from longthread.memory.digest import tokens_of
@@ -27,7 +27,7 @@ POLICY = Policy(max_messages=40, threshold=10)
 
 
 async def pass_over(store: Driver, thread_id: str = "t", policy: Policy = POLICY, **given: Any) -> Any:
-    return await prune_thread(store, thread_id, policy, topics=by_role, **given)
+    return await prune_thread(store, thread_id, policy, extract=counted, **given)
 
 
 async def test_nothing_is_done_before_it_is_due(store: Driver) -> None:
@@ -48,7 +48,7 @@ async def test_the_oldest_go_into_the_summary_and_the_window_begins_with_a_quest
     assert "How about 7?" in kept.summary
     assert "How about 8?" not in kept.summary
     assert [entry.seq for entry in await branch_of(store, "t")] == list(range(1, 49)), "the log holds all"
-    assert await topics_of(store, "t") == ["assistant", "tool", "user"]
+    assert await topics_of(store, "t") == ["answers", "questions"]
 
 
 async def test_the_documented_numbers(store: Driver) -> None:
@@ -78,8 +78,7 @@ async def test_a_summary_goes_on_from_the_one_before(store: Driver) -> None:
     async with store.reading() as tx:
         rows = await tx.fetch("select_summary", thread_id="t", topics=9)
     assert len(rows) == 1
-    [user] = [count for name, count in await mentions(store) if name == "user"]
-    assert user == 15
+    assert await mentions(store) == [("answers", 15), ("questions", 15)]
 
 
 async def mentions(store: Driver) -> list[tuple[str, int]]:
@@ -193,7 +192,7 @@ async def test_of_several_passes_at_once_one_counts(store: Driver) -> None:
     kept = await kept_of(store, "t")
     assert kept is not None
     assert kept.message_count == 28
-    assert await mentions(store) == [("assistant", 14), ("tool", 7), ("user", 7)]
+    assert await mentions(store) == [("answers", 7), ("questions", 7)]
 
 
 async def test_back_before_the_mark_it_is_made_anew(store: Driver) -> None:
@@ -227,7 +226,7 @@ async def test_made_in_another_way_it_is_made_anew(store: Driver) -> None:
     assert (second.last_seq, second.message_count) == (first.last_seq, first.message_count)
     assert second.config_hash != first.config_hash
     assert tokens_of(second.summary) <= 200 < tokens_of(first.summary)
-    assert await mentions(store) == [("assistant", 14), ("tool", 7), ("user", 7)]
+    assert await mentions(store) == [("answers", 7), ("questions", 7)]
     async with store.writing() as tx:
         await summaries.save(tx, "t", summaries.Kept("x", 27, other.summary.hash, 1, 28))
     assert await pass_over(store, policy=other) == second, "it said that it told of one entry less"
@@ -243,7 +242,7 @@ async def test_a_long_thread_is_read_page_by_page(store: Driver) -> None:
     assert kept.message_count == 1580
     assert told == [500, 1000, 1500, 1580]
     assert tokens_of(kept.summary) <= 1000
-    assert dict(await mentions(store)) == {"assistant": 790, "tool": 395, "user": 395}
+    assert dict(await mentions(store)) == {"answers": 395, "questions": 395}
 
 
 async def test_entries_that_retention_deletes_leave_the_summary(store: Driver) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.memory.test_pruning import POLICY, pass_over
-from tests.memory.threads import branch_of, kept_of, talk
+from tests.memory.threads import branch_of, kept_of, talk, topics_of
 
 from longthread.memory.digest import tokens_of
 from longthread.memory.pruning import Policy
@@ -27,6 +27,8 @@ class Writer:
         self.asked: list[tuple[str, str]] = []
 
     async def write(self, instructions: str, text: str) -> str:
+        if "index" in instructions:
+            return '["price checks"]'
         self.asked.append((instructions, text))
         reply = self.replies[min(len(self.asked), len(self.replies)) - 1]
         if isinstance(reply, Exception):
@@ -45,6 +47,7 @@ async def test_a_model_writes_the_summary_and_the_digest_is_kept_beside_it(store
     assert "user: How about 1?" in text
     assert "user: How about 8?" not in text
     assert kept == await kept_of(store, "t")
+    assert await topics_of(store, "t") == ["price checks"]
 
 
 async def test_the_next_summary_stands_behind_the_one_before(store: Driver) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from longthread.memory.topics import Topic
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.store import log, summaries
 from longthread.store.driver import Driver
-from longthread.store.recall import Text
 from longthread.store.summaries import Kept
 
 
@@ -63,7 +63,7 @@ async def branch_of(store: Driver, thread_id: str) -> list[Entry]:
         return await log.branch(tx, thread_id, thread.tip, limit=10_000)
 
 
-def by_role(texts: Sequence[Text]) -> list[tuple[str, int]]:
-    """Topics that can be counted: what the entries' roles are."""
-    roles = [text.role for text in texts]
-    return [(role, roles.count(role)) for role in dict.fromkeys(roles)]
+def counted(texts: Sequence[str], known: Sequence[str]) -> list[Topic]:
+    """Topics that can be counted: questions and answers."""
+    kinds = ["questions" if text[0] in "H第" else "answers" for text in texts if text[:1] in {"H", "第", "I"}]
+    return [Topic(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds)]

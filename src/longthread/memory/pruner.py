@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from longthread.memory.pruning import Policy, Topics, prune_thread
+from longthread.memory.pruning import Policy, prune_thread
 from longthread.memory.recall import Recaller
 from longthread.memory.summaries import Summarizer
 from longthread.model.manifest import Segment
@@ -26,11 +26,10 @@ class Pruner:
     What it leaves undone, because it was closed or because a database failed, is due again with the thread's next turn.
     """
 
-    def __init__(self, store: Driver, policy: Policy, recaller: Recaller, topics: Topics | None = None) -> None:
+    def __init__(self, store: Driver, policy: Policy, recaller: Recaller) -> None:
         self.policy = policy
         self._store = store
         self._recaller = recaller
-        self._topics = topics
         self._passes: dict[str, asyncio.Task[None]] = {}
         self._closed = False
 
@@ -68,7 +67,6 @@ class Pruner:
                 self.policy,
                 view=view,
                 summarizer=summarizer,
-                topics=self._topics,
                 prepare=lambda: self._recaller.prepare(scope),
             )
         except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for: the store may be closed

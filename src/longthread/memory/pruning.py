@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
 from longthread.errors import EntryNotFound
+from longthread.memory import topics
 from longthread.memory.digest import Digest, digest_entries, joined
+from longthread.memory.naming import Extract, Mentions
 from longthread.memory.summaries import Config, Part, Summarizer, is_current, summarise
 from longthread.model.entry import Entry
 from longthread.model.manifest import Segment, segments_of
 from longthread.settings import Settings
 from longthread.store import log, recall, runs, summaries
 from longthread.store.driver import Driver, Transaction
-from longthread.store.recall import Text
 from longthread.store.summaries import Kept, Summarised
 
 BUFFER = 20
@@ -32,8 +33,6 @@ _HIDDEN = frozenset({"left out", "summary", "recalled"})
 
 _logger = logging.getLogger(__name__)
 
-Topics = Callable[[Sequence[Text]], Iterable[tuple[str, int]]]
-"""What some entries are about: names, and how often each was mentioned."""
 Prepare = Callable[[], Awaitable[object]]
 """Indexes and embeds what is about to leave the window."""
 Progress = Callable[[int], None]
@@ -87,6 +86,7 @@ class _Found:
     thread: Summarised
     mark: int
     target: int
+    topics: Sequence[str]
 
     @property
     def old(self) -> Kept | None:
@@ -100,7 +100,7 @@ async def prune_thread(
     *,
     view: Sequence[Segment] | None = None,
     summarizer: Summarizer | None = None,
-    topics: Topics | None = None,
+    extract: Extract = topics.extract,
     prepare: Prepare | None = None,
     progress: Progress | None = None,
 ) -> Kept | None:
@@ -112,6 +112,7 @@ async def prune_thread(
 
     Args:
         view: the manifest of the thread's last view; None: that of its last run.
+        extract: what gives topics where no model does.
         prepare: awaited before anything leaves the window.
         progress: told how many entries have been read.
 
@@ -131,7 +132,7 @@ async def prune_thread(
     made: _Made | None = None
     if found.target:
         try:
-            made = await _make(store, thread_id, found, fresh, policy, summarizer, topics, progress or _ignore)
+            made = await _make(store, thread_id, found, fresh, policy, summarizer, extract, progress or _ignore)
         except EntryNotFound:
             return None  # deleted meanwhile, by retention or with the thread: the next pass sees what is left
     async with store.writing() as tx:
@@ -160,7 +161,8 @@ async def _look(tx: Transaction, thread_id: str, policy: Policy, view: Sequence[
         if len(window) < limit:
             break
         limit *= 2  # a call with very many results, or a long run that was broken off: further back there is a place
-    return _Found(thread, mark, target or mark)
+    known = await summaries.find(tx, thread_id) if mark else None
+    return _Found(thread, mark, target or mark, known.topics if known else ())
 
 
 async def _last_view(tx: Transaction, thread_id: str) -> Sequence[Segment]:
@@ -229,27 +231,35 @@ async def _make(
     fresh: bool,
     policy: Policy,
     summarizer: Summarizer | None,
-    topics: Topics | None,
+    extract: Extract,
     progress: Progress,
 ) -> _Made:
     old = None if fresh else found.old
-    reading = _Reading(store, thread_id, topics, policy.summary.max_tokens * _WIDE, progress)
+    summarizer = summarizer if policy.summary.enabled else None
+    mentions = Mentions(found.topics if old else (), extract)
+    reading = _Reading(store, thread_id, mentions, policy.summary.max_tokens * _WIDE, progress)
     part = await reading.read(found.target, old.last_seq if old else 0)
     kept = await summarise(old, part, policy.summary, summarizer)
+    if summarizer is not None:
+        await mentions.ask(part.entries, summarizer)
+    else:
+        await asyncio.to_thread(mentions.add, part.entries)
     seen_at = part.entries[-1].created_at.isoformat(timespec="microseconds")
-    return _Made(kept, sorted(reading.mentions.items()), seen_at, fresh=old is None)
+    return _Made(kept, sorted(mentions.counts.items()), seen_at, fresh=old is None)
 
 
 @dataclass(slots=True)
 class _Reading:
-    """Reads a stretch of a branch, from its end down, page by page: it may be very long."""
+    """Reads a stretch of a branch, from its end down, page by page: it may be very long.
+
+    Of all pages but the newest, the topics are counted.
+    """
 
     store: Driver
     thread_id: str
-    topics: Topics | None
+    mentions: Mentions
     limit: int
     progress: Progress
-    mentions: dict[str, int] = field(default_factory=dict)
 
     async def read(self, last: int, mark: int) -> Part:
         """The entries of the branch that ends in `last`, behind the mark."""
@@ -265,21 +275,13 @@ class _Reading:
             # A page begins with a question, so that calls and results are together.
             start = next((n for n, entry in enumerate(page) if entry.role == "user"), 0) if at > mark else 0
             waiting, page = page[:start], page[start:]
-            digests.append(await asyncio.to_thread(self._digest, page))
+            digests.append(await asyncio.to_thread(digest_entries, page))
+            if newest:
+                await asyncio.to_thread(self.mentions.add, page)
             newest = newest or page
             self.progress(count)
         digest = reduce(lambda old, new: joined(old, new, self.limit), reversed(digests))
         return Part(newest, digest, count, first, last)
-
-    def _digest(self, page: Sequence[Entry]) -> Digest:
-        if self.topics is not None:
-            for name, mentions in self.topics([_text(entry) for entry in page]):
-                self.mentions[name] = self.mentions.get(name, 0) + mentions
-        return digest_entries(page)
-
-
-def _text(entry: Entry) -> Text:
-    return Text(entry.seq, entry.role, entry.name, entry.text, entry.tool_calls, entry.metadata, entry.created_at)
 
 
 async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | None) -> Kept | None:

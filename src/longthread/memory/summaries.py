@@ -146,10 +146,14 @@ async def _written(old: Kept | None, part: Part, limit: int, summarizer: Summari
 
 
 async def _asked(summarizer: Summarizer, instructions: str, limit: int, text: str) -> str:
+    return await ask(summarizer, instructions.format(tokens=limit), f"---\n{text}\n---")
+
+
+async def ask(summarizer: Summarizer, instructions: str, text: str) -> str:
     """A model's reply, or nothing where it failed, was empty, or is longer than what it was made of."""
     try:
         async with asyncio.timeout(SECONDS):
-            said = await summarizer.write(instructions.format(tokens=limit), f"---\n{text}\n---")
+            said = await summarizer.write(instructions, text)
     except Exception as error:  # noqa: BLE001 - whatever keeps a model from writing, there is a digest
         _logger.warning("The summary by %s failed: %s", summarizer.name, str(error) or type(error).__name__)
         return ""
