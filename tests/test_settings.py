@@ -77,7 +77,8 @@ def test_the_shell_user_and_other_plain_variables_are_not_settings(monkeypatch: 
     ("field", "name"), [(field, name) for field, names in variables().items() for name in names], ids=lambda v: str(v)
 )
 def test_every_variable_sets_its_field(field: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = {"stream_usage": "False"}.get(field, "https://example.test/v1" if field.endswith("base_url") else "2")
+    special = {"stream_usage": "False", "memory_enable_summary": "False", "memory_max_summary_tokens": "200"}
+    text = special.get(field, "https://example.test/v1" if field.endswith("base_url") else "2")
     monkeypatch.setenv(name, text)
     value = getattr(Settings.load(), field)
     shown = value.get_secret_value() if hasattr(value, "get_secret_value") else value
@@ -112,6 +113,11 @@ def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
         ("DATABASE_URL", "mysql://…", "LONGTHREAD_DATABASE_URL"),
         ("LONGTHREAD_DATABASE_URL", ":memory:", "SQLite file"),
         ("MEMORY_CONTEXT_WINDOW", "big", "tokens"),
+        ("MEMORY_ENABLE_SUMMARY", "sometimes", "true or false"),
+        ("MEMORY_SUMMARY_THRESHOLD", "0", "1 to 100000"),
+        ("MEMORY_MAX_SUMMARY_TOKENS", "99", "100 to 100000"),
+        ("MESSAGE_COMPRESS_RECENT_WINDOW", "0", "1 to 10000"),
+        ("MESSAGE_COMPRESS_MAX_LENGTH", "-1", "from 1 on"),
     ],
 )
 def test_a_wrong_value_names_variable_value_and_what_is_allowed(
