@@ -386,6 +386,12 @@ class TableNotFound(SourceError):
     code = "unknown_table"
 
 
+class ColumnNotFound(SourceError):
+    """There is no column {column}. {nearest}"""
+
+    code = "unknown_column"
+
+
 class SqlRefused(SourceError):
     """This SQL is not run: {reason} Send one read-only SELECT."""
 
@@ -409,6 +415,20 @@ class SqlTimeout(SourceError):
     LONGTHREAD_SQL_TIMEOUT."""
 
     code = "sql_timeout"
+
+
+class SourceCrashed(SourceError):
+    """The process that ran the query ended. {reason} Ask for less at once: filter or aggregate first. The next query
+    runs in a new process."""
+
+    code = "source_crashed"
+
+
+class WorkerFailed(SourceError):
+    """There is no process that could run the query: {reason} LONGTHREAD_SQL_ISOLATED=false runs queries in this
+    process, where they can be stopped less surely."""
+
+    code = "worker_failed"
 
 
 # The server.

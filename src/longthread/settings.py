@@ -188,6 +188,10 @@ class Settings(BaseSettings):
     sql_rows: int = _setting(
         100, "LONGTHREAD_SQL_ROWS", allowed="a whole number of rows from 1 to 10000", ge=1, le=10_000
     )
+    sql_memory_mb: int = _setting(
+        1_024, "LONGTHREAD_SQL_MEMORY_MB", allowed="a whole number of megabytes from 1 on", ge=1
+    )
+    sql_isolated: bool = _setting(True, "LONGTHREAD_SQL_ISOLATED", allowed="true or false")
 
     host: str = _setting("127.0.0.1", "LONGTHREAD_HOST", allowed="a host name or address", min_length=1)
     port: int = _setting(

@@ -38,6 +38,7 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.recall import Scope
 from longthread.tools.analysis.address import same_source
+from longthread.tools.analysis.isolation.nursery import NURSERY
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.opening import open_source
 from longthread.tools.analysis.source import Source
@@ -79,6 +80,8 @@ class Analyst:
     async def open(cls, settings: Settings, *, models: ModelFactory = resolve_model) -> AsyncIterator[Analyst]:
         """An analyst on the store that the settings name."""
         async with open_store(settings.database) as store:
+            if settings.sql_isolated:
+                NURSERY.start()  # it is ready by the time the first source is asked
             analyst = cls(store, settings, models=models)
             try:
                 yield analyst
@@ -228,7 +231,13 @@ class Analyst:
         spec = spec or self.settings.source
         if not spec:
             raise InvalidInput(reason="There is no source to ask. Give one with --source, or try --source demo.")
-        limits = Limits(seconds=self.settings.sql_timeout, rows=self.settings.sql_rows)
+        settings = self.settings
+        limits = Limits(
+            seconds=settings.sql_timeout,
+            rows=settings.sql_rows,
+            memory_mb=settings.sql_memory_mb,
+            isolated=settings.sql_isolated,
+        )
         opened = await open_source(spec, limits=limits)
         self._given[opened.spec] = spec
         return opened

@@ -12,19 +12,19 @@ from typing import Any, Literal
 from longthread.errors import SqlRefused
 from longthread.store.transfer import Progress
 from longthread.testing.statements import Statement
-from longthread.tools.analysis.engine import GRACE
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.opening import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
+from longthread.tools.analysis.watch import GRACE
 from longthread.tools.tool import Tool
 
 Outcome = Literal["refused", "allowed", "bounded"]
 GOLD_DIALECT = "sqlite"
 """What gold is judged as where no source says otherwise."""
 _STOPPED = frozenset({"sql_timeout", "sql_too_large", "source_crashed"})
-_REFUSED = frozenset({"sql_refused"})
+_REFUSED = frozenset({"sql_refused", "unknown_table", "unknown_column"})
 _SLACK = 3.0
 """Seconds over limit and grace that a machine may need to stop a statement."""
 

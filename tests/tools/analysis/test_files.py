@@ -179,11 +179,11 @@ async def test_a_file_that_may_not_be_read_is_left_out(
     closed = _write(tmp_path / "closed.csv", "a\n1\n")
     allowed = os.access
     monkeypatch.setattr(os, "access", lambda path, *rest: Path(path).name != "closed.csv" and allowed(path, *rest))
-    listing = (await ask(await opened(tmp_path), "list_tables"))["data"]
+    listing = (await ask(await opened(tmp_path, isolated=False), "list_tables"))["data"]
     assert listing["tables"] == ["a"]
     assert listing["notes"] == ["closed.csv is left out: closed.csv: permission denied."]
     with pytest.raises(SourceUnreadable, match="permission denied"):
-        await open_source(str(closed))
+        await open_source(str(closed), limits=Limits(isolated=False))
 
 
 async def test_numbers_that_are_text_are_noted(opened: Opened, ask: Any, tmp_path: Path) -> None:

@@ -82,10 +82,18 @@ async def test_senseless_paths_are_not_found(spec: str) -> None:
 
 async def test_a_locked_sqlite_file_says_so(opened: Opened, make_sqlite: Any) -> None:
     path = make_sqlite("CREATE TABLE t (a INTEGER)")
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
+    code = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('BEGIN EXCLUSIVE'); "
+        "print('ready', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(  # noqa: ASYNC220 - it is another program, and only its pipe is read
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline().strip() == b"ready"
         with pytest.raises(SourceLocked, match="locked by another program"):
             await opened(path, lock_seconds=0.1)
+        other.communicate()
     assert await (await opened(path)).fingerprint()
 
 

@@ -186,3 +186,10 @@ async def test_a_source_is_opened_again_without_its_password(
     monkeypatch.setenv("PGPASSWORD", "s3cret")
     again = await opened(source.spec)
     assert await again.fingerprint() == await source.fingerprint()
+
+
+async def test_an_unknown_table_is_told_with_the_nearest(opened: Any, ask: Any, postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE customers (id int)")
+    found = await ask(await opened(postgres_url), "run_sql", sql="SELECT id FROM customer")
+    assert "The nearest names are: customers." in found["error"]["message"]

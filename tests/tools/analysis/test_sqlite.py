@@ -13,7 +13,7 @@ import pytest
 
 from longthread.errors import SourceError, SqlFailed
 from longthread.tools.analysis import Source, open_source
-from longthread.tools.analysis.engine import Interrupted
+from longthread.tools.analysis.watch import Interrupted
 
 Opened = Callable[..., Awaitable[Source]]
 

@@ -2,46 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.result import Result, fetch
+from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Schema
-
-_AGAIN = 0.1
-"""Seconds between two interrupts: one that falls between two statements stops nothing, so it is repeated."""
-
-GRACE = 2.0
-"""Seconds after which nobody waits any more for work that does not heed its interrupts."""
-
-
-class Interrupted(Exception):
-    """The engine stopped a statement because it was told to. Who told it knows why."""
-
-
-class Rows:
-    """The result of one statement: column names and an iterator over rows, read as they are asked for."""
-
-    def __init__(self, columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
-        self.columns = list(columns)
-        self._rows = rows
-
-    def __iter__(self) -> Iterator[Sequence[Any]]:
-        return self._rows
-
-    def first(self) -> Sequence[Any] | None:
-        """The first row, or None; the rest is dropped."""
-        row = next(self._rows, None)
-        self.close()
-        return row
-
-    def close(self) -> None:
-        """Ends the statement."""
-        close = getattr(self._rows, "close", None)
-        if close is not None:
-            close()
 
 
 class Connection(ABC):
@@ -58,9 +26,22 @@ class Connection(ABC):
         Raises SqlFailed, SqlRefused, SourceLocked, Interrupted.
         """
 
+    def fetch(self, sql: str, limits: Limits, *, keep: int, cell: int) -> Result:
+        """Runs a statement like `query`; its first `keep` rows with cells of up to `cell` characters, the others
+        counted."""
+        return fetch(self.interrupt, self.query(sql), limits, keep=keep, cell=cell)
+
     @abstractmethod
     def interrupt(self) -> None:
         """Stops the statement that is running, if one is. Never raises."""
+
+    def abandon(self) -> bool:
+        """Ends, by force, a statement that heeds no interrupt; False where that cannot be done."""
+        return False
+
+    def lives(self) -> bool:
+        """Whether the connection is any good; False once its process has ended."""
+        return True
 
     @abstractmethod
     def reset(self) -> None:
@@ -103,47 +84,3 @@ class Engine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Frees what the engine holds."""
-
-
-class Watch:
-    """Interrupts a connection when time is up or when told to stop, and repeats it until the work has ended.
-
-    `overdue` is called once, in the watch's thread, when the work goes on for `GRACE` seconds in spite of that.
-    """
-
-    def __init__(
-        self, interrupt: Callable[[], None], seconds: float, overdue: Callable[[], None] | None = None
-    ) -> None:
-        self._interrupt = interrupt
-        self._seconds = seconds
-        self._overdue = overdue
-        self._wake = threading.Event()
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._guard, name="longthread-watch", daemon=True)
-        self.stopped = False
-        self.expired = False
-
-    def stop(self) -> None:
-        """Interrupts now. May be called from any thread, before the work has begun too."""
-        self.stopped = True
-        self._wake.set()
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._wake.set()
-        self._thread.join()
-
-    def _guard(self) -> None:
-        self._wake.wait(self._seconds)
-        until = time.monotonic() + GRACE
-        while not self._done.is_set():
-            self.expired = not self.stopped
-            self._interrupt()
-            if self._done.wait(_AGAIN) or self._overdue is None or time.monotonic() < until:
-                continue
-            self._overdue()
-            self._overdue = None

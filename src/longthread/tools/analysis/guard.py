@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
@@ -109,6 +110,14 @@ class _PostgresParser(PostgresParser):
 _PARSERS: dict[str, type[Parser]] = {"sqlite": _SqliteParser, "postgres": _PostgresParser}
 
 
+@dataclass(frozen=True)
+class Judged:
+    """A statement that may run. Of an EXPLAIN, `tree` is what it explains."""
+
+    text: str
+    tree: exp.Expr
+
+
 class Guard:
     """The guard of one dialect: `sqlite`, `postgresql`, `duckdb`; `mysql` and `tsql` are judged too."""
 
@@ -118,7 +127,11 @@ class Guard:
         self._prefixes = PREFIXES.get(self._dialect, ())
 
     def check(self, sql: str, *, functions: Collection[str] = (), tables: Collection[str] = ()) -> str:
-        """The statement to run: `sql` without its closing semicolon.
+        """The statement to run, as `judge` says. Raises SqlRefused, with the reason."""
+        return self.judge(sql, functions=functions, tables=tables).text
+
+    def judge(self, sql: str, *, functions: Collection[str] = (), tables: Collection[str] = ()) -> Judged:
+        """The statement to run, `sql` without its closing semicolon, and its tree.
 
         `functions` are names that the database itself defines and that only read; `tables` are names of its tables,
         which may look like file names. Raises SqlRefused, with the reason.
@@ -139,7 +152,7 @@ class Guard:
                 f"{builder} would build more than {LARGEST} characters or elements. Write smaller numbers, bound those "
                 "from a column by least(…, 1000), and let range or generate_series stand after FROM, for rows"
             )
-        return text.rstrip("; \t\r\n")
+        return Judged(text.rstrip("; \t\r\n"), statement)
 
     def _bare(self, sql: str) -> str:
         text = sql.strip()

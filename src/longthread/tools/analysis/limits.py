@@ -41,7 +41,7 @@ class Limits:
     """Bytes of the largest value that a SQLite query may read or make when it makes values (`||`, replace, …): a single
     call over larger ones can take minutes, and cannot be stopped."""
     memory_mb: int = 1_024
-    """Memory of an embedded analytical engine; above it, the engine spills to disk."""
+    """Memory of an embedded engine. DuckDB spills to disk above it; a process of its own ends well above it."""
     spill_mb: int = 2_048
     """Disk that an embedded analytical engine may use for that."""
     loaded_file_mb: int = 64
@@ -50,5 +50,7 @@ class Limits:
     """Seconds to wait for another program's lock."""
     connect_seconds: int = 10
     """Seconds to wait for a database server to answer."""
+    isolated: bool = True
+    """Whether an embedded engine runs in a process of its own, which can be killed and has a memory limit."""
     workers: int = 4
     """Queries of one source that run at the same time."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -11,10 +12,10 @@ from sqlalchemy.engine import URL
 from longthread.errors import SourceEmpty, SourceNotFound, SourceUnreadable, SourceUnsupported
 from longthread.tools.analysis.address import absolute, is_url, parsed, remembered, shown
 from longthread.tools.analysis.engine import Engine
-from longthread.tools.analysis.engines.duckdb import DuckdbEngine
-from longthread.tools.analysis.engines.files import FilesEngine, data_files, reader_of
+from longthread.tools.analysis.engines.files import data_files, reader_of
 from longthread.tools.analysis.engines.postgresql import PostgresqlEngine
-from longthread.tools.analysis.engines.sqlite import SqliteEngine
+from longthread.tools.analysis.isolation.remote import WorkerEngine
+from longthread.tools.analysis.isolation.worker import ENGINES
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.spaceflight import spaceflight_database
@@ -45,7 +46,7 @@ async def open_source(spec: str, *, limits: Limits | None = None, demo_folder: P
 
 def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine, str]:
     if spec == DEMO:
-        engine = SqliteEngine(spaceflight_database(demo_folder), DEMO, limits)
+        engine = _embedded("sqlite", spaceflight_database(demo_folder), DEMO, limits)
         engine.name = "spaceflight"
         return engine, DEMO
     if is_url(spec):
@@ -66,6 +67,13 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine
         raise SourceNotFound(source=shown(spec[:200])) from error
 
 
+def _embedded(kind: str, path: Path, spec: str, limits: Limits) -> Engine:
+    """An engine that runs in this machine: in a worker, where the system has what that takes."""
+    if limits.isolated and hasattr(os, "fork"):
+        return WorkerEngine(kind, path, spec, limits)
+    return ENGINES[kind](path, spec, limits)
+
+
 def _engine_of_url(url: URL, spec: str, limits: Limits) -> Engine:
     kind = url.get_backend_name().lower()
     if kind in ("postgresql", "postgres"):
@@ -78,7 +86,7 @@ def _engine_of_url(url: URL, spec: str, limits: Limits) -> Engine:
     path = Path(url.database).expanduser()
     if not path.exists():
         raise SourceNotFound(source=spec)
-    return (SqliteEngine if kind == "sqlite" else DuckdbEngine)(path, spec, limits)
+    return _embedded(kind, path, spec, limits)
 
 
 def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
@@ -86,18 +94,18 @@ def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
         if not data_files(path):
             reason = "the folder has no CSV, TSV, Parquet or JSON files. Give one that has, or a database file itself."
             raise SourceUnreadable(source=spec, reason=reason)
-        return FilesEngine(path, spec, limits)
+        return _embedded("files", path, spec, limits)
     if not path.is_file():
         raise SourceUnreadable(source=spec, reason="it is neither a file nor a folder.")
     with path.open("rb") as file:
         head = file.read(16)
     suffix = path.suffix.lower()
     if head.startswith(_SQLITE_MAGIC) or (suffix in _SQLITE_NAMES and not _is_duckdb(head)):
-        return SqliteEngine(path, spec, limits)
+        return _embedded("sqlite", path, spec, limits)
     if _is_duckdb(head) or suffix in _DUCKDB_NAMES:
-        return DuckdbEngine(path, spec, limits)
+        return _embedded("duckdb", path, spec, limits)
     if reader_of(path):
-        return FilesEngine(path, spec, limits)
+        return _embedded("files", path, spec, limits)
     reason = "its kind is not known. Longthread reads SQLite, DuckDB, CSV, TSV, Parquet, JSON and JSON Lines files."
     raise SourceUnsupported(source=spec, reason=reason)
 

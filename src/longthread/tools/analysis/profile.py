@@ -10,10 +10,11 @@ from typing import Any
 
 from longthread.errors import SqlFailed
 from longthread.tools.analysis.cell import json_cell
-from longthread.tools.analysis.engine import Connection, Interrupted, Watch
+from longthread.tools.analysis.engine import Connection
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import quoted
 from longthread.tools.analysis.schema import Column, Table
+from longthread.tools.analysis.watch import Interrupted, Watch
 
 _FEW = 100
 """Distinct values up to which a column is listed by its most frequent ones."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from longthread.tools.analysis.cell import json_cell
-from longthread.tools.analysis.engine import Connection, Interrupted, Rows, Watch
 from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.rows import Rows
+from longthread.tools.analysis.watch import Interrupted, Watch
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Result:
         return f"{len(self.rows)} of {of}"
 
 
-def fetch(connection: Connection, rows: Rows, limits: Limits, *, keep: int, cell: int) -> Result:
+def fetch(interrupt: Callable[[], None], rows: Rows, limits: Limits, *, keep: int, cell: int) -> Result:
     """Reads `rows`: keeps the first `keep` as far as the bytes allow, and counts the others without keeping them.
 
     Raises Interrupted when the time is up before there is any row; with some, they are the result.
@@ -58,7 +59,7 @@ def fetch(connection: Connection, rows: Rows, limits: Limits, *, keep: int, cell
                 break
         else:
             return result
-        _count(connection, rows, result, limits)
+        _count(interrupt, rows, result, limits)
     except Interrupted:
         if not result.rows:
             raise
@@ -68,8 +69,8 @@ def fetch(connection: Connection, rows: Rows, limits: Limits, *, keep: int, cell
     return result
 
 
-def _count(connection: Connection, rows: Rows, result: Result, limits: Limits) -> None:
-    with Watch(connection.interrupt, limits.count_seconds) as watch:
+def _count(interrupt: Callable[[], None], rows: Rows, result: Result, limits: Limits) -> None:
+    with Watch(interrupt, limits.count_seconds) as watch:
         try:
             for _ in rows:
                 result.counted += 1

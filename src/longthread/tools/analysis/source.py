@@ -10,9 +10,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
 from longthread.errors import SourceError, SqlTimeout
-from longthread.tools.analysis.engine import GRACE, Connection, Engine, Interrupted, Watch
+from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.schema import Schema
+from longthread.tools.analysis.watch import GRACE, Interrupted, Watch
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -145,9 +146,12 @@ class Source:
         """A connection for one piece of work, in the calling thread."""
         if self._engine.stale():
             self._drop_idle()
-        with self._lock:
-            connection = self._idle.pop() if self._idle else None
-        return connection or self._engine.connect()
+        while True:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None or connection.lives():
+                return connection or self._engine.connect()
+            connection.close()
 
     def give_back(self, connection: Connection) -> None:
         """Keeps the connection for the next piece of work, if it can be made as good as new."""
@@ -204,7 +208,7 @@ class _Job(Generic[T]):
 
     def _run(self) -> T:
         connection = self._source.borrow()
-        watch = Watch(connection.interrupt, self._seconds, self._give_up)
+        watch = Watch(connection.interrupt, self._seconds, lambda: self._give_up(connection))
         with self._lock:
             self._watch = watch
             if self._stopped:
@@ -219,7 +223,9 @@ class _Job(Generic[T]):
         finally:
             self._source.give_back(connection)
 
-    def _give_up(self) -> None:
+    def _give_up(self, connection: Connection) -> None:
+        if connection.abandon():  # the work ends now, and says so itself
+            return
         if self._settle(self._reason(), leaving=True):
             _log.warning("A call inside %s heeds no interrupt; it is left to end by itself.", self._source.name)
 

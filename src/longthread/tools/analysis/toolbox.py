@@ -13,7 +13,8 @@ from longthread.errors import InvalidInput, LongthreadError, SqlFailed
 from longthread.tools.analysis.engine import Connection
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.profile import Profile, count_rows, profile
-from longthread.tools.analysis.result import Result, fetch
+from longthread.tools.analysis.resolving import Resolver
+from longthread.tools.analysis.result import Result
 from longthread.tools.analysis.schema import Column, Schema, Table, close_names
 from longthread.tools.analysis.source import Source
 from longthread.tools.tool import Observation, Tool, failed, succeeded
@@ -35,7 +36,9 @@ _RUN_SQL = (
 _PATTERN = "Part of a table's name, or a pattern with *."
 _TABLE = "The table's name, as list_tables gives it."
 _LIMIT = "How many rows; 5 by default."
-_UNKNOWN = re.compile(r"""no such (?P<kind>table|column): (?P<name>.+?)\.?$""")
+_UNKNOWN = re.compile(
+    r"""no such (?P<kind>table|column): (?P<name>.+?)\.?$|relation "(?P<relation>[^"]+)" does not exist"""
+)
 
 
 def analysis_tools(source: Source) -> list[Tool]:
@@ -136,18 +139,15 @@ class _Toolbox:
         }
 
     def _sample(self, connection: Connection, table: Table, limit: int) -> tuple[Result, int | None]:
-        rows = connection.query(f"SELECT * FROM {table.sql} LIMIT {limit}")
-        cell = self._limits.sample_cell_characters
-        result = fetch(connection, rows, self._limits, keep=limit, cell=cell)
+        sql, cell = f"SELECT * FROM {table.sql} LIMIT {limit}", self._limits.sample_cell_characters
+        result = connection.fetch(sql, self._limits, keep=limit, cell=cell)
         total, _ = count_rows(connection, table, self._limits.statistics_seconds)
         return result, total
 
     async def run_sql(self, arguments: Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
         # In a thread: parsing a long statement takes a noticeable time, and everything else goes on meanwhile.
-        sql = await asyncio.to_thread(
-            self._guard.check, _text(arguments, "sql"), functions=self._source.functions, tables=schema.tables
-        )
+        sql = await asyncio.to_thread(self._judged, _text(arguments, "sql"), schema)
         started = time.monotonic()
         try:
             result = await self._source.work(lambda connection: self._query(connection, sql))
@@ -173,9 +173,16 @@ class _Toolbox:
             "elapsed_ms": round((time.monotonic() - started) * 1000),
         }
 
+    def _judged(self, sql: str, schema: Schema) -> str:
+        """The statement to run. Raises SqlRefused, TableNotFound, ColumnNotFound."""
+        functions = self._source.functions
+        judged = self._guard.judge(sql, functions=functions, tables=schema.tables)
+        Resolver(schema, self._source.dialect, functions).check(judged.tree)
+        return judged.text
+
     def _query(self, connection: Connection, sql: str) -> Result:
         limits = self._limits
-        return fetch(connection, connection.query(sql), limits, keep=limits.rows, cell=limits.cell_characters)
+        return connection.fetch(sql, limits, keep=limits.rows, cell=limits.cell_characters)
 
 
 def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:
@@ -184,8 +191,8 @@ def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:
     unknown = _UNKNOWN.search(reason)
     if unknown is None:
         return error
-    name = unknown["name"].rsplit(".", 1)[-1]
-    if unknown["kind"] == "table":
+    name = (unknown["name"] or unknown["relation"]).rsplit(".", 1)[-1]
+    if unknown["kind"] != "column":
         return SqlFailed(reason=f"{reason} {schema.nearest(name)}")
     # Of the tables that the query names, if it names any that exist.
     asked = [table for table in schema.tables.values() if table.label.casefold() in sql.casefold()]

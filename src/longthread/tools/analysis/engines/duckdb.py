@@ -15,10 +15,12 @@ from typing import Any
 import duckdb
 
 from longthread.errors import SourceError, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
-from longthread.tools.analysis.engine import Connection, Engine, Interrupted, Rows
+from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import literal, quoted
+from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Kind, Schema, Table
+from longthread.tools.analysis.watch import Interrupted
 
 _READING = frozenset({"SELECT", "EXPLAIN", "MULTI"})
 """Kinds of statement that DuckDB's own parser may find; MULTI is PIVOT, which needs two passes."""

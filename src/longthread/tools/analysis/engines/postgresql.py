@@ -19,10 +19,12 @@ from sqlalchemy.engine import URL
 
 from longthread.errors import SourceError, SourceLocked, SourceLoginFailed, SourceUnreachable, SqlFailed, SqlRefused
 from longthread.tools.analysis.address import scrubbed, secrets_of
-from longthread.tools.analysis.engine import Connection, Engine, Interrupted, Rows
+from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import quoted
+from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.watch import Interrupted
 
 _CANCEL_SECONDS = 5.0
 _GRACE = 10_000

@@ -16,10 +16,12 @@ from urllib.parse import quote
 
 from longthread.errors import SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
 from longthread.tools.analysis.ddl import comments_of
-from longthread.tools.analysis.engine import Connection, Engine, Interrupted, Rows
+from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import literal, quoted
+from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.watch import Interrupted
 
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
 _WRITES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})

@@ -1,0 +1,266 @@
+"""An engine in a worker, as a source sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import select
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from longthread.errors import SourceCrashed, SourceError
+from longthread.tools.analysis.engine import Connection, Engine
+from longthread.tools.analysis.isolation.nursery import NURSERY
+from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, INTERRUPT, Message, TooLarge, raised, send
+from longthread.tools.analysis.isolation.wire import receive as received
+from longthread.tools.analysis.isolation.worker import ENGINES
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.result import Result
+from longthread.tools.analysis.rows import Rows
+from longthread.tools.analysis.schema import Schema
+from longthread.tools.analysis.watch import Interrupted
+
+_FAREWELL = 1.0
+"""Seconds that a worker has to end by itself."""
+
+
+class Worker:
+    """One process and what it is told. It ends with its engine, or when it is killed."""
+
+    def __init__(self, kind: str, path: Path, source: str, limits: Limits) -> None:
+        self.source = source
+        self.limits = limits
+        self._lock = threading.Lock()
+        self._connections = 0
+        self._open = 0
+        self._retired = False
+        self._ended = False
+        self.killed = False
+        self.scratch = tempfile.mkdtemp(prefix="longthread-worker-")
+        self._control, self.pid = NURSERY.fork()
+        task = {"kind": kind, "path": str(path), "source": source, "limits": dataclasses.asdict(limits)}
+        with contextlib.suppress(OSError):  # it is gone already: the first request says so
+            send(self._control, task | {"scratch": self.scratch})
+
+    def connect(self) -> tuple[socket.socket, int]:
+        """A socket to a new connection of the worker's, and that one's number."""
+        ours, theirs = socket.socketpair()
+        with self._lock, theirs:
+            self._connections += 1
+            self._open += 1
+            with contextlib.suppress(OSError):  # it is gone: the first request says so
+                socket.send_fds(self._control, [CONTROL.pack(CONNECT, self._connections, 0)], [theirs.fileno()])
+            return ours, self._connections
+
+    def interrupt(self, connection: int, request: int) -> None:
+        """Stops what a request runs."""
+        with self._lock, contextlib.suppress(OSError):  # gone, and the statement with it
+            self._control.sendall(CONTROL.pack(INTERRUPT, connection, request))
+
+    def lives(self) -> bool:
+        """Whether the process is there. It never says anything here; that there is something to read is its end."""
+        try:
+            return not self.killed and not select.select([self._control], [], [], 0)[0]
+        except (OSError, ValueError):  # closed
+            return False
+
+    def kill(self) -> None:
+        """Ends the process, whatever it does."""
+        self.killed = True
+        NURSERY.kill(self.pid)
+
+    def left(self) -> None:
+        """One connection was closed; the last one of a worker that is retired ends it."""
+        with self._lock:
+            self._open -= 1
+            last = self._retired and not self._open
+        if last:
+            self.end()
+
+    def retire(self) -> None:
+        """Ends the process as soon as nothing uses it."""
+        with self._lock:
+            self._retired = True
+            idle = not self._open
+        if idle:
+            self.end()
+
+    def end(self) -> None:
+        """Ends the process, by force if it does not do so itself, and removes its files."""
+        with self._lock:
+            ended, self._ended = self._ended, True
+        if ended:
+            return
+        with contextlib.suppress(OSError):  # it has ended, or does not in time
+            self._control.shutdown(socket.SHUT_WR)
+            self._control.settimeout(_FAREWELL)
+            self._control.recv(1)
+        NURSERY.kill(self.pid)
+        self._control.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+class WorkerEngine(Engine):
+    """An engine whose statements run in a worker: one process for all connections of a source.
+
+    What is asked of the file system and of a catalog is the engine's own work (`inner`), and is done here.
+    """
+
+    def __init__(self, kind: str, path: Path, source: str, limits: Limits) -> None:
+        self._inner = ENGINES[kind](path, source, limits)
+        self._given = (kind, path, source, limits)
+        self._lock = threading.RLock()
+        self._worker: Worker | None = None
+        self.dialect = self._inner.dialect
+        self.name = self._inner.name
+
+    def connect(self) -> RemoteConnection:
+        """A connection in the worker, which is started if there is none. Raises SourceError."""
+        with self._lock:
+            if self._worker is not None and not self._worker.lives():
+                self._worker.retire()
+                self._worker = None
+            if self._worker is None:
+                self._worker = Worker(*self._given)
+            worker = self._worker
+            connection = RemoteConnection(worker, self._lost)
+            self.notes = connection.notes
+        return connection
+
+    def _lost(self, worker: Worker) -> None:
+        """A worker is gone; the next connection starts another."""
+        with self._lock:
+            if self._worker is worker:
+                self._worker = None
+        worker.retire()
+
+    def read_schema(self, connection: Connection) -> Schema:
+        """As the engine itself reads it."""
+        return self._inner.read_schema(connection)
+
+    def mark(self, connection: Connection) -> str:
+        """As the engine itself makes it."""
+        return self._inner.mark(connection)
+
+    def functions(self, connection: Connection) -> frozenset[str]:
+        """As the engine itself finds them."""
+        return self._inner.functions(connection)
+
+    def stale(self) -> bool:
+        """Whether the data moved; what runs goes on in the old worker, and the next connection starts another."""
+        if not self._inner.stale():
+            return False
+        self._retire()
+        return True
+
+    def close(self) -> None:
+        """Ends the worker."""
+        with self._lock:
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.end()
+        self._inner.close()
+
+    def _retire(self) -> None:
+        with self._lock:
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.retire()
+
+
+class RemoteConnection(Connection):
+    """A connection in a worker."""
+
+    def __init__(self, worker: Worker, lost: Callable[[Worker], None]) -> None:
+        self._worker = worker
+        self._lost = lost
+        self._request = 0
+        self._waiting = False
+        self._abandoned = False
+        self._closed = False
+        self._socket, self._number = worker.connect()
+        try:
+            self.notes: list[str] = self._answer()["notes"]
+        except BaseException:
+            self.close()
+            raise
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        answer = self._ask(do="execute", sql=sql, parameters=list(parameters))
+        return Rows(answer["columns"], map(tuple, answer["rows"]))
+
+    def query(self, sql: str) -> Rows:
+        return Rows(self._ask(do="query", sql=sql)["columns"], self._fetched())
+
+    def fetch(self, sql: str, limits: Limits, *, keep: int, cell: int) -> Result:
+        answer = self._ask(do="fetch", sql=sql, limits=dataclasses.asdict(limits), keep=keep, cell=cell)
+        return Result(**answer["result"])
+
+    def _fetched(self) -> Iterator[Sequence[Any]]:
+        done = False
+        try:
+            while not done:
+                answer = self._ask(do="more")
+                done = answer["done"]
+                yield from map(tuple, answer["rows"])
+        finally:
+            if not done:
+                with contextlib.suppress(SourceError, Interrupted):  # then it has ended, too
+                    self._ask(do="end")
+
+    def interrupt(self) -> None:
+        self._worker.interrupt(self._number, self._request)
+
+    def lives(self) -> bool:
+        return not self._closed and self._worker.lives()
+
+    def abandon(self) -> bool:
+        """Kills the worker, if the work waits for it; other statements of its source end with it."""
+        if self._waiting:
+            self._abandoned = True
+            self._worker.kill()
+        return self._waiting
+
+    def reset(self) -> None:
+        self._ask(do="reset")
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._socket.close()
+            self._worker.left()
+
+    def _ask(self, **message: Any) -> Message:
+        self._request += 1
+        if not self._closed:
+            with contextlib.suppress(OSError):  # gone: there is no answer either
+                send(self._socket, message | {"request": self._request})
+        return self._answer()
+
+    def _answer(self) -> Message:
+        self._waiting = True
+        try:
+            answer = None if self._closed else received(self._socket)
+        except (OSError, TooLarge):
+            answer = None
+        finally:
+            self._waiting = False
+        if answer is None:
+            raise self._gone()
+        if (error := raised(answer)) is not None:
+            raise error
+        return answer
+
+    def _gone(self) -> Exception:
+        """Why there is no answer: the worker was told to end, or it ended by itself."""
+        self._lost(self._worker)
+        if self._abandoned:
+            return Interrupted()
+        if self._worker.killed:
+            return SourceCrashed(reason="Another query of this source had to be stopped by force.")
+        return SourceCrashed(reason=f"It may have needed more than {self._worker.limits.memory_mb} MB of memory.")

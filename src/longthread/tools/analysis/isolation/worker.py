@@ -1,0 +1,166 @@
+"""The process that holds one source: it runs statements, and sends back no more than was asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from longthread.errors import SqlTooLarge
+from longthread.tools.analysis.cell import json_cell
+from longthread.tools.analysis.engine import Connection, Engine
+from longthread.tools.analysis.engines.duckdb import DuckdbEngine
+from longthread.tools.analysis.engines.files import FilesEngine
+from longthread.tools.analysis.engines.sqlite import SqliteEngine
+from longthread.tools.analysis.isolation import memory
+from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, Message, TooLarge, receive, send, told
+from longthread.tools.analysis.limits import Limits
+
+ENGINES: dict[str, Callable[[Path, str, Limits], Engine]] = {
+    "sqlite": SqliteEngine,
+    "duckdb": DuckdbEngine,
+    "files": FilesEngine,
+}
+_BATCH_ROWS = 500
+_BATCH_CHARACTERS = 1_000_000
+"""Rows are sent in batches: as many rows, or as many characters, whichever is less; a row is never parted."""
+_CATALOG_ROWS = 1_000_000
+"""Rows of a statement of ours: the columns of ten thousand tables are fewer."""
+
+
+def serve(control: socket.socket) -> None:
+    """Obeys until the other side is gone, and ends the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    task = receive(control)
+    if task is None:
+        return
+    limits = Limits(**task["limits"])
+    tempfile.tempdir = task["scratch"]
+    memory.bound(limits.memory_mb)
+    engine = ENGINES[task["kind"]](Path(task["path"]), task["source"], limits)
+    _obey(control, engine, limits)
+    engine.close()
+    os._exit(0)  # whatever a thread is inside of
+
+
+def _obey(control: socket.socket, engine: Engine, limits: Limits) -> None:
+    served: dict[int, Served] = {}
+    while True:
+        data, given, _, _ = socket.recv_fds(control, CONTROL.size, 1)
+        if len(data) != CONTROL.size:
+            return
+        order, number, request = CONTROL.unpack(data)
+        if order == CONNECT and given:
+            one = served[number] = Served(engine, limits, socket.socket(fileno=given[0]))
+            threading.Thread(target=one.run, name=f"connection {number}", daemon=True).start()
+        elif number in served:
+            served[number].interrupt(request)
+
+
+class Served:
+    """One connection, and the thread that serves it."""
+
+    def __init__(self, engine: Engine, limits: Limits, to: socket.socket) -> None:
+        self._engine = engine
+        self._limits = limits
+        self._to = to
+        self._lock = threading.Lock()
+        self._request = 0
+        self._connection: Connection | None = None
+        self._rows: Iterator[Sequence[Any]] = iter(())
+
+    def run(self) -> None:
+        """Answers one request after the other, until the other side is gone."""
+        with self._to:
+            try:
+                connection = self._connection = self._engine.connect()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the other side is told
+                send(self._to, told(error))
+                return
+            try:
+                send(self._to, {"notes": list(self._engine.notes)})
+                self._answer_all(connection)
+            except OSError:
+                pass  # nobody is there to be told
+            finally:
+                with self._lock:
+                    self._connection = None
+                connection.close()
+
+    def interrupt(self, request: int) -> None:
+        """Stops the statement of a request, unless that has been answered. May be called from any thread."""
+        with self._lock:
+            if self._request == request and self._connection is not None:
+                self._connection.interrupt()
+
+    def _answer_all(self, connection: Connection) -> None:
+        while (message := receive(self._to)) is not None:
+            with self._lock:
+                self._request = message["request"]
+            try:
+                answer = self._answer(connection, message)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the other side is told
+                answer = told(error)
+            with self._lock:
+                self._request = 0
+            try:
+                send(self._to, answer)
+            except TooLarge:
+                send(self._to, told(_too_large()))
+
+    def _answer(self, connection: Connection, message: Message) -> Message:
+        kind = message["do"]
+        if kind == "execute":
+            return self._execute(connection, message["sql"], message["parameters"])
+        if kind == "fetch":
+            limits = Limits(**message["limits"])
+            found = connection.fetch(message["sql"], limits, keep=message["keep"], cell=message["cell"])
+            return {"result": dataclasses.asdict(found)}
+        if kind == "query":
+            rows = connection.query(message["sql"])
+            self._rows = iter(rows)
+            return {"columns": rows.columns}
+        if kind == "more":
+            return self._more()
+        self._end()
+        if kind == "reset":
+            connection.reset()
+        return {}
+
+    def _execute(self, connection: Connection, sql: str, parameters: Sequence[Any]) -> Message:
+        rows = connection.execute(sql, parameters)
+        found: list[list[Any]] = []
+        for row in rows:
+            if len(found) >= _CATALOG_ROWS:
+                raise _too_large()
+            found.append(self._shaped(row))
+        return {"columns": rows.columns, "rows": found}
+
+    def _more(self) -> Message:
+        batch: list[list[Any]] = []
+        characters = 0
+        for row in self._rows:
+            batch.append(self._shaped(row))
+            characters += sum(len(value) for value in batch[-1] if isinstance(value, str))
+            if len(batch) >= _BATCH_ROWS or characters >= _BATCH_CHARACTERS:
+                return {"rows": batch, "done": False}
+        return {"rows": batch, "done": True}
+
+    def _shaped(self, row: Sequence[Any]) -> list[Any]:
+        return [json_cell(value, self._limits.value_bytes)[0] for value in row]
+
+    def _end(self) -> None:
+        close = getattr(self._rows, "close", None)
+        self._rows = iter(())
+        if close is not None:
+            close()
+
+
+def _too_large() -> SqlTooLarge:
+    return SqlTooLarge(reason="its result is larger than can be sent. Select fewer columns, or cut long values.")

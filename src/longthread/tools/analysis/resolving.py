@@ -1,0 +1,314 @@
+"""Which tables and columns a statement names, and whether the source has them: known before anything runs.
+
+Names are looked up as the dialect does it: through aliases, common table expressions and subqueries, and outwards from
+a subquery to the query around it. Where something cannot be known (what a function after FROM returns, a pivot, a field
+of a struct), the database decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from longthread.errors import ColumnNotFound, TableNotFound
+from longthread.tools.analysis.schema import Schema, Table, close_names
+
+Columns = Mapping[str, str] | None
+"""Names as they are compared, to names as they are written; None where they are not known."""
+
+_WORDS = """
+    current_date current_time current_timestamp localtime localtimestamp user current_user session_user current_role
+    current_schema current_catalog true false default
+"""
+_EVERYWHERE = frozenset(_WORDS.split())
+_HIDDEN = {
+    "sqlite": frozenset({"rowid", "oid", "_rowid_", "rank"}),
+    "duckdb": frozenset({"rowid", "filename", "file_row_number", "file_index", "generate_series", "range", "unnest"}),
+    # A type's name behind a table's is a cast of its row.
+    "postgresql": frozenset(["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "oid", "name", "text", "varchar"]),
+}
+_SYSTEM = ("sqlite_", "pg_", "duckdb_")
+_LISTED = 12
+
+
+@dataclass
+class _Frame:
+    """What one SELECT sees: its sources by name, and the names that it gives itself."""
+
+    sources: dict[str, Columns] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
+
+
+Tables = Mapping[str, Columns]
+"""Common table expressions that are in sight."""
+
+
+class Resolver:
+    """Looks up the names of statements in one schema. `dialect` is the source's; `functions` are the database's own,
+    which PostgreSQL lets stand for columns."""
+
+    def __init__(self, schema: Schema, dialect: str, functions: Collection[str] = ()) -> None:
+        self._schema = schema
+        self._dialect = dialect
+        self._hidden = _EVERYWHERE | _HIDDEN.get(dialect, frozenset()) | {name.casefold() for name in functions}
+        self._by_name: dict[str, list[Table]] = {}
+        for label, table in schema.tables.items():
+            for name in {label.casefold(), label.rsplit(".", 1)[-1].casefold()}:
+                self._by_name.setdefault(name, []).append(table)
+        self._mentioned: set[str] = set()
+
+    def check(self, statement: exp.Expr) -> None:
+        """Raises TableNotFound or ColumnNotFound, with the nearest names, for the first name that is not there."""
+        if not isinstance(statement, exp.Query) or statement.find(exp.Pivot):
+            return
+        self._mentioned = {name for node in statement.walk() for name in _mentions(node)}
+        self._query(statement, {}, [])
+
+    def _query(self, query: exp.Expr, tables: Tables, outer: Sequence[_Frame]) -> Columns:
+        """The columns that a query returns, after the names in it were looked up."""
+        tables = self._with(query, tables, outer)
+        if isinstance(query, exp.Subquery):
+            if not isinstance(query.this, exp.Query):
+                return None
+            return self._query(query.this, tables, outer)
+        if isinstance(query, exp.SetOperation):
+            found = self._query(query.left, tables, outer)
+            self._query(query.right, tables, outer)
+            return None if query.args.get("by_name") else found
+        if isinstance(query, exp.Select):
+            return self._select(query, tables, outer)
+        return None
+
+    def _with(self, query: exp.Expr, tables: Tables, outer: Sequence[_Frame]) -> Tables:
+        clause = query.args.get("with_")
+        if clause is None:
+            return tables
+        # Each may name itself, and in SQLite one that comes later: until it is known, the database decides.
+        seen = {**tables, **{self._alias(one): None for one in clause.expressions}}
+        for one in clause.expressions:
+            found = self._query(one.this, seen, outer)
+            seen[self._alias(one)] = self._renamed(one, found)
+        return seen
+
+    def _select(self, query: exp.Select, tables: Tables, outer: Sequence[_Frame]) -> Columns:
+        frame = _Frame()
+        frames = [*outer, frame]
+        for item in _from_items(query):
+            name = self._alias(item)
+            columns = self._renamed(item, self._item(item, tables, frames))
+            # Two sources of one name: a mistake, or a join that is not understood.
+            frame.sources[name] = None if name in frame.sources else columns
+        frame.given = {self._compared(one.args["alias"]) for one in query.expressions if isinstance(one, exp.Alias)}
+        self._walk(query, tables, frames)
+        return self._returned(query, frame)
+
+    def _item(self, item: exp.Expr, tables: Tables, frames: Sequence[_Frame]) -> Columns:
+        if isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier) and not item.args.get("rows_from"):
+            return self._table(item, tables)
+        if isinstance(item, exp.Subquery):
+            return self._query(item, tables, frames)
+        if isinstance(item, exp.Lateral) and isinstance(item.this, exp.Subquery):
+            return self._query(item.this, tables, frames)
+        return None
+
+    def _table(self, table: exp.Table, tables: Tables) -> Columns:
+        folded = self._compared(table.this)
+        if not table.db and folded in tables:
+            return tables[folded]
+        named = self._by_name.get(table.name.casefold(), [])
+        if table.db:
+            whole = f"{table.db}.{table.name}".casefold()
+            named = [one for one in named if one.label.casefold() == whole] or (named if len(named) == 1 else [])
+        elif len(named) > 1:
+            named = [one for one in named if one.label.casefold() == table.name.casefold()]
+        if len(named) == 1:
+            return {self._stored(column.name): column.name for column in named[0].columns} or None
+        if not named and self._is_missing(table):
+            raise TableNotFound(table=table.name[:200], nearest=self._schema.nearest(table.name))
+        return None
+
+    def _is_missing(self, table: exp.Table) -> bool:
+        """Whether there is surely no such table. PostgreSQL may have some that a schema does not list (partitions,
+        tables of extensions); SQLite keeps tables of its own behind virtual ones."""
+        name = table.name.casefold()
+        if self._dialect not in ("sqlite", "duckdb") or table.db or name.startswith(_SYSTEM):
+            return False
+        return name not in self._by_name and not any(name.startswith(f"{label}_") for label in self._by_name)
+
+    def _walk(self, query: exp.Expr, tables: Tables, frames: Sequence[_Frame]) -> None:
+        """Looks up the columns of one SELECT, and goes into its subqueries."""
+        waiting: list[exp.Expr] = [child for key, child in _children(query) if key != "with_"]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, exp.Column):
+                self._column(node, frames)
+            elif isinstance(node, exp.Query):
+                if not isinstance(node.parent, exp.From | exp.Join | exp.Lateral):  # else it was looked at as a source
+                    self._query(node, tables, frames)
+            elif not isinstance(node, exp.Star):
+                waiting += [child for key, child in _children(node) if key != "using"]
+
+    def _column(self, column: exp.Column, frames: Sequence[_Frame]) -> None:
+        parts = column.parts
+        name = parts[-1]
+        if len(parts) > 2 or not all(isinstance(part, exp.Identifier) for part in parts[:-1]):
+            return
+        if len(parts) == 2:
+            owner = self._compared(parts[0])
+            found = next((frame.sources[owner] for frame in reversed(frames) if owner in frame.sources), None)
+            known = any(owner in frame.sources for frame in frames)
+            if not known:
+                self._owner(parts[0], frames)
+            elif found is not None and not isinstance(name, exp.Star) and not self._fits(name, found):
+                raise _missing(name, [(parts[0].name, found)])
+            return
+        if isinstance(name, exp.Identifier) and not self._is_known(name, frames):
+            raise _missing(name, _readable(frames))
+
+    def _owner(self, owner: exp.Expr, frames: Sequence[_Frame]) -> None:
+        """What stands before a dot and is no source: in DuckDB it may be a struct."""
+        if owner.name.casefold() in self._mentioned or (self._dialect == "duckdb" and self._is_known(owner, frames)):
+            return
+        if self._by_name.get(owner.name.casefold()) or self._dialect in ("sqlite", "postgresql"):
+            near = [name for frame in frames for name in frame.sources if name]
+            hint = f" The query reads: {', '.join(near)}." if near else " The query has no FROM."
+            raise ColumnNotFound(column=f"{owner.name}.…", nearest=f"No table or alias {owner.name} is in sight.{hint}")
+
+    def _is_known(self, name: exp.Expr, frames: Sequence[_Frame]) -> bool:
+        folded = self._compared(name)
+        if name.name.casefold() in self._hidden or name.name.casefold() in self._mentioned:
+            return True
+        if self._dialect == "sqlite" and name.args.get("quoted"):  # SQLite takes it for a text, then
+            return True
+        return any(
+            folded in frame.given
+            or folded in frame.sources
+            or any(columns is None or self._fits(name, columns) for columns in frame.sources.values())
+            for frame in frames
+        )
+
+    def _fits(self, name: exp.Expr, columns: Mapping[str, str]) -> bool:
+        return self._compared(name) in columns or name.name.casefold() in self._hidden
+
+    def _returned(self, query: exp.Select, frame: _Frame) -> Columns:
+        returned: dict[str, str] = {}
+        for item in query.expressions:
+            found = self._named(item, frame)
+            if found is None:
+                return None
+            returned |= found
+        return returned
+
+    def _named(self, item: exp.Expr, frame: _Frame) -> Columns:
+        """The names of one selected item; None where the database makes the name."""
+        if isinstance(item, exp.Alias):
+            alias = item.args["alias"]
+            return {self._compared(alias): alias.name}
+        if isinstance(item, exp.Star) and not any(item.args.get(key) for key in ("except_", "replace", "rename")):
+            found = list(frame.sources.values())
+        elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star) and len(item.parts) == 2:
+            found = [frame.sources.get(self._compared(item.parts[0]))]
+        elif isinstance(item, exp.Column) and isinstance(item.this, exp.Identifier):
+            return {self._compared(item.this): item.name}
+        else:
+            return None
+        return {key: name for columns in found for key, name in columns.items()} if None not in found else None  # type: ignore[union-attr]
+
+    def _renamed(self, item: exp.Expr, columns: Columns) -> Columns:
+        """The columns under the names that an alias gives them. The first names may hide others: all are kept."""
+        alias = item.args.get("alias")
+        given = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
+        if not given:
+            return columns
+        names = {self._compared(one): one.name for one in given if isinstance(one, exp.Identifier)}
+        if _width(item) == len(names):
+            return names
+        return None if columns is None else {**columns, **names}
+
+    def _alias(self, item: exp.Expr) -> str:
+        alias = item.args.get("alias")
+        name = alias.this if isinstance(alias, exp.TableAlias) else None
+        if name is None and isinstance(item, exp.Table):
+            name = item.this
+        return self._compared(name) if isinstance(name, exp.Identifier) else ""
+
+    def _compared(self, name: exp.Expr) -> str:
+        """A name as the dialect compares it: PostgreSQL makes unquoted ones small, the others know no case."""
+        if self._dialect != "postgresql":
+            return name.name.casefold()
+        return name.name if name.args.get("quoted") else _small(name.name)
+
+    def _stored(self, name: str) -> str:
+        return name if self._dialect == "postgresql" else name.casefold()
+
+
+def _from_items(query: exp.Select) -> Iterator[exp.Expr]:
+    """What stands behind FROM and JOIN, also inside of parentheses that hold a join."""
+    clause = query.args.get("from_")
+    items = [clause.this] if clause is not None else []
+    items += [join.this for join in query.args.get("joins") or []]
+    items += query.args.get("laterals") or []
+    while items:
+        item = items.pop(0)
+        items += [join.this for join in item.args.get("joins") or []]
+        yield item
+
+
+def _width(query: exp.Expr) -> int | None:
+    """How many columns a query returns, where its text says that."""
+    if isinstance(query, exp.CTE | exp.Subquery | exp.Lateral):
+        return _width(query.this)
+    if isinstance(query, exp.SetOperation):
+        return _width(query.left)
+    if isinstance(query, exp.Values):
+        return len(query.expressions[0].expressions) if isinstance(query.expressions[0], exp.Tuple) else None
+    if not isinstance(query, exp.Select) or query.find(exp.Star):
+        return None
+    return len(query.expressions)
+
+
+def _children(node: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
+    for key, value in node.args.items():
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, exp.Expr):
+                yield key, child
+
+
+def _mentions(node: exp.Expr) -> Iterator[str]:
+    """Names that may stand for a value wherever they are given: variables of a lambda, and what a source is called."""
+    if isinstance(node, exp.Lambda):
+        yield from (one.name.casefold() for one in node.expressions)
+    elif isinstance(node, exp.Comprehension):
+        yield from (one.name.casefold() for one in node.find_all(exp.Identifier))
+    elif isinstance(node, exp.Table):
+        yield node.name.casefold()
+        yield node.alias.casefold()
+    elif isinstance(node, exp.TableAlias):
+        yield node.name.casefold()
+    elif isinstance(node, exp.Unnest) and isinstance(node.args.get("offset"), exp.Identifier):
+        yield node.args["offset"].name.casefold()
+
+
+def _small(name: str) -> str:
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
+
+
+def _readable(frames: Sequence[_Frame]) -> list[tuple[str, Mapping[str, str]]]:
+    return [
+        (name, columns) for frame in reversed(frames) for name, columns in frame.sources.items() if columns is not None
+    ]
+
+
+def _missing(name: exp.Expr, among: Sequence[tuple[str, Mapping[str, str]]]) -> ColumnNotFound:
+    owners = [(written, owner) for owner, columns in among for written in columns.values()]
+    close = close_names(name.name, dict.fromkeys(written for written, _ in owners))
+    if close:
+        told = [f"{written} (of {owner})" for near in close for written, owner in owners if written == near]
+        return ColumnNotFound(column=name.name[:200], nearest=f"The nearest columns are: {', '.join(told[:5])}.")
+    told = [
+        f"{owner} has {', '.join(list(columns.values())[:_LISTED])}{', …' if len(columns) > _LISTED else ''}"
+        for owner, columns in among[:3]
+    ]
+    return ColumnNotFound(column=name.name[:200], nearest=f"{'; '.join(told)}." if told else "The query has no FROM.")
