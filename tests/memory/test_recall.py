@@ -19,10 +19,10 @@ from longthread.memory.indexing import drop_index, index_thread
 from longthread.memory.recall import Hit, Place, Question, Recaller
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log, recall
-from longthread.store import vectors as store_vectors
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.recall import Scope
+from longthread.store.retention import _OF_ENTRIES
 from longthread.testing.embedding import HashEmbedder
 
 FILLER = ["Good morning.", "How are you?", "Fine, thanks.", "The weather is mild.", "Let us go on."] * 8
@@ -179,7 +179,7 @@ async def test_what_is_deleted_leaves_nothing_to_be_found(store: Driver) -> None
     await recaller.prepare(Scope("u"))
     left = await all_of(store, derived=True)
     assert canary not in repr(left)
-    of_threads = ("recall_segments", "recall_postings", "memory_vectors")
+    of_threads = ("recall_segments", "recall_postings", "memory_vectors", "recall_signatures")
     assert {row["thread_id"] for name in of_threads for row in left[name]} == {"other"}
     assert await found(store, canary, Scope("u")) == []
 
@@ -202,7 +202,7 @@ async def test_what_retention_deletes_is_found_no_more_and_the_rest_still_is(sto
     await recaller.prepare(MINE)
     async with store.writing() as tx:
         await log.position(tx, "t")
-        for query in ("prune_entries", "prune_recall_segments", "prune_recall_postings", "prune_vectors"):
+        for query in _OF_ENTRIES:
             await tx.run(query, thread_id="t", cut=10)
         await tx.run("move_first_seq", thread_id="t", first_seq=10)
     assert "old walrus" not in repr(await all_of(store, derived=True))
@@ -241,25 +241,6 @@ async def test_meaning_finds_what_no_word_does(store: Driver) -> None:
     assert (recalled.hits[0].entry.text, recalled.warnings) == ("the automobile", [])
 
 
-@pytest.mark.parametrize("dims", [384, 100])
-async def test_very_many_vectors_are_found_through_an_index(
-    store: Driver, dims: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await say(store, [*FILLER, "the automobile", *FILLER])
-    await say(store, ["their automobile"], thread_id="theirs", user_id="v")
-    embedder = HashEmbedder(dims, same={"car": "automobile"})
-    recaller = Recaller(store, embedder)
-    await recaller.prepare(MINE)
-    await recaller.prepare(Scope("v"))
-    compared = (await recaller.find(Question("car", MINE, k=3))).hits
-    monkeypatch.setattr(store_vectors, "EXACT", -1)
-    for scope in (MINE, Scope("u")):
-        indexed = (await recaller.find(Question("car", scope, k=3))).hits
-        assert indexed[0].entry.text == "the automobile"
-        assert indexed[0].score == compared[0].score
-        assert "their automobile" not in [hit.entry.text for hit in indexed]
-
-
 async def test_vectors_of_another_model_are_replaced(store: Driver) -> None:
     await say(store, [*FILLER, "the automobile"])
     await Recaller(store, HashEmbedder(dims=8)).prepare(MINE)
@@ -268,7 +249,7 @@ async def test_vectors_of_another_model_are_replaced(store: Driver) -> None:
     await Recaller(store, other).prepare(MINE, lambda done, total: told.append((done, total)))
     assert told[-1] == (len(FILLER) + 1, len(FILLER) + 1)
     rows = (await all_of(store))["memory_vectors"]
-    assert {(row["model"], len(row["embedding"])) for row in rows} == {("hash:other", 4 * 24)}
+    assert {(row["model"], len(row["embedding"])) for row in rows} == {("hash:other@24", 4 * 24)}
     assert len(rows) == len(FILLER) + 1
     hits: Sequence[Hit] = (await Recaller(store, other).find(Question("car", MINE, k=1))).hits
     assert hits[0].entry.text == "the automobile"

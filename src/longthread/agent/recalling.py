@@ -29,7 +29,7 @@ _ABOUT = (
 )
 _PROPERTIES: Mapping[str, Any] = {
     "query": {"type": "string", "description": "What to look for, in the conversation's own words."},
-    "topic": {"type": "string", "description": "A topic that narrows it, such as one that the summary lists."},
+    "topic": {"type": "string", "description": "One of the recallable topics: only what was said about it."},
     "entry_id": {"type": "string", "description": "Instead of a query: the `entry` of a result, to read it whole."},
     "since": {"type": "string", "description": "Only messages from this date or time on (ISO 8601)."},
     "until": {"type": "string", "description": "Only messages before this date or time (ISO 8601)."},
@@ -60,12 +60,12 @@ def recall_tool(
             entry_id = _text(arguments, "entry_id")
             if entry_id:
                 return succeeded({"found": [await _one(recaller, asked, thread_id, entry_id)]})
-            if not asked.text.strip():
+            if not asked.words.strip():
                 raise InvalidInput(reason="There is nothing to look for. Give a query, a topic or an entry_id.")
             recalled = await recaller.find(asked)
         except LongthreadError as error:
             return failed(error)
-        wanted = set(terms(asked.text))
+        wanted = set(terms(f"{asked.text} {asked.topic}"))
         data: dict[str, Any] = {"found": [_told(hit, thread_id, wanted, HIT_CHARS) for hit in recalled.hits]}
         return succeeded(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
 
@@ -83,7 +83,8 @@ def _question(
         raise InvalidInput(reason="This conversation has no agent. Use the scope thread or user.")
     of_user = Scope(scope.user_id, agent_id=agent_id if where == "agent" else None)
     return Question(
-        text=" ".join(part for part in (_text(arguments, "query"), _text(arguments, "topic")) if part),
+        text=_text(arguments, "query"),
+        topic=_text(arguments, "topic"),
         scope=scope if where == "thread" else of_user,
         k=_number(arguments, "k", top_k, 1, MOST),
         since=_moment(arguments, "since"),
@@ -124,7 +125,7 @@ def _moment(arguments: Mapping[str, Any], name: str) -> datetime | None:
 async def _one(recaller: Recaller, asked: Question, thread_id: str, entry_id: str) -> dict[str, Any]:
     other, separator, own_id = entry_id.partition("/")
     hit = await recaller.entry(asked, other if separator else thread_id, own_id if separator else entry_id)
-    return _told(hit, thread_id, set(terms(asked.text)), WHOLE_CHARS)
+    return _told(hit, thread_id, set(terms(asked.words)), WHOLE_CHARS)
 
 
 def _told(hit: Hit, thread_id: str, wanted: set[str], size: int) -> dict[str, Any]:

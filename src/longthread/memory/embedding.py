@@ -29,8 +29,14 @@ class Embedder(Protocol):
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """The vectors, in the last axis, with length 1; those without length, or with numbers that are none, as zeros."""
-    clean = np.nan_to_num(np.asarray(vectors, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)
-    lengths = np.linalg.norm(clean, axis=-1, keepdims=True)
-    out: Vectors = np.divide(clean, lengths, out=np.zeros_like(clean), where=lengths > 0)
+    """The vectors, in the last axis, with length 1; those without length as zeros.
+
+    Raises:
+        ValueError: they are none: there are no numbers, or some are none.
+    """
+    given = np.asarray(vectors, dtype=np.float32)
+    if given.ndim == 0 or given.shape[-1] == 0 or not np.isfinite(given).all():
+        raise ValueError("it gave no vectors, or some with numbers that are none")
+    lengths = np.linalg.norm(given, axis=-1, keepdims=True)
+    out: Vectors = np.divide(given, lengths, out=np.zeros_like(given), where=lengths > 0)
     return out

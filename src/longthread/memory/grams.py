@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from longthread.memory.stopwords import HAN_BREAKS, HAN_COUNTS, HAN_EDGES, HAN_KEPT, HAN_LIGHT, HAN_WITHIN
+from longthread.memory.stopwords import HAN_ALONE, HAN_BREAKS, HAN_COUNTS, HAN_EDGES, HAN_KEPT, HAN_LIGHT, HAN_WITHIN
 
 LONGEST = 8
 """Characters of a word at most."""
@@ -26,6 +26,8 @@ _ANY_HAN = re.compile(f"[{_HAN}]")
 _BEYOND = re.compile("[\U00010000-\U0010ffff\ue000-\uf8ff]")
 _OWN, _MOST_OWN = 0xE000, 6000
 """Where the private characters begin that stand for Latin words, and how many there are."""
+_ENDS = np.zeros(65536, dtype=bool)
+_ENDS[[ord(letter) for letter in sorted(HAN_ALONE)]] = True
 _LOOKED_AT = 400
 """Grams that are looked at one by one, the most frequent ones."""
 _ENOUGH = 64
@@ -98,6 +100,7 @@ class _Counted:
         self._codes = codes
         self._numbers = numbers
         self._dense = (codes >= 0x3400) & (codes <= 0xFAFF) & ((codes <= 0x9FFF) | (codes >= _OWN))
+        self._inside = self._dense & ~_ENDS[codes]
         self._letters = np.bincount(codes, minlength=65536)
         self._total = max(1, int(self._dense.sum()))
         self._counts: dict[str, int] = {}
@@ -156,10 +159,11 @@ class _Counted:
         return all(self._freedom(places + step) >= _FREEDOM for step in (-1, size))
 
     def _freedom(self, places: Numbers) -> int:
-        """How many different characters stand at places; each end of a run is one of its own."""
-        inside = places[(places >= 0) & (places < len(self._codes))]
-        dense = self._dense[inside]
-        return len(np.unique(self._codes[inside[dense]])) + len(places) - int(dense.sum())
+        """How many different characters stand at places; ends of runs, and characters that no name has, are each one
+        of its own."""
+        there = places[(places >= 0) & (places < len(self._codes))]
+        within = there[self._inside[there]]
+        return len(np.unique(self._codes[within])) + len(places) - len(within)
 
     def _count(self, text: str, default: int) -> int:
         return int(self._letters[ord(text)]) if len(text) == 1 else self._counts.get(text, default)

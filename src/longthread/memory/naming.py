@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from longthread.memory import topics
 from longthread.memory.digest import clean
 from longthread.memory.indexing import content_of, is_recallable
+from longthread.memory.spans import stretches
 from longthread.memory.summaries import Summarizer, ask
 from longthread.memory.topics import Topic
 from longthread.model.entry import Entry
+from longthread.store.topics import Span
 
 _INSTRUCTIONS = "You keep the index of a long conversation. Reply as you are asked to, and with nothing else."
 _READ = 12_000
@@ -27,29 +29,39 @@ class Mentions:
 
     known: Sequence[str] = ()
     extract: Extract = topics.extract
-    counts: dict[str, int] = field(default_factory=dict)
+    spans: list[Span] = field(default_factory=list)
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: Sequence[Entry]) -> None:
         """Take in a page, by statistics."""
-        self._count(self.extract(_said(entries), self._names))
+        for part in stretches(entries):
+            self._keep(part, self.extract(_said(part), self._names))
 
-    async def ask(self, entries: Iterable[Entry], summarizer: Summarizer) -> None:
+    async def ask(self, entries: Sequence[Entry], summarizer: Summarizer) -> None:
         """Take in a page as a model names its topics; by statistics, where it does not."""
         said = _said(entries)
         prompt = topics.asked("\n".join(said)[-_READ:], self._names)
         names = topics.parse(await ask(summarizer, _INSTRUCTIONS, prompt), self._names)
         if names:
-            self._count(await asyncio.to_thread(topics.mentions, names, said))
+            await asyncio.to_thread(self._count, entries, names)
         else:
-            self._count(await asyncio.to_thread(self.extract, said, self._names))
+            await asyncio.to_thread(self.add, entries)
 
     @property
     def _names(self) -> list[str]:
-        return list(dict.fromkeys([*self.known, *self.counts]))
+        return list(dict.fromkeys([*self.known, *(span.topic for span in self.spans)]))
 
-    def _count(self, found: Iterable[Topic]) -> None:
-        for topic in found:
-            self.counts[topic.name] = self.counts.get(topic.name, 0) + topic.mentions
+    def _count(self, entries: Sequence[Entry], names: Sequence[str]) -> None:
+        """Take in names of a page: for each of its stretches those that it says; what none says is about all of it."""
+        said: set[str] = set()
+        for part in stretches(entries):
+            found = [topic for topic in topics.mentions(names, _said(part), least=0) if topic.mentions]
+            said |= {topic.name for topic in found}
+            self._keep(part, found)
+        self._keep(entries, [Topic(name, 1) for name in names if name not in said])
+
+    def _keep(self, part: Sequence[Entry], found: Iterable[Topic]) -> None:
+        seen_at = part[-1].created_at.isoformat(timespec="microseconds")
+        self.spans += [Span(topic.name, part[0].seq, part[-1].seq, topic.mentions, seen_at) for topic in found]
 
 
 def _said(entries: Iterable[Entry]) -> list[str]:

@@ -20,6 +20,7 @@ _LETTERS = "A-Za-z\u00c0-\u024f"
 _TOKEN = re.compile(
     rf"[{_LETTERS}_][{_LETTERS}0-9_]*+(?:[-./'’&+#@:][{_LETTERS}0-9_]++)*+(?:\+\+|#)?|[^\s{_LETTERS}_]++|\n"
 )
+_BEGINS = re.compile(f"[{_LETTERS}_]")
 _BETWEEN = "\n\n\0\n\n"
 """What stands between passages; no text has it."""
 _STARTS = frozenset(".!?:…\n\"'”’)。！？：-*\0")
@@ -176,7 +177,7 @@ def _most_said(counts: Counter[Words], least: int) -> dict[Words, int]:
 
 def _breaks(token: str, word: str) -> bool:
     """Whether a phrase ends here."""
-    if word in BREAKS or token in SQL or len(token) > _LONGEST or not (token[0].isalpha() or token[0] == "_"):
+    if word in BREAKS or token in SQL or len(token) > _LONGEST or not _BEGINS.match(token):
         return True
     # "it's" and "didn’t" are what they begin with.
     return ("'" in word or "’" in word) and re.split("['’]", word)[0] in BREAKS

@@ -20,8 +20,10 @@ from longthread.model.entry import Entry
 from longthread.model.manifest import Segment, segments_of
 from longthread.settings import Settings
 from longthread.store import log, recall, runs, summaries
+from longthread.store import topics as spans
 from longthread.store.driver import Driver, Transaction
 from longthread.store.summaries import Kept, Summarised
+from longthread.store.topics import Span
 
 BUFFER = 20
 """Messages that the window has less than it may have when it has been pruned (document 004 §3.1)."""
@@ -219,8 +221,7 @@ class _Made:
     """What is to be written: a summary, and topics, which add up with those before or, `fresh`, replace them."""
 
     kept: Kept
-    topics: Sequence[tuple[str, int]]
-    seen_at: str
+    topics: Sequence[Span]
     fresh: bool
 
 
@@ -244,8 +245,7 @@ async def _make(
         await mentions.ask(part.entries, summarizer)
     else:
         await asyncio.to_thread(mentions.add, part.entries)
-    seen_at = part.entries[-1].created_at.isoformat(timespec="microseconds")
-    return _Made(kept, sorted(mentions.counts.items()), seen_at, fresh=old is None)
+    return _Made(kept, mentions.spans, fresh=old is None)
 
 
 @dataclass(slots=True)
@@ -303,5 +303,5 @@ async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | 
     if made is None:
         return None
     await summaries.save(tx, thread_id, made.kept)
-    await summaries.add_topics(tx, thread_id, made.topics, made.seen_at)
+    await spans.add(tx, thread_id, made.topics)
     return made.kept

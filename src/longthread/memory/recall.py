@@ -14,10 +14,12 @@ import numpy as np
 from longthread.errors import EntryNotFound, StoreError, ThreadNotFound
 from longthread.memory.embedding import Embedder, Vectors, unit
 from longthread.memory.indexing import content_of, index_thread, is_recallable
+from longthread.memory.nearest import Nearest, Ranges
 from longthread.memory.postings import Postings, buckets_of, hash_of, in_bucket, look_up, places_between
 from longthread.memory.ranking import REACH, Block, Corpus, Layout, Scores, best, lay_out, score
+from longthread.memory.spans import ranges_of
 from longthread.memory.terms import FORM, terms
-from longthread.memory.vectors import Progress, embed_thread, nearest
+from longthread.memory.vectors import Progress, embed_thread, named
 from longthread.model.entry import Entry
 from longthread.store import log, recall
 from longthread.store.driver import Driver, Transaction
@@ -55,12 +57,13 @@ class Question:
     """What is to be found.
 
     Args:
-        text: in whatever words and language.
+        text: in whatever words and language; empty: the topic itself.
         scope: where.
         k: how many entries at most.
         since, until: only entries written in this stretch of time, without its end.
         before: of this entry's thread only those before it: it and what follows is what the model sees anyway.
         neighbours: how many entries around each hit come with it.
+        topic: only stretches that are about it. Where no stretch is, its name is looked for like the text.
     """
 
     text: str
@@ -70,6 +73,12 @@ class Question:
     until: datetime | None = None
     before: Place | None = None
     neighbours: int = 1
+    topic: str = ""
+
+    @property
+    def words(self) -> str:
+        """What is looked for."""
+        return self.text if self.text.strip() else self.topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +113,7 @@ class Recaller:
     def __init__(self, store: Driver, embedder: Embedder | None = None) -> None:
         self._store = store
         self._embedder = embedder
+        self._nearest = Nearest()
         self._resting_until = 0.0
         self._keeping: dict[str, asyncio.Task[None]] = {}
 
@@ -121,23 +131,37 @@ class Recaller:
             ThreadNotFound: the scope's thread is not there, or not the user's.
             StoreError: the database cannot be read.
         """
-        vector, problem = await self._vector(question.text)
-        found = await self._found(question, vector)
+        question, of_topic = await self._about(question)
+        vector, problem = await self._vector(question.words)
+        found = await self._found(question, of_topic, vector)
         if isinstance(found, list):
             return Recalled(found, problem)
         warnings = await catch_up(self._store, found.behind)
-        again = await self._found(question, vector, whole=False)
+        again = await self._found(question, of_topic, vector, whole=False)
         assert isinstance(again, list)
         return Recalled(again, [*warnings, *problem])
 
-    async def _found(self, question: Question, vector: Vectors | None, *, whole: bool = True) -> list[Hit] | _Behind:
+    async def _about(self, question: Question) -> tuple[Question, Ranges | None]:
+        """The question, and the entries that are about its topic. Where none is known to be, its name is asked for."""
+        if not question.topic.strip():
+            return question, None
+        async with self._store.reading() as tx:
+            ranges = await ranges_of(tx, question.scope, question.topic)
+        if ranges:
+            return question, ranges
+        return replace(question, text=f"{question.text} {question.topic}".strip(), topic=""), None
+
+    async def _found(
+        self, question: Question, of_topic: Ranges | None, vector: Vectors | None, *, whole: bool = True
+    ) -> list[Hit] | _Behind:
         """The hits, or, where only a `whole` index will do, what is not indexed."""
         async with self._store.reading() as tx:
             threads = await _threads(tx, question.scope)
             behind = [thread for thread in threads if thread.behind]
             if whole and behind:
                 return _Behind(behind)
-            ranked = await self._ranked(tx, question, threads, vector)
+            ranges = await inside(tx, question, of_topic)
+            ranked = await self._ranked(tx, question, threads, vector, ranges)
             return await load(tx, question, threads, ranked)
 
     async def entry(self, question: Question, thread_id: str, entry_id: str) -> Hit:
@@ -158,21 +182,29 @@ class Recaller:
         return hits[0]
 
     async def _ranked(
-        self, tx: Transaction, question: Question, threads: Sequence[Searched], vector: Vectors | None
+        self,
+        tx: Transaction,
+        question: Question,
+        threads: Sequence[Searched],
+        vector: Vectors | None,
+        ranges: Ranges | None,
     ) -> list[tuple[Place, float]]:
         count = question.k * _CANDIDATES
         if vector is None or self._embedder is None:
-            return await by_keywords(tx, question, threads, count)
-        words = await by_keywords(tx, question, threads, max(count, FUSED))
-        near = await nearest(tx, question.scope, self._embedder.name, vector, max(count, FUSED))
+            return await by_keywords(tx, question, threads, count, ranges)
+        words = await by_keywords(tx, question, threads, max(count, FUSED), ranges)
+        model = named(self._embedder.name, len(vector))
+        near = await self._nearest.find(tx, question.scope, model, vector, max(count, FUSED), threads, ranges)
         before = question.before
         places = ((Place(thread_id, seq), value) for thread_id, seq, value in near)
-        inside = [
-            (place, value)
-            for place, value in places
-            if before is None or place.thread_id != before.thread_id or place.seq < before.seq
-        ]
-        return fuse(words, inside)
+        return fuse(
+            words,
+            [
+                (place, value)
+                for place, value in places
+                if before is None or place.thread_id != before.thread_id or place.seq < before.seq
+            ],
+        )
 
     async def _vector(self, text: str) -> tuple[Vectors | None, list[str]]:
         """The question's vector; without one, why."""
@@ -269,17 +301,18 @@ async def _threads(tx: Transaction, scope: Scope) -> list[Searched]:
 
 
 async def by_keywords(
-    tx: Transaction, question: Question, threads: Sequence[Searched], count: int
+    tx: Transaction, question: Question, threads: Sequence[Searched], count: int, ranges: Ranges | None = None
 ) -> list[tuple[Place, float]]:
-    """The entries that share most with a question, by BM25 over terms; the best first."""
-    hashes = [hash_of(term) for term in dict.fromkeys(terms(question.text)[: 4 * MOST_TERMS])][:MOST_TERMS]
+    """The entries that share most with a question, by BM25 over terms, of those in `ranges`; the best first."""
+    hashes = [hash_of(term) for term in dict.fromkeys(terms(question.words)[: 4 * MOST_TERMS])][:MOST_TERMS]
     blocks = _blocks(await recall.postings(tx, question.scope, buckets_of(hashes)), hashes, question.before)
     if not blocks:
         return []
     layout = lay_out(blocks)
     corpus = Corpus(sum(thread.entries for thread in threads), sum(thread.words for thread in threads))
     scores = score(layout, hashes, corpus)
-    await _leave_out(tx, question, layout, scores)
+    if ranges is not None:
+        _leave_out(layout, scores, ranges)
     there = {thread.thread_id: thread for thread in threads}
     found: list[tuple[Place, float]] = []
     for place in best(scores, count + 2 * REACH):
@@ -307,19 +340,33 @@ def _blocks(rows: Sequence[tuple[str, int, int, bytes]], hashes: Sequence[int], 
     return [Block(thread_id, segment, postings) for (thread_id, segment), postings in ordered]
 
 
-async def _leave_out(tx: Transaction, question: Question, layout: Layout, scores: Scores) -> None:
-    """Take the scores from entries that the question does not ask for."""
+def _leave_out(layout: Layout, scores: Scores, ranges: Ranges) -> None:
+    """Take the scores from entries that are not asked for."""
+    asked = np.zeros(len(scores), dtype=bool)
+    for start, end, block in zip(layout.starts, layout.ends, layout.blocks, strict=True):
+        shift = start - block.first
+        for first, last in ranges.get(block.thread, ()):
+            asked[max(first + shift, start - REACH) : max(0, min(last + shift, end + REACH) + 1)] = True
+    scores[~asked] = 0
+
+
+async def inside(tx: Transaction, question: Question, of_topic: Ranges | None) -> Ranges | None:
+    """The entries that a question asks for, by its topic and its time; None: all of them."""
     if question.since is None and question.until is None:
-        return
-    inside = np.zeros(len(scores), dtype=bool)
+        return of_topic
     since, until = (None if at is None else int(at.timestamp() * 1_000_000) for at in (question.since, question.until))
-    known: dict[str, dict[int, bytes]] = {}
-    for start, block in zip(layout.starts, layout.blocks, strict=True):
-        if block.thread not in known:
-            known[block.thread] = await recall.times(tx, block.thread)
-        places = start + places_between(known[block.thread].get(block.first, b""), since, until)
-        inside[places[places < len(inside)]] = True
-    scores[~inside] = 0
+    found: dict[str, list[tuple[int, int]]] = {}
+    for thread_id, first, times in await recall.times(tx, question.scope):
+        seqs = first + places_between(times, since, until)
+        if of_topic is not None:
+            seqs = seqs[[any(a <= seq <= b for a, b in of_topic.get(thread_id, ())) for seq in seqs.tolist()]]
+        if len(seqs):
+            ends = np.flatnonzero(np.diff(seqs) > 1)
+            starts = [seqs[0], *seqs[ends + 1]]
+            stops = [*seqs[ends], seqs[-1]]
+            ranges = [(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
+            found.setdefault(thread_id, []).extend(ranges)
+    return found
 
 
 async def load(

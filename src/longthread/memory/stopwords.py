@@ -137,6 +137,8 @@ def _any_of(text: str) -> re.Pattern[str]:
 
 HAN_BREAKS = _any_of(_HAN_BREAKS)
 """What no Chinese name has in it."""
+HAN_ALONE = frozenset(word for word in _HAN_BREAKS.split() if len(word) == 1)
+"""Of those, the characters."""
 HAN_KEPT = _any_of(_HAN_KEPT)
 """Words that have one of them, and are none."""
 _HAN_LIGHT = """

@@ -77,10 +77,10 @@ def extract(texts: Iterable[str], known: Iterable[str] = (), most: int = MOST) -
     return [Topic(found.name, found.mentions) for found in _chosen(_as_known(candidates, known), most)]
 
 
-def mentions(names: Iterable[str], texts: Iterable[str]) -> list[Topic]:
+def mentions(names: Iterable[str], texts: Iterable[str], *, least: int = 1) -> list[Topic]:
     """Each name with the number of passages that say it, at least 1: whoever named it has seen it there."""
     said = [f" {normal(passage)} " for passage in _passages(texts)]
-    return [Topic(name, max(1, sum(_inside(normal(name)) in text for text in said))) for name in names]
+    return [Topic(name, max(least, sum(_inside(normal(name)) in text for text in said))) for name in names]
 
 
 def normal(name: str) -> str:
@@ -169,7 +169,10 @@ def _chosen(candidates: Iterable[_Candidate], most: int) -> list[_Candidate]:
 def _same(one: _Candidate, other: _Candidate) -> bool:
     """Whether a name is within the other. An identifier is no part of another: `orders` is not `order_items`."""
     short, long = sorted((one, other), key=lambda candidate: len(candidate.key))
-    return short.key == long.key or (not is_name(long.name) and _inside(short.key) in f" {long.key} ")
+    if short.key == long.key:
+        return True
+    part = short.key if has_han(long.key) else f" {short.key} "
+    return not is_name(long.name) and part in f" {long.key} "
 
 
 ASKED = """\

@@ -100,10 +100,11 @@ async def extents(tx: Transaction, thread_id: str) -> list[Extent]:
     return [Extent(int(r["first_seq"]), int(r["last_seq"]), int(r["form"]), int(r["entries"])) for r in rows]
 
 
-async def times(tx: Transaction, thread_id: str) -> dict[int, bytes]:
-    """When the entries of each segment were written, by the segment's first entry."""
-    rows = await tx.fetch("select_recall_times", thread_id=thread_id)
-    return {int(row["first_seq"]): row["times"] for row in rows}
+async def times(tx: Transaction, scope: Scope) -> list[tuple[str, int, bytes]]:
+    """When the entries of each segment in scope were written, as (thread, first entry, times), in this order."""
+    asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "agent_id": scope.agent_id}
+    rows = await tx.fetch("select_recall_times", **asked)
+    return [(row["thread_id"], int(row["first_seq"]), row["times"]) for row in rows]
 
 
 async def texts(tx: Transaction, thread_id: str, first: int, last: int) -> list[Text]:

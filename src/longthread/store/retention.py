@@ -15,7 +15,15 @@ ENTRIES_AT_ONCE = 2000
 RUNS_AT_ONCE = 200
 CHECKPOINTS_AT_ONCE = 2000
 """What one transaction deletes of a thread at most."""
-_OF_ENTRIES = ("prune_entries", "prune_recall_segments", "prune_recall_postings", "prune_vectors")
+_OF_ENTRIES = (
+    "prune_entries",
+    "prune_recall_segments",
+    "prune_recall_postings",
+    "prune_vectors",
+    "prune_signatures",
+    "prune_topic_spans",
+    "prune_topics",
+)
 """An entry goes with all that it is found by."""
 _PART = 200
 _OBSERVATION = "observation"
@@ -121,7 +129,8 @@ class _Planning:
         end = cut if self.at_once else min(cut, first + ENTRIES_AT_ONCE)
         entries = tuple(Deletion(query, {"cut": end}) for query in _OF_ENTRIES) if end > first else ()
         rows = (*of_checkpoints.rows, *of_runs.rows, *entries)
-        return Plan(rows=rows, after=of_checkpoints.after, first_seq=end, more=end < cut)
+        after = (*of_checkpoints.after, Deletion("recount_topics", {})) if entries else of_checkpoints.after
+        return Plan(rows=rows, after=after, first_seq=end, more=end < cut)
 
     async def _surplus(self) -> tuple[Plan, Mapping[str, Staying]]:
         """What goes of the checkpoints, and those that stay."""

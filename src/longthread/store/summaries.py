@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from longthread.store import topics
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 
@@ -100,17 +101,7 @@ _COLUMNS = ("summary", "message_count", "config_hash", "first_seq", "last_seq", 
 async def drop(tx: Transaction, thread_id: str) -> None:
     """Forget a thread's summary, mark and topics: the next pass derives them anew from what is there."""
     await tx.run("delete_summary", thread_id=thread_id)
-    await tx.run("delete_topics", thread_id=thread_id)
-
-
-async def add_topics(tx: Transaction, thread_id: str, topics: Iterable[tuple[str, int]], seen_at: str) -> None:
-    """Count topics that were mentioned so many times, the last time at `seen_at`."""
-    rows = [
-        {"thread_id": thread_id, "topic": name, "mentions": mentions, "seen_at": seen_at}
-        for name, mentions in sorted(topics)
-    ]
-    if rows:
-        await tx.run_all("add_topic", rows)
+    await topics.drop(tx, thread_id)
 
 
 async def live_question(tx: Transaction, thread_id: str) -> int | None:

@@ -1,24 +1,32 @@
-"""The vectors of entries, in document 004's `memory_vectors`: pgvector on PostgreSQL, bytes on SQLite."""
+"""The vectors of entries, in document 004's `memory_vectors`: pgvector on PostgreSQL, bytes on SQLite.
+
+Beside them are their *signatures*: of each number its sign alone, in one value for each block of entries. They say
+which vectors may be near, so that few have to be read. They follow from the vectors, and are written with them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longthread.store.driver import Row, Transaction
+from longthread.store.driver import Row, Transaction, one
 from longthread.store.queries import Sql, queries
 from longthread.store.recall import Scope
 
-EXACT = 10_000
-"""Vectors in scope up to which PostgreSQL compares them all, as SQLite does; beyond, it asks its index."""
+BLOCK = 1024
+"""Entries whose signatures are one value: those from a multiple of it on."""
+
 INDEXED = frozenset({384, 512, 768, 1024, 1536})
 """Dimensions that PostgreSQL has an index for."""
-_MORE = 16
-"""How many more candidates are read than are wanted: the databases' arithmetic differs in the last digit."""
+
+Floats = NDArray[np.float32]
+Bits = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,24 @@ class Candidate:
 
     thread_id: str
     seq: int
-    vector: NDArray[np.float32]
+    vector: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A block's signatures, without them: what tells whether they are still the same."""
+
+    thread_id: str
+    block: int
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """The signatures of a block's entries, in the order of their numbers, one row each."""
+
+    seqs: NDArray[np.int64]
+    bits: Bits
 
 
 async def missing_count(tx: Transaction, thread_id: str, model: str) -> int:
@@ -53,7 +78,8 @@ async def missing(tx: Transaction, thread_id: str, model: str, *, after: int, li
 
 
 async def write(tx: Transaction, thread_id: str, model: str, rows: Sequence[Vector]) -> None:
-    """Keep vectors. For who has locked the thread in this transaction; those that are there are left."""
+    """Keep vectors, and their signatures. For who has locked the thread in this transaction; those that are there are
+    left."""
     given = [
         {
             "id": row.id,
@@ -67,6 +93,80 @@ async def write(tx: Transaction, thread_id: str, model: str, rows: Sequence[Vect
         for row in rows
     ]
     await tx.run_all("insert_vector", given)
+    for block in sorted({row.seq // BLOCK for row in rows}):
+        new = {row.seq: np.frombuffer(row.data, "<f4") for row in rows if row.seq // BLOCK == block}
+        await _sign(tx, thread_id, model, block, new)
+
+
+async def _sign(tx: Transaction, thread_id: str, model: str, block: int, new: Mapping[int, Floats]) -> None:
+    """Add signatures to those of a block; where there are none, those of all its vectors."""
+    row = await one(tx, "select_signature", thread_id=thread_id, model=model, block=block)
+    if row is None:
+        await sign_block(tx, thread_id, model, block)
+        return
+    there = unpacked(row["data"], block)
+    known = dict(zip(there.seqs.tolist(), there.bits, strict=True)) | {seq: signed(v) for seq, v in new.items()}
+    await _write_block(tx, thread_id, model, block, known)
+
+
+async def sign_block(tx: Transaction, thread_id: str, model: str, block: int) -> None:
+    """Make the signatures of a block from its vectors. For who has locked the thread in this transaction."""
+    found = await between(tx, model, [(thread_id, block * BLOCK, block * BLOCK + BLOCK - 1)])
+    await _write_block(tx, thread_id, model, block, {row.seq: signed(row.vector) for row in found})
+
+
+async def _write_block(tx: Transaction, thread_id: str, model: str, block: int, known: Mapping[int, Bits]) -> None:
+    seqs = sorted(known)
+    places = np.array([seq - block * BLOCK for seq in seqs], dtype="<u2")
+    data = np.array([known[seq] for seq in seqs], dtype="<u8").tobytes() + places.tobytes()
+    stamp = hashlib.blake2b(data, digest_size=12).hexdigest()
+    given = {"thread_id": thread_id, "model": model, "block": block}
+    await tx.run("write_signature", **given, stamp=stamp, data=len(seqs).to_bytes(4, "little") + data)
+
+
+def signed(vectors: Floats) -> Bits:
+    """The signs of vectors in the last axis, 64 in a number; what is too many are zeros."""
+    packed = np.packbits(vectors > 0, axis=-1)
+    room = -packed.shape[-1] % 8
+    return np.ascontiguousarray(np.pad(packed, [(0, 0)] * (packed.ndim - 1) + [(0, room)])).view(np.uint64)
+
+
+def unpacked(data: bytes, block: int) -> Signatures:
+    """The signatures that a block's value has."""
+    count = int.from_bytes(data[:4], "little")
+    end = len(data) - 2 * count
+    bits = np.frombuffer(data[4:end], "<u8").reshape(count, -1)
+    return Signatures(np.frombuffer(data[end:], "<u2").astype(np.int64) + block * BLOCK, bits)
+
+
+async def unsigned_blocks(tx: Transaction, thread_id: str, model: str) -> list[int]:
+    """The blocks of a thread that have vectors and no signatures: where they were imported, or some were deleted."""
+    rows = await tx.fetch("select_unsigned_blocks", thread_id=thread_id, model=model, size=BLOCK)
+    return [int(row["block"]) for row in rows]
+
+
+async def heads(tx: Transaction, scope: Scope, model: str) -> list[Head]:
+    """The blocks in scope that have signatures, in the order of their threads and entries."""
+    rows = await tx.fetch(_of(scope, "select_signature_heads"), model=model, **_asked(scope))
+    return [Head(row["thread_id"], int(row["block"]), row["stamp"]) for row in rows]
+
+
+async def signatures(tx: Transaction, scope: Scope, model: str, first: int) -> dict[Head, Signatures]:
+    """The signatures of the blocks in scope from number `first` on."""
+    rows = await tx.fetch(_of(scope, "select_signatures"), model=model, first=first, **_asked(scope))
+    return {
+        Head(row["thread_id"], int(row["block"]), row["stamp"]): unpacked(row["data"], int(row["block"]))
+        for row in rows
+    }
+
+
+def _of(scope: Scope, query: str) -> str:
+    return query if scope.thread_id is not None else f"{query}_of_user"
+
+
+def _asked(scope: Scope) -> dict[str, Any]:
+    more = {"agent_id": scope.agent_id} if scope.thread_id is None else {"thread_id": scope.thread_id}
+    return {"user_id": scope.user_id, **more}
 
 
 async def has_others(tx: Transaction, thread_id: str, model: str) -> bool:
@@ -77,43 +177,40 @@ async def has_others(tx: Transaction, thread_id: str, model: str) -> bool:
 async def delete_others(tx: Transaction, thread_id: str, model: str) -> None:
     """Delete the vectors of other models."""
     await tx.run("delete_other_vectors", thread_id=thread_id, model=model)
+    await tx.run("delete_other_signatures", thread_id=thread_id, model=model)
 
 
-async def candidates(
-    tx: Transaction, scope: Scope, model: str, vector: NDArray[np.float32], count: int
-) -> list[Candidate]:
-    """The entries in scope whose vectors may be nearest to `vector`: all of them, or as many as are sure to hold
-    `count` that are; where there are very many, nearly sure."""
-    asked: dict[str, Any] = {
-        "user_id": scope.user_id,
-        "thread_id": scope.thread_id,
-        "agent_id": scope.agent_id,
-        "model": model,
-        "dims": len(vector),
-    }
-    [held] = await tx.fetch("count_vectors", **asked)
-    query: str = "select_near_vectors"
-    if held["indexed"] and int(held["vectors"]) > EXACT and len(vector) in INDEXED:
-        await tx.run("search_on")
-        query = _indexed(len(vector))
-    rows = await tx.fetch(query, **asked, numbers=_told(vector), limit=count + _MORE)
-    return [Candidate(row["thread_id"], int(row["seq"]), _numbers(row, len(vector))) for row in rows]
+async def between(tx: Transaction, model: str, ranges: Iterable[tuple[str, int, int]]) -> list[Candidate]:
+    """The vectors of entries in ranges of (thread, first, last); of threads that the reader may read."""
+    asked = json.dumps([list(each) for each in ranges], ensure_ascii=False)
+    rows = await tx.fetch("select_vectors_between", model=model, ranges=asked)
+    return [Candidate(row["thread_id"], int(row["seq"]), _numbers(row)) for row in rows]
 
 
-def _indexed(dims: int) -> Sql:
-    """The query that the index for vectors of so many dimensions answers: it must say the number itself."""
-    return Sql(queries("postgres")["select_near_vectors_indexed"].replace("1536", str(dims)))
+async def indexed(tx: Transaction, scope: Scope, model: str, vector: Floats, count: int) -> list[Candidate] | None:
+    """The `count` vectors in scope that the database's own index says to be nearest; None where it has none.
+
+    The index is over the vectors of all users: it goes on until it has found enough of those in scope.
+    """
+    [row] = await tx.fetch("has_vector_index")
+    if not row["has"] or len(vector) not in INDEXED:
+        return None
+    await tx.run("search_on")
+    # The query must say the number of dimensions itself, for each has an index of its own.
+    query = Sql(queries("postgres")["select_near_vectors"].replace("1536", str(len(vector))))
+    asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "agent_id": scope.agent_id}
+    rows = await tx.fetch(query, **asked, model=model, numbers=_told(vector), limit=count)
+    return [Candidate(row["thread_id"], int(row["seq"]), _numbers(row)) for row in rows]
 
 
-def _told(vector: NDArray[np.float32]) -> str:
+def _told(vector: Floats) -> str:
     """A vector as PostgreSQL reads it; nine digits tell any number of 32 bits."""
     return f"[{','.join(f'{number:.9g}' for number in vector)}]"
 
 
-def _numbers(row: Row, dims: int) -> NDArray[np.float32]:
+def _numbers(row: Row) -> Floats:
     """PostgreSQL sends two counts of 16 bits and the numbers, the highest byte first."""
-    data = row["embedding"]
-    found: NDArray[np.float32] = (
-        np.frombuffer(data, "<f4") if len(data) == 4 * dims else np.frombuffer(data, ">f4", -1, 4).astype(np.float32)
-    )
+    if row["sent"]:
+        return np.frombuffer(row["embedding"], ">f4", -1, 4).astype(np.float32)
+    found: Floats = np.frombuffer(row["embedding"], "<f4")
     return found

@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from longthread.testing.emulator.completions import CREATED, chunks, completion, event, received
+from longthread.testing.emulator.embeddings import embeddings
 from longthread.testing.emulator.faults import Dropped, Refused, Slow
 from longthread.testing.scripted import Script, ScriptExhausted, to_message
 
@@ -50,7 +51,7 @@ class ProviderEmulator:
     `script` holds what a `ScriptedChatModel` takes, and the faults `Refused`, `Slow` and `Dropped`; one function of the
     messages answers every request instead. An exception in it becomes HTTP 500, a script that has run out too.
     `refuse_tools` answers requests with tools as Ollama does for models without them. `models` is what `/v1/models`
-    lists.
+    lists. `embed` makes the vectors of `/v1/embeddings` from texts, or a fault in their place.
     """
 
     def __init__(
@@ -61,12 +62,14 @@ class ProviderEmulator:
         refuse_tools: bool = False,
         models: Sequence[str] = ("emulated",),
         api_key: str | None = None,
+        embed: Callable[[list[str]], Any] | None = None,
     ) -> None:
         self.requests: list[RecordedRequest] = []
         self._script = Script(script, loop=loop)
         self._refuse_tools = refuse_tools
         self._models = list(models)
         self._api_key = api_key
+        self._embed = embed
         self._socket: socket.socket | None = None
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
@@ -87,6 +90,7 @@ class ProviderEmulator:
         app = Starlette(
             routes=[
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
+                Route("/v1/embeddings", self._embeddings, methods=["POST"]),
                 Route("/v1/models", self._list_models, methods=["GET"]),
             ]
         )
@@ -147,10 +151,26 @@ class ProviderEmulator:
         events = [event(chunk) for chunk in chunks(message, model, self.used, include_usage=include_usage)]
         return StreamingResponse(_send([*events, event("[DONE]")], between, dropped), media_type="text/event-stream")
 
+    async def _embeddings(self, request: Request) -> Response:
+        recorded = await self._record(request)
+        if self._embed is None:
+            return _refusal(Refused(404, f"The model {recorded.body.get('model')} does not exist."))
+        given = recorded.body.get("input") or []
+        reply = self._denied(recorded) or self._embed([given] if isinstance(given, str) else list(given))
+        if isinstance(reply, Slow):
+            await asyncio.sleep(reply.seconds)
+            reply = reply.reply
+        return _refusal(reply) if isinstance(reply, Refused) else embeddings(recorded.body, reply)
+
+    def _denied(self, request: RecordedRequest) -> Refused | None:
+        if self._api_key is None or request.headers.get("authorization") == f"Bearer {self._api_key}":
+            return None
+        return Refused(401, "Incorrect API key provided.", "invalid_api_key")
+
     def _next(self, request: RecordedRequest) -> Any:
         """What the request is answered with; a refusal leaves the script where it is."""
-        if self._api_key is not None and request.headers.get("authorization") != f"Bearer {self._api_key}":
-            return Refused(401, "Incorrect API key provided.", "invalid_api_key")
+        if denied := self._denied(request):
+            return denied
         if self._refuse_tools and request.body.get("tools"):
             return Refused(400, f"registry.ollama.ai/library/{request.body.get('model')} does not support tools")
         return self._script.next(received(request.body))

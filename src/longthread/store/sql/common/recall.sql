@@ -20,7 +20,10 @@ GROUP BY t.id, t.tip, t.first_seq, t.entry_count;
 SELECT first_seq, last_seq, form, entries FROM recall_segments WHERE thread_id = :thread_id ORDER BY first_seq;
 
 -- name: select_recall_times
-SELECT first_seq, times FROM recall_segments WHERE thread_id = :thread_id ORDER BY first_seq;
+SELECT s.thread_id, s.first_seq, s.times FROM threads t JOIN recall_segments s ON s.thread_id = t.id
+WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
+  AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+ORDER BY s.thread_id, s.first_seq;
 
 -- name: select_recall_texts
 -- No payloads: what they hold beside the text is not searched.
@@ -52,3 +55,6 @@ DELETE FROM recall_postings WHERE thread_id = :thread_id AND segment < :cut;
 
 -- name: prune_vectors
 DELETE FROM memory_vectors WHERE thread_id = :thread_id AND seq < :cut;
+
+-- name: prune_signatures
+DELETE FROM recall_signatures WHERE thread_id = :thread_id AND block * 1024 < :cut;

@@ -23,11 +23,3 @@ ON CONFLICT (thread_id) DO UPDATE SET
 
 -- name: delete_summary
 DELETE FROM conversation_summaries WHERE thread_id = :thread_id;
-
--- name: delete_topics
-DELETE FROM memory_topics WHERE thread_id = :thread_id;
-
--- name: add_topic
-INSERT INTO memory_topics (thread_id, topic, mention_count, last_seen_at) VALUES (:thread_id, :topic, :mentions, :seen_at)
-ON CONFLICT (thread_id, topic) DO UPDATE SET
-    mention_count = memory_topics.mention_count + excluded.mention_count, last_seen_at = excluded.last_seen_at;

@@ -18,3 +18,45 @@ WHERE v.thread_id = :thread_id AND v.seq IS NOT NULL AND v.model <> :model LIMIT
 
 -- name: delete_other_vectors
 DELETE FROM memory_vectors WHERE thread_id = :thread_id AND seq IS NOT NULL AND model <> :model;
+
+-- name: delete_other_signatures
+DELETE FROM recall_signatures WHERE thread_id = :thread_id AND model <> :model;
+
+-- name: select_signature
+SELECT data FROM recall_signatures WHERE thread_id = :thread_id AND model = :model AND block = :block;
+
+-- name: write_signature
+INSERT INTO recall_signatures (thread_id, model, block, stamp, data)
+VALUES (:thread_id, :model, :block, :stamp, :data)
+ON CONFLICT (thread_id, model, block) DO UPDATE SET stamp = excluded.stamp, data = excluded.data;
+
+-- name: select_unsigned_blocks
+SELECT DISTINCT v.seq / :size AS block FROM memory_vectors v
+WHERE v.thread_id = :thread_id AND v.model = :model AND v.seq IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM recall_signatures s
+    WHERE s.thread_id = :thread_id AND s.model = :model AND s.block = v.seq / :size
+)
+ORDER BY block;
+
+-- name: select_signature_heads
+SELECT s.thread_id, s.block, s.stamp FROM recall_signatures s
+WHERE s.thread_id = :thread_id AND s.model = :model
+  AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
+ORDER BY s.block;
+
+-- name: select_signature_heads_of_user
+SELECT s.thread_id, s.block, s.stamp FROM threads t JOIN recall_signatures s ON s.thread_id = t.id
+WHERE t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id) AND s.model = :model
+ORDER BY s.thread_id, s.block;
+
+-- name: select_signatures
+SELECT s.thread_id, s.block, s.stamp, s.data FROM recall_signatures s
+WHERE s.thread_id = :thread_id AND s.model = :model AND s.block >= :first
+  AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
+ORDER BY s.block;
+
+-- name: select_signatures_of_user
+SELECT s.thread_id, s.block, s.stamp, s.data FROM threads t JOIN recall_signatures s ON s.thread_id = t.id
+WHERE t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id) AND s.model = :model
+  AND s.block >= :first
+ORDER BY s.thread_id, s.block;

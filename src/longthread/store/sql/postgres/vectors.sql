@@ -3,34 +3,23 @@ INSERT INTO memory_vectors (id, thread_id, seq, chunk, model, embedding)
 VALUES (:id, :thread_id, :seq, :chunk, :model, CAST(:numbers AS VECTOR))
 ON CONFLICT (id) DO NOTHING;
 
--- name: count_vectors
-SELECT count(*) AS vectors, 1 AS indexed FROM memory_vectors
-WHERE model = :model AND seq IS NOT NULL AND thread_id IN (
-      SELECT t.id FROM threads t
-      WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
-        AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
-  );
+-- name: select_vectors_between
+SELECT v.thread_id, v.seq, vector_send(v.embedding) AS embedding, 1 AS sent
+FROM json_array_elements(CAST(:ranges AS JSON)) r JOIN memory_vectors v
+  ON v.thread_id = r.value ->> 0 AND v.model = :model AND v.seq IS NOT NULL
+  AND v.seq BETWEEN CAST(r.value ->> 1 AS BIGINT) AND CAST(r.value ->> 2 AS BIGINT)
+ORDER BY v.thread_id, v.seq;
 
--- name: select_near_vectors
--- Taken out first: the index would be asked for the nearest of all users' vectors, and may not reach these.
-WITH scoped AS MATERIALIZED (
-    SELECT thread_id, seq, embedding FROM memory_vectors
-    WHERE model = :model AND seq IS NOT NULL AND vector_dims(embedding) = :dims AND thread_id IN (
-      SELECT t.id FROM threads t
-      WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
-        AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
-  )
-)
-SELECT thread_id, seq, vector_send(embedding) AS embedding
-FROM scoped ORDER BY embedding <=> CAST(:numbers AS VECTOR), thread_id, seq LIMIT :limit;
+-- name: has_vector_index
+SELECT 1 AS has;
 
 -- name: search_on
--- The index goes on until it has found enough of those that are asked for.
-SET LOCAL hnsw.iterative_scan = strict_order;
+SELECT set_config('hnsw.iterative_scan', 'strict_order', TRUE), set_config('hnsw.ef_search', '200', TRUE),
+       set_config('hnsw.max_scan_tuples', '200000', TRUE);
 
--- name: select_near_vectors_indexed
+-- name: select_near_vectors
 -- The number of dimensions must stand in it as such, for each has an index of its own; this one is put in the place of 1536.
-SELECT thread_id, seq, vector_send(embedding) AS embedding
+SELECT thread_id, seq, vector_send(embedding) AS embedding, 1 AS sent
 FROM memory_vectors
 WHERE model = :model AND seq IS NOT NULL AND vector_dims(embedding) = 1536 AND thread_id IN (
       SELECT t.id FROM threads t

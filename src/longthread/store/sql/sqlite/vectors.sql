@@ -3,13 +3,12 @@ INSERT INTO memory_vectors (id, thread_id, seq, chunk, model, embedding)
 VALUES (:id, :thread_id, :seq, :chunk, :model, :embedding)
 ON CONFLICT (id) DO NOTHING;
 
--- name: count_vectors
-SELECT 0 AS vectors, 0 AS indexed;
+-- name: select_vectors_between
+SELECT v.thread_id, v.seq, v.embedding, 0 AS sent
+FROM json_each(:ranges) r CROSS JOIN memory_vectors v
+WHERE v.thread_id = json_extract(r.value, '$[0]') AND v.model = :model AND v.seq IS NOT NULL
+  AND v.seq BETWEEN json_extract(r.value, '$[1]') AND json_extract(r.value, '$[2]')
+ORDER BY v.thread_id, v.seq;
 
--- name: select_near_vectors
-SELECT thread_id, seq, embedding FROM memory_vectors
-WHERE model = :model AND seq IS NOT NULL AND length(embedding) = 4 * :dims AND thread_id IN (
-      SELECT t.id FROM threads t
-      WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
-        AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
-  );
+-- name: has_vector_index
+SELECT 0 AS has;

@@ -1,0 +1,38 @@
+-- name: insert_topic_span
+INSERT INTO memory_topic_spans (thread_id, topic, first_seq, last_seq, mentions, seen_at)
+VALUES (:thread_id, :topic, :first_seq, :last_seq, :mentions, :seen_at)
+ON CONFLICT (thread_id, topic, first_seq) DO UPDATE SET
+    last_seq = excluded.last_seq, mentions = excluded.mentions, seen_at = excluded.seen_at;
+
+-- name: delete_topic_spans
+DELETE FROM memory_topic_spans WHERE thread_id = :thread_id;
+
+-- name: delete_topics_of_thread
+DELETE FROM memory_topics WHERE thread_id = :thread_id;
+
+-- name: prune_topic_spans
+DELETE FROM memory_topic_spans WHERE thread_id = :thread_id AND first_seq < :cut;
+
+-- name: prune_topics
+DELETE FROM memory_topics
+WHERE thread_id = :thread_id AND NOT EXISTS (
+    SELECT 1 FROM memory_topic_spans s
+    WHERE s.thread_id = :thread_id AND s.topic = memory_topics.topic AND s.first_seq >= :cut
+);
+
+-- name: select_topics
+SELECT topic, mention_count FROM memory_topics WHERE thread_id = :thread_id
+ORDER BY mention_count DESC, last_seen_at DESC, topic LIMIT :limit;
+
+-- name: select_topic_names
+SELECT DISTINCT s.topic FROM threads t JOIN memory_topic_spans s ON s.thread_id = t.id
+WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
+  AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+ORDER BY s.topic;
+
+-- name: select_topic_spans
+SELECT s.thread_id, s.topic, s.first_seq, s.last_seq, s.mentions, s.seen_at
+FROM threads t JOIN memory_topic_spans s ON s.thread_id = t.id
+WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
+  AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id) AND s.topic = :topic
+ORDER BY s.thread_id, s.first_seq;

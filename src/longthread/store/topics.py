@@ -1,0 +1,70 @@
+"""The topics of threads: which stretches of a thread are about what, and document 004's `memory_topics`, their sum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from longthread.store.driver import Transaction
+from longthread.store.recall import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A topic of the entries from `first` to `last`, how many times it is mentioned in them, and when the last of them
+    was written (ISO 8601, UTC)."""
+
+    topic: str
+    first: int
+    last: int
+    mentions: int
+    seen_at: str
+
+
+async def add(tx: Transaction, thread_id: str, spans: Sequence[Span]) -> None:
+    """Keep the topics of stretches; one that is there already is replaced. For who has locked the thread in this
+    transaction."""
+    rows = [
+        {
+            "thread_id": thread_id,
+            "topic": span.topic,
+            "first_seq": span.first,
+            "last_seq": span.last,
+            "mentions": span.mentions,
+            "seen_at": span.seen_at,
+        }
+        for span in spans
+    ]
+    await tx.run_all("insert_topic_span", rows)
+    names = sorted({span.topic for span in spans})
+    await tx.run_all("count_topic", [{"thread_id": thread_id, "topic": name} for name in names])
+
+
+async def drop(tx: Transaction, thread_id: str) -> None:
+    """Forget a thread's topics: they can be found anew. For who has locked the thread in this transaction."""
+    await tx.run("delete_topic_spans", thread_id=thread_id)
+    await tx.run("delete_topics_of_thread", thread_id=thread_id)
+
+
+async def most_mentioned(tx: Transaction, thread_id: str, limit: int) -> list[tuple[str, int]]:
+    """A thread's topics and how often each is mentioned, those first that are mentioned most, of equals the newest."""
+    rows = await tx.fetch("select_topics", thread_id=thread_id, limit=limit)
+    return [(row["topic"], int(row["mention_count"])) for row in rows]
+
+
+async def names(tx: Transaction, scope: Scope) -> list[str]:
+    """The names of all topics in scope."""
+    rows = await tx.fetch(
+        "select_topic_names", user_id=scope.user_id, thread_id=scope.thread_id, agent_id=scope.agent_id
+    )
+    return [row["topic"] for row in rows]
+
+
+async def spans(tx: Transaction, scope: Scope, topic: str) -> dict[str, list[Span]]:
+    """The stretches in scope that are about a topic, by thread, in the order of their entries."""
+    asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "agent_id": scope.agent_id}
+    found: dict[str, list[Span]] = {}
+    for row in await tx.fetch("select_topic_spans", **asked, topic=topic):
+        span = Span(row["topic"], int(row["first_seq"]), int(row["last_seq"]), int(row["mentions"]), row["seen_at"])
+        found.setdefault(row["thread_id"], []).append(span)
+    return found

@@ -1,0 +1,27 @@
+"""OpenAI's embeddings on the wire."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+
+def embeddings(body: Mapping[str, Any], vectors: Sequence[Sequence[float]]) -> Response:
+    """The reply to a request for vectors; numbers that are none go out as such, as some servers send them."""
+    packed = body.get("encoding_format") == "base64"
+    data = [
+        {"object": "embedding", "index": index, "embedding": _packed(vector) if packed else [float(n) for n in vector]}
+        for index, vector in enumerate(vectors)
+    ]
+    usage = {"prompt_tokens": len(data), "total_tokens": len(data)}
+    reply = {"object": "list", "data": data, "model": body.get("model"), "usage": usage}
+    return Response(json.dumps(reply), media_type="application/json")
+
+
+def _packed(vector: Sequence[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

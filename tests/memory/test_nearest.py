@@ -1,0 +1,197 @@
+"""Near vectors: found through their signs, the same as by comparing all of them, whatever becomes of the blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.memory.talking import say
+from tests.store.samples import all_of
+
+from longthread.memory import nearest
+from longthread.memory.embedding import unit
+from longthread.memory.indexing import index_thread
+from longthread.memory.nearest import Nearest
+from longthread.memory.recall import Question, Recaller
+from longthread.memory.terms import FORM
+from longthread.memory.vectors import embed_thread, model_of
+from longthread.model.entry import Draft
+from longthread.store import log, recall, vectors
+from longthread.store.driver import Driver
+from longthread.store.recall import Scope
+from longthread.store.vectors import Vector
+from longthread.testing.embedding import HashEmbedder
+
+MODEL = "made:up@256"
+MINE = Scope("u", "t")
+
+
+def near(center: np.ndarray, spread: float, seed: int) -> np.ndarray:
+    return unit(center + spread * np.random.default_rng(seed).standard_normal(len(center)).astype(np.float32))
+
+
+def made(count: int, dims: int = 256, seed: int = 1) -> np.ndarray:
+    """Vectors in clusters, as those of texts are."""
+    numbers = np.random.default_rng(seed)
+    centers = numbers.standard_normal((40, dims))
+    return unit((centers[numbers.integers(0, 40, count)] + 0.6 * numbers.standard_normal((count, dims))).astype("f4"))
+
+
+async def keep(store: Driver, given: np.ndarray, thread_id: str = "t", user_id: str = "u", first: int = 1) -> None:
+    """Keep vectors for entries from `first` on."""
+    async with store.writing() as tx:
+        await log.create_thread(tx, thread_id, user_id=user_id)
+        tip, size = await log.position(tx, thread_id)
+        drafts = [Draft(f"{thread_id}-{n}", "user", f"entry {n}") for n in range(size + 1, first + len(given))]
+        await log.append(tx, thread_id, drafts, tip=tip, size=size)
+        rows = [
+            Vector(f"{thread_id}-{first + n}", first + n, "", v.astype("<f4").tobytes()) for n, v in enumerate(given)
+        ]
+        await vectors.write(tx, thread_id, MODEL, rows)
+
+
+async def find(
+    store: Driver, asked: np.ndarray, count: int = 10, scope: Scope = MINE, using: Nearest | None = None, **more: object
+) -> list[tuple[str, int]]:
+    async with store.reading() as tx:
+        threads = await recall.threads_in(tx, scope, form=FORM)
+        found = await (using or Nearest()).find(tx, scope, MODEL, asked, count, threads, **more)  # type: ignore[arg-type]
+    assert [value for *_, value in found] == sorted((value for *_, value in found), reverse=True)
+    return [(thread_id, seq) for thread_id, seq, _ in found]
+
+
+def compared(given: np.ndarray, asked: np.ndarray, count: int = 10) -> list[tuple[str, int]]:
+    values = [round(float(value), 5) for value in given @ asked]
+    return [("t", n + 1) for n in sorted(range(len(given)), key=lambda n: (-values[n], n))[:count]]
+
+
+async def test_few_are_compared_one_by_one(store: Driver) -> None:
+    given = made(150)
+    await keep(store, given)
+    for seed in range(5):
+        asked = near(given[seed * 7], 0.04, seed)
+        assert await find(store, asked) == compared(given, asked)
+
+
+async def test_of_many_nearly_all_that_are_nearest_are_found(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nearest, "LONG_LIST", 600)
+    given = made(3000)
+    await keep(store, given)
+    there = 0
+    for seed in range(20):
+        asked = near(given[seed * 50], 0.04, seed)
+        found = await find(store, asked)
+        assert len(found) == 10
+        there += len(set(found) & set(compared(given, asked)))
+    assert there >= 0.95 * 200
+
+
+async def test_the_same_question_reads_no_signatures_twice_and_new_ones_are_seen(
+    store: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, using = made(2100), Nearest()
+    await keep(store, given[:2060])
+    read: list[int] = []
+    real = vectors.signatures
+
+    async def counted(*asked: object) -> dict[vectors.Head, vectors.Signatures]:
+        found = await real(*asked)  # type: ignore[arg-type]
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(vectors, "signatures", counted)
+    assert (await find(store, given[5], using=using))[0] == ("t", 6)
+    assert (await find(store, given[6], using=using))[0] == ("t", 7)
+    assert read == [3]
+    await keep(store, given[2060:], first=2061)
+    assert (await find(store, given[2090], using=using))[0] == ("t", 2091)
+    assert read == [3, 1], "only the block that has grown is read"
+
+
+async def test_scopes_and_users(store: Driver) -> None:
+    given, same = made(30), Nearest()
+    await keep(store, given[:10])
+    await keep(store, given[10:20], thread_id="mine too")
+    await keep(store, given[20:], thread_id="theirs", user_id="v")
+    for using in (Nearest(), same, same):
+        assert (await find(store, given[15], scope=Scope("u"), using=using))[0] == ("mine too", 6)
+        assert {thread for thread, _ in await find(store, given[15], 100, using=using)} == {"t"}
+        assert {thread for thread, _ in await find(store, given[25], 100, Scope("u"), using)} == {"t", "mine too"}
+        assert await find(store, given[25], 100, Scope("u", "theirs"), using) == []
+
+
+async def test_only_what_is_in_ranges(store: Driver) -> None:
+    given = made(2100)
+    await keep(store, given)
+    found = await find(store, given[50], 500, ranges={"t": [(40, 49), (1020, 1030), (2099, 2200)], "other": [(1, 9)]})
+    assert {seq for _, seq in found} == {*range(40, 50), *range(1020, 1031), 2099, 2100}
+    assert await find(store, given[50], ranges={}) == []
+
+
+async def test_blocks_without_signatures_are_compared_and_made_up_for(store: Driver, plain: object) -> None:
+    texts = [f"the walrus number {n}" for n in range(40)]
+    await say(store, texts)
+    embedder = HashEmbedder()
+    await embed_thread(store, embedder, "t")
+    before = await all_of(store, derived=True)
+    plain("DELETE FROM recall_signatures")  # type: ignore[operator]
+    model, asked = await model_of(embedder), unit(await embedder.query("number 7"))
+    async with store.reading() as tx:
+        threads = await recall.threads_in(tx, MINE, form=FORM)
+        found = await Nearest().find(tx, MINE, model, asked, 3, threads)
+        narrowed = await Nearest().find(tx, MINE, model, asked, 3, threads, {"t": [(20, 30)]})
+    assert found[0][1] == 8
+    assert {seq for _, seq, _ in narrowed} < set(range(20, 31))
+    await embed_thread(store, embedder, "t")
+    assert (await all_of(store, derived=True))["recall_signatures"] == before["recall_signatures"]
+
+
+async def test_retention_takes_the_signatures_too(store: Driver) -> None:
+    texts = [f"the walrus number {n}" for n in range(30)]
+    await say(store, texts)
+    embedder = HashEmbedder()
+    await index_thread(store, "t")
+    await embed_thread(store, embedder, "t")
+    async with store.writing() as tx:
+        await log.position(tx, "t")
+        for query in ("prune_entries", "prune_vectors", "prune_signatures"):
+            await tx.run(query, thread_id="t", cut=20)
+        await tx.run("move_first_seq", thread_id="t", first_seq=20)
+    assert (await all_of(store, derived=True))["recall_signatures"] == []
+    await say(store, ["one more walrus"])
+    await embed_thread(store, embedder, "t")
+    [row] = (await all_of(store, derived=True))["recall_signatures"]
+    assert vectors.unpacked(row["data"], 0).seqs.tolist() == list(range(20, 32))
+
+
+async def test_what_is_kept_in_memory_is_bounded(store: Driver) -> None:
+    given, using = made(300), Nearest(most_kept=9000)
+    for n in range(3):
+        await keep(store, given[100 * n : 100 * n + 100], thread_id=f"t{n}")
+    for n in (0, 1, 2, 0, 1, 2):
+        found = await find(store, given[100 * n + 5], scope=Scope("u", f"t{n}"), using=using)
+        assert found[0] == (f"t{n}", 6)
+        assert 0 < sum(shelf.size for shelf in using._kept.values()) <= 9000
+
+
+def test_signs_are_the_same_on_every_machine() -> None:
+    vector = np.array([1.0, -1.0, 0.0, 2.0, *[-1.0] * 62, 3.0], dtype=np.float32)
+    assert vectors.signed(vector).view(np.uint8).tolist() == [0b10010000, *[0] * 7, 0b00100000, *[0] * 7]
+
+
+@pytest.mark.parametrize("dims", [384, 100])
+async def test_of_very_many_the_databases_own_index_is_asked(
+    store: Driver, dims: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fillers = [f"nothing much, {n}" for n in range(12)]
+    await say(store, [*fillers, "the automobile", *fillers])
+    await say(store, ["their automobile"], thread_id="theirs", user_id="v")
+    recaller = Recaller(store, HashEmbedder(dims, same={"car": "automobile"}))
+    await recaller.prepare(MINE)
+    await recaller.prepare(Scope("v"))
+    compared = (await recaller.find(Question("car", MINE, k=3))).hits
+    monkeypatch.setattr(nearest, "MOST_COMPARED", -1)
+    for scope in (MINE, Scope("u")):
+        indexed = (await recaller.find(Question("car", scope, k=3))).hits
+        assert indexed[0].entry.text == "the automobile"
+        assert indexed[0].score == compared[0].score
+        assert "their automobile" not in [hit.entry.text for hit in indexed]
