@@ -417,6 +417,25 @@ class SqlTimeout(SourceError):
     code = "sql_timeout"
 
 
+class PoliciesInvalid(InvalidInput):
+    """The policies in {where} cannot be read: {reason} docs/sql.md shows them."""
+
+    code = "policies_invalid"
+
+
+class PolicyUnusable(SourceError):
+    """The policy of this source cannot be kept, so nothing is read: {reason} Whoever runs Longthread can correct it."""
+
+    code = "policy_unusable"
+
+
+class SourceWithoutPolicy(SourceError):
+    """The source {source} may not be asked: policies are set, and name no such source. Whoever runs Longthread can add
+    it to them."""
+
+    code = "source_without_policy"
+
+
 class SourceCrashed(SourceError):
     """The process that ran the query ended. {reason} Ask for less at once: filter or aggregate first. The next query
     runs in a new process."""

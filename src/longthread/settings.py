@@ -191,6 +191,7 @@ class Settings(BaseSettings):
     sql_memory_mb: int = _setting(
         1_024, "LONGTHREAD_SQL_MEMORY_MB", allowed="a whole number of megabytes from 1 on", ge=1
     )
+    source_policies: Path | None = _setting(None, "LONGTHREAD_SOURCE_POLICIES", allowed="a file")
     sql_isolated: bool = _setting(True, "LONGTHREAD_SQL_ISOLATED", allowed="true or false")
 
     host: str = _setting("127.0.0.1", "LONGTHREAD_HOST", allowed="a host name or address", min_length=1)

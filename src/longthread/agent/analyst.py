@@ -41,6 +41,7 @@ from longthread.tools.analysis.address import same_source
 from longthread.tools.analysis.isolation.nursery import NURSERY
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.opening import open_source
+from longthread.tools.analysis.policy.document import Policies
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.tool import Tool
@@ -65,6 +66,7 @@ class Analyst:
         self.store = store
         self.settings = settings
         self.bell = Bell()
+        self._policies = Policies.read(settings.source_policies) if settings.source_policies else None
         self._models = models
         self._made: dict[str, BaseChatModel] = {}
         self._graphs = Graphs()
@@ -238,7 +240,8 @@ class Analyst:
             memory_mb=settings.sql_memory_mb,
             isolated=settings.sql_isolated,
         )
-        opened = await open_source(spec, limits=limits)
+        policy = self._policies.of(spec, user_id) if self._policies is not None else None
+        opened = await open_source(spec, limits=limits, policy=policy)
         self._given[opened.spec] = spec
         return opened
 

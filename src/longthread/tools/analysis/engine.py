@@ -81,6 +81,11 @@ class Engine(ABC):
         del connection
         return frozenset()
 
+    def views(self, connection: Connection) -> dict[str, str]:
+        """The definitions of the views, by label: a CREATE VIEW or its query."""
+        del connection
+        return {}
+
     @abstractmethod
     def close(self) -> None:
         """Frees what the engine holds."""

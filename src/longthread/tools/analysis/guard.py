@@ -116,13 +116,19 @@ class Judged:
 
     text: str
     tree: exp.Expr
+    explains: bool = False
+
+
+def sqlglot_name(dialect: str) -> str:
+    """What sqlglot calls a dialect."""
+    return {"postgresql": "postgres", "mariadb": "mysql", "mssql": "tsql"}.get(dialect, dialect)
 
 
 class Guard:
     """The guard of one dialect: `sqlite`, `postgresql`, `duckdb`; `mysql` and `tsql` are judged too."""
 
     def __init__(self, dialect: str) -> None:
-        self._dialect = {"postgresql": "postgres", "mariadb": "mysql", "mssql": "tsql"}.get(dialect, dialect)
+        self._dialect = sqlglot_name(dialect)
         self._allowed = ALLOWED.get(self._dialect, frozenset())
         self._prefixes = PREFIXES.get(self._dialect, ())
 
@@ -152,7 +158,8 @@ class Guard:
                 f"{builder} would build more than {LARGEST} characters or elements. Write smaller numbers, bound those "
                 "from a column by least(…, 1000), and let range or generate_series stand after FROM, for rows"
             )
-        return Judged(text.rstrip("; \t\r\n"), statement)
+        explains = _behind_explain(text, self._dialect) is not text
+        return Judged(text.rstrip("; \t\r\n"), statement, explains)
 
     def _bare(self, sql: str) -> str:
         text = sql.strip()

@@ -17,6 +17,7 @@ from longthread.tools.analysis.engines.postgresql import PostgresqlEngine
 from longthread.tools.analysis.isolation.remote import WorkerEngine
 from longthread.tools.analysis.isolation.worker import ENGINES
 from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.policy.bound import UserPolicy
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.spaceflight import spaceflight_database
 
@@ -27,16 +28,20 @@ _SQLITE_MAGIC = b"SQLite format 3\0"
 _DUCKDB_MAGIC = b"DUCK"
 
 
-async def open_source(spec: str, *, limits: Limits | None = None, demo_folder: Path | None = None) -> Source:
+async def open_source(
+    spec: str, *, limits: Limits | None = None, demo_folder: Path | None = None, policy: UserPolicy | None = None
+) -> Source:
     """Opens `demo`, a database file, a data file, a folder of data files or a SQLAlchemy URL, to be read only.
 
-    `demo_folder` is where the demo database is kept, the user's cache folder by default. Raises SourceNotFound,
-    SourceUnreadable, SourceUnsupported, SourceUnreachable, SourceEmpty, SourceLocked; none of them shows a password.
+    `demo_folder` is where the demo database is kept, the user's cache folder by default. With a `policy`, no more is
+    read than that allows, by whatever statement; PolicyUnusable says that it names what is not there. Raises
+    SourceNotFound, SourceUnreadable, SourceUnsupported, SourceUnreachable, SourceEmpty, SourceLocked; none of them
+    shows a password.
     """
     limits = limits or Limits()
     engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder)
     async with AsyncExitStack() as undoing:
-        source = Source(name, engine, limits)
+        source = Source(name, engine, limits, policy)
         undoing.push_async_callback(source.close)
         if not len(await source.schema()):
             raise SourceEmpty(source=name)

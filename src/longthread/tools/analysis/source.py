@@ -9,9 +9,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
-from longthread.errors import SourceError, SqlTimeout
+from longthread.errors import SourceError, SqlRefused, SqlTimeout
 from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.policy.bound import UserPolicy
+from longthread.tools.analysis.policy.restricted import Restricted, restrict
+from longthread.tools.analysis.policy.rewriting import rewritten
 from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.watch import GRACE, Interrupted, Watch
 
@@ -26,7 +29,7 @@ class Source:
     `await source.close()`.
     """
 
-    def __init__(self, spec: str, engine: Engine, limits: Limits) -> None:
+    def __init__(self, spec: str, engine: Engine, limits: Limits, policy: UserPolicy | None = None) -> None:
         self.spec = spec
         self.name = engine.name
         self.dialect = engine.dialect
@@ -37,6 +40,8 @@ class Source:
         self._idle: list[Connection] = []
         self._schema: tuple[str, Schema] | None = None
         self._functions: frozenset[str] = frozenset()
+        self._policy = policy
+        self._restricted: Restricted | None = None
         self._jobs: set[_Job[Any]] = set()
         self._left: set[_Job[Any]] = set()
         """Work that nobody waits for any more, and that has not ended yet."""
@@ -137,10 +142,28 @@ class Source:
         mark = self._engine.mark(connection)
         known = self._schema
         if known is None or known[0] != mark:
-            known = (mark, self._engine.read_schema(connection))
-            self._functions = self._engine.functions(connection)
+            schema = self._engine.read_schema(connection)
+            if self._policy is None:
+                self._functions = self._engine.functions(connection)
+            else:  # the database's own functions may read anything
+                restricted = self._restrict(schema, self._policy, self._engine.views(connection))
+                self._restricted, schema = restricted, restricted.schema
+            known = (mark, schema)
             self._schema = known
         return known[1]
+
+    def _restrict(self, schema: Schema, policy: UserPolicy, views: dict[str, str]) -> Restricted:
+        dialect = self.dialect
+        return restrict(schema, policy, dialect, views, lambda sql, seen: rewritten(sql, seen, dialect))
+
+    def bounded(self, sql: str) -> str:
+        """A judged statement as it is run: with a policy, one that reads no more than the user may. Raises SqlRefused,
+        TableNotFound."""
+        if self._policy is None:
+            return sql
+        if self._restricted is None:
+            raise SqlRefused(reason="its schema was not read yet, so that nothing is known of what may be read.")
+        return rewritten(sql, self._restricted, self.dialect)
 
     def borrow(self) -> Connection:
         """A connection for one piece of work, in the calling thread."""

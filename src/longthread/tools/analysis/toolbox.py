@@ -147,10 +147,10 @@ class _Toolbox:
     async def run_sql(self, arguments: Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
         # In a thread: parsing a long statement takes a noticeable time, and everything else goes on meanwhile.
-        sql = await asyncio.to_thread(self._judged, _text(arguments, "sql"), schema)
+        sql, run = await asyncio.to_thread(self._judged, _text(arguments, "sql"), schema)
         started = time.monotonic()
         try:
-            result = await self._source.work(lambda connection: self._query(connection, sql))
+            result = await self._source.work(lambda connection: self._query(connection, run))
         except SqlFailed as error:
             raise _hinted(error, schema, sql) from error
         notes = []
@@ -173,12 +173,12 @@ class _Toolbox:
             "elapsed_ms": round((time.monotonic() - started) * 1000),
         }
 
-    def _judged(self, sql: str, schema: Schema) -> str:
-        """The statement to run. Raises SqlRefused, TableNotFound, ColumnNotFound."""
+    def _judged(self, sql: str, schema: Schema) -> tuple[str, str]:
+        """The statement, and what is run for it. Raises SqlRefused, TableNotFound, ColumnNotFound."""
         functions = self._source.functions
         judged = self._guard.judge(sql, functions=functions, tables=schema.tables)
         Resolver(schema, self._source.dialect, functions).check(judged.tree)
-        return judged.text
+        return judged.text, self._source.bounded(judged.text)
 
     def _query(self, connection: Connection, sql: str) -> Result:
         limits = self._limits

@@ -47,6 +47,10 @@ _KEYS = """
     WHERE database_name = current_database() AND constraint_type IN ('PRIMARY KEY', 'FOREIGN KEY')
     ORDER BY schema_name, table_name, constraint_index
 """
+_VIEWS = """
+    SELECT schema_name, view_name, sql FROM duckdb_views()
+    WHERE NOT internal AND database_name = current_database()
+"""
 _MACROS = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND function_type = 'macro'"
 
 
@@ -118,6 +122,10 @@ class DuckdbEngine(Engine):
         for query in (_COLUMNS, _KEYS, "SELECT schema_name, table_name, comment FROM duckdb_tables() ORDER BY 1, 2"):
             digest.update(repr(list(connection.execute(query))).encode("utf-8", "replace"))
         return digest.hexdigest()
+
+    def views(self, connection: Connection) -> dict[str, str]:
+        """The CREATE VIEW statements."""
+        return {label_of(row[0], row[1]): row[2] for row in connection.execute(_VIEWS)}
 
     def functions(self, connection: Connection) -> frozenset[str]:
         """The macros of the database: they are expressions, and can do no more than a query can."""

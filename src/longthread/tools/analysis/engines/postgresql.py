@@ -65,6 +65,10 @@ _FUNCTIONS = """
     WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND p.prokind IN ('f', 'a', 'w')
     GROUP BY lower(p.proname) HAVING bool_and(p.provolatile IN ('i', 's') AND NOT p.prosecdef)
 """
+_VIEWS = f"""
+    SELECT r.nspname, r.relname, r.visible, pg_catalog.pg_get_viewdef(r.oid) FROM ({_RELATIONS}) r
+    WHERE r.kind IN ('v', 'm')
+"""
 _KINDS = {"v": "view", "m": "view"}
 
 
@@ -143,6 +147,12 @@ class PostgresqlEngine(Engine):
         for query in (tables, _COLUMNS, _KEYS):
             digest.update(str(connection.execute(shape.format(query)).first()).encode())
         return digest.hexdigest()
+
+    def views(self, connection: Connection) -> dict[str, str]:
+        """The queries of views, also of those that are kept with their rows."""
+        return {
+            name if visible else f"{schema}.{name}": sql for schema, name, visible, sql in connection.execute(_VIEWS)
+        }
 
     def functions(self, connection: Connection) -> frozenset[str]:
         """The database's own functions that are declared to write nothing and run with the caller's rights."""

@@ -138,6 +138,10 @@ class SqliteEngine(Engine):
             digest.update("\0".join(str(part) for part in row).encode("utf-8", "replace"))
         return digest.hexdigest()
 
+    def views(self, connection: Connection) -> dict[str, str]:
+        """The CREATE VIEW statements."""
+        return {name: sql for name, (kind, sql) in _listed(connection).items() if kind == "view"}
+
     def stale(self) -> bool:
         """Whether another file now stands at the path; its connections would go on reading the old one."""
         identity = self._stat()

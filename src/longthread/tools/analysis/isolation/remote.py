@@ -151,6 +151,10 @@ class WorkerEngine(Engine):
         """As the engine itself finds them."""
         return self._inner.functions(connection)
 
+    def views(self, connection: Connection) -> dict[str, str]:
+        """As the engine itself reads them."""
+        return self._inner.views(connection)
+
     def stale(self) -> bool:
         """Whether the data moved; what runs goes on in the old worker, and the next connection starts another."""
         if not self._inner.stale():

@@ -1,0 +1,93 @@
+"""What holds for one user of one source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from longthread.errors import PolicyUnusable
+
+
+@dataclass(frozen=True)
+class UserPolicy:
+    """The rows, columns and tables that a user may not read, by the table's label. `values` are what conditions may
+    use; a table whose condition uses a value that the user does not have is one that the user does not see."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    rows: Mapping[str, str] = field(default_factory=dict)
+    hide: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    mask: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables that are named."""
+        return frozenset(self.rows) | frozenset(self.hide) | frozenset(self.mask) | self.hidden
+
+
+class Unbound(Exception):
+    """A condition uses a value that the user does not have."""
+
+
+def condition(text: str, values: Mapping[str, Any], dialect: str) -> exp.Expr:
+    """A condition with the user's values in it, as literals. Raises Unbound, PolicyUnusable."""
+    tree = parsed(text, dialect)
+    for place in list(tree.find_all(exp.Placeholder)):
+        if place.name not in values:
+            raise Unbound(place.name)
+        value = values[place.name]
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            if not isinstance(place.parent, exp.In):
+                raise PolicyUnusable(
+                    reason=f"the list :{place.name} stands in {text!r}, but not in IN (:{place.name})."
+                )
+            for one in value or [None]:
+                place.parent.append("expressions", _literal(one))
+            place.pop()
+        else:
+            place.replace(_literal(value))
+    return tree
+
+
+def masked(text: str | None, dialect: str) -> exp.Expr:
+    """What stands in the place of a column. Raises PolicyUnusable."""
+    tree = exp.Null() if text is None else parsed(text, dialect)
+    if tree.find(exp.Query, exp.Placeholder):
+        raise PolicyUnusable(reason=f"the mask {text!r} is more than an expression over the table's columns.")
+    return tree
+
+
+def parsed(text: str, dialect: str) -> exp.Expr:
+    """A condition or an expression. Raises PolicyUnusable when the text is anything else."""
+    try:
+        tree = sqlglot.parse_one(f"SELECT 1 WHERE ({text}\n)", read=dialect)
+    except SqlglotError as error:
+        raise PolicyUnusable(reason=f"{text!r} cannot be parsed as {dialect}.") from error
+    where = tree.args.get("where") if isinstance(tree, exp.Select) else None
+    if where is None or set(_filled(tree)) != {"expressions", "where"} or not isinstance(where.this, exp.Paren):
+        raise PolicyUnusable(reason=f"{text!r} is not one condition or expression.")
+    inner: exp.Expr = where.this.this
+    return inner.copy()
+
+
+def _filled(node: exp.Expr) -> list[str]:
+    return [key for key, value in node.args.items() if value]
+
+
+def _literal(value: Any) -> exp.Expr:
+    if value is None:
+        return exp.Null()
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return exp.Literal.number(value)
+    text = str(value)
+    if "\0" in text:
+        raise PolicyUnusable(reason="a value of the user holds a NUL character.")
+    return exp.Literal.string(text)
