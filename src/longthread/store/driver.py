@@ -18,7 +18,7 @@ class Transaction(Protocol):
     """One open transaction. Queries are given by the names they have in the `.sql` files.
 
     Values in and out are str, int, float, bytes or None: times are ISO 8601 text in UTC, JSON is text. Text is what
-    every backend can hold: Unicode without NUL and without lone surrogates.
+    every backend can hold: Unicode without NUL and without lone surrogates. A negative zero is stored as zero.
 
     Raises:
         NotStorable: a text is not such a text, or a number none of 64 bits. The transaction is as it was.
@@ -100,19 +100,22 @@ class Driver(Protocol):
 
 
 def storable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a statement, as every backend can store them.
+    """The values of a statement, as every backend can store them: a column of SQLite's has no negative zero.
 
     Raises:
         TextNotStorable: a text holds a NUL or half of a surrogate pair.
         NumberNotStorable: a whole number has more than 64 bits, or another is NaN.
     """
+    given = dict(values)
     for name, value in values.items():
         if isinstance(value, str):
             if "\x00" in value or not _is_unicode(value):
                 raise TextNotStorable(name=name)
+        elif value == 0:
+            given[name] = value + 0  # and -0.0 + 0 is 0.0
         elif (isinstance(value, int) and not _LEAST <= value <= _MOST) or value != value:  # NaN
             raise NumberNotStorable(name=name)
-    return dict(values)
+    return given
 
 
 _LEAST, _MOST = -(2**63), 2**63 - 1

@@ -16,6 +16,7 @@ from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.numeric import FloatDumper
 from psycopg.types.string import TextLoader
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
@@ -361,6 +362,7 @@ async def _configure(connection: Connection) -> None:
         connection.adapters.register_loader(name, TextLoader)
     connection.adapters.register_loader("bool", _BoolLoader)
     connection.adapters.register_loader("numeric", _NumericLoader)
+    connection.adapters.register_dumper(float, _FloatDumper)
 
 
 class _BoolLoader(Loader):
@@ -372,6 +374,13 @@ class _NumericLoader(Loader):
     def load(self, data: Buffer) -> int | float:
         text = bytes(data)
         return int(text) if text.lstrip(b"-").isdigit() else float(text)
+
+
+class _FloatDumper(FloatDumper):
+    """In the text of a statement too a float is one: plain digits with a point are a numeric there."""
+
+    def quote(self, obj: Any) -> Buffer:
+        return self._special.get(text := str(obj).encode(), b"'" + text + b"'::float8")
 
 
 _FAILURES: dict[type[psycopg.Error], type[StoreError]] = {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from uuid import uuid4
 
 import pytest
 
 from longthread.errors import LongthreadError, StoreError
 from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.queries import Sql
 from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, draft, extend, position, thread_with
 
 
@@ -178,6 +180,21 @@ class TransactionContract(Contract):
             (6, "e6", b"\x00", None),
         ]
         assert {type(row["payload"]) for row in rows} == {bytes}
+
+    @pytest.mark.parametrize("given", [0.0, -0.0, 3.0, 0.1, -1 / 3, 5e-324, 2.0**53 + 2, -1.7976931348623157e308])
+    async def test_a_number_comes_back_as_it_was_given(self, store: Driver, given: float) -> None:
+        agent, insert = (
+            str(uuid4()),
+            Sql("INSERT INTO memories (agent_id, content, importance) VALUES (:agent, '', :x)"),
+        )
+        row = {"agent": agent, "x": given}
+        async with store.writing() as tx:
+            await tx.run(Sql("INSERT INTO agents (id, name, system_prompt) VALUES (:agent, '', '')"), agent=agent)
+            await tx.run(insert, **row)
+            await tx.later(insert, **row)
+            await tx.run_all(insert, [row, row])
+            rows = await tx.fetch(Sql("SELECT importance, :x AS given FROM memories"), x=given)
+        assert [repr(value) for row in rows for value in row.values()] == [repr(given + 0.0)] * 8  # no zero is negative
 
     async def test_in_maintenance_each_statement_takes_effect_by_itself(self, store: Driver) -> None:
         await thread_with(store, "a")
