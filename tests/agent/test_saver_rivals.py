@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
-from langgraph._internal._constants import NULL_TASK_ID
+from langgraph._internal._constants import INTERRUPT, NULL_TASK_ID
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
@@ -194,6 +194,54 @@ async def test_what_a_command_says_again_is_no_rival(store: Driver, second: Driv
         assert found is not None
         at: Any = {"configurable": {**AT["configurable"], "checkpoint_id": found.checkpoint["id"]}}
         await saver.aput_writes(at, [("tags", said)], NULL_TASK_ID)
+
+
+@pytest.mark.parametrize("savers", ["one", "two"])
+async def test_what_an_update_wrote_that_failed_is_no_rival(store: Driver, second: Driver, savers: str) -> None:
+    ours = _answering(LongthreadSaver(store))
+    theirs = _answering(LongthreadSaver(second)) if savers == "two" else ours
+    await ours.ainvoke(_question("one"), AT)
+    said = (await ours.aget_state(AT)).values["messages"]
+    with pytest.raises(ValueError, match="doesn't exist"):
+        await ours.aupdate_state(AT, {"messages": [RemoveMessage(id="none")]}, as_node="answer")
+    await theirs.aupdate_state(AT, {"messages": [RemoveMessage(id=said[-1].id)]}, as_node="answer")
+    for each in (ours, theirs, _answering(LongthreadSaver(store))):
+        assert _texts((await each.aget_state(AT)).values["messages"]) == ["one"]
+
+
+@pytest.mark.parametrize("savers", ["one", "two"])
+async def test_of_two_updates_at_once_one_wins(store: Driver, second: Driver, savers: str) -> None:
+    for number in range(6):
+        at: Any = {"configurable": {"thread_id": f"race-{number}"}}
+        ours = _answering(LongthreadSaver(store))
+        theirs = _answering(LongthreadSaver(second)) if savers == "two" else ours
+        await ours.ainvoke(_question("one"), at)
+        said = [[AIMessage(text, id="edit")] for text in ("1", "2")]
+        updates = (
+            graph.aupdate_state(at, {"messages": each}, as_node="answer")
+            for graph, each in zip((ours, theirs), said, strict=True)
+        )
+        found = await asyncio.gather(*updates, return_exceptions=True)
+        won = [each for each, outcome in zip(said, found, strict=True) if isinstance(outcome, dict)]
+        assert [type(each) for each in found if not isinstance(each, dict)] == [ThreadConflict]
+        state = await _answering(LongthreadSaver(second)).aget_state(at)
+        assert [state.values["messages"][-1:]] == won
+
+
+async def test_an_update_of_what_is_made_of_writes_has_a_rival_in_one_that_wrote_before(store: Driver) -> None:
+    graph = _asking(LongthreadSaver(store))
+    await graph.ainvoke({"log": ["in"]}, AT)
+    saver = LongthreadSaver(store)
+    for wrote in ("1", "2"):
+        found = await saver.aget_tuple(AT)
+        assert found is not None
+        at: Any = {"configurable": {**AT["configurable"], "checkpoint_id": found.checkpoint["id"]}}
+        put = saver.aput_writes(at, [("log", [wrote])], "update", f"~{INTERRUPT}, 0000000000")
+        if wrote == "1":
+            await put
+        else:
+            with pytest.raises(ThreadConflict):
+                await put
 
 
 async def test_an_old_message_that_is_changed_in_place_and_returned_is_stored(store: Driver) -> None:

@@ -49,10 +49,15 @@ class Task:
         if index < 0 or index not in self.items:
             self.items[index] = channel, cell
 
-    def contradicts(self, other: Task, serde: SerializerProtocol) -> bool:
-        """Whether it says something else where what was said first is kept."""
+    def contradicted(self, other: Task, serde: SerializerProtocol) -> set[str]:
+        """The channels that the other says something else of, where what was said first is kept."""
         both = [index for index in self.items.keys() & other.items.keys() if index >= 0]
-        return any(self.items[index][1].differs(other.items[index][1], serde) for index in both)
+        return {
+            channel
+            for index in both
+            if self.items[index][1].differs(other.items[index][1], serde)
+            for channel in (self.items[index][0], other.items[index][0])
+        }
 
     def settled(self, seq_of: Callable[[Inline], int | None]) -> Task:
         """The task with references to those inline messages that the log holds by now; the same, if there is none."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from langgraph._internal._constants import NULL_TASK_ID
+from langgraph._internal._constants import INTERRUPT, NULL_TASK_ID
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
-from longthread.agent.reading import merged_tasks
+from longthread.agent.reading import filled, merged_tasks
 from longthread.agent.record import TASK_BYTES, Stored, Task
 from longthread.agent.remembered import Memory
 from longthread.errors import ThreadConflict
 from longthread.store import checkpoints
 from longthread.store.checkpoints import Place
 from longthread.store.driver import Transaction
+
+_UPDATE = f"~{INTERRUPT}"
+"""What the path of a task begins with that an update of the state from outside stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class Writing:
         Raises:
             ThreadConflict: a rival was faster.
         """
-        grown = self._grown(task)
+        grown = await self._grown(task)
         body = grown.body() if grown is not None else b""
         if grown is None or len(body) > TASK_BYTES or self.place.head is None:
             return await self._put_in_row(task)
@@ -47,7 +51,7 @@ class Writing:
         await checkpoints.update_body(self.tx, thread_id, self.ns, self.place.head, body, grown.writes)
         return lambda: self.memory.keep_newest(self.ns, grown)
 
-    def _grown(self, task: Task) -> Stored | None:
+    async def _grown(self, task: Task) -> Stored | None:
         """The checkpoint with the task in its body, where this process has put it and knows all of it."""
         newest, head = self.memory.newest.get(self.ns), self.place.head
         if newest is None or head is None or self.place.tasks:
@@ -55,7 +59,7 @@ class Writing:
         if (newest.id, newest.id, newest.writes) != (self.checkpoint_id, head.id, head.writes):
             return None
         there = newest.tasks.get(task.id)
-        self._expect_no_rival(there, task)
+        await self._expect_no_rival(there, task)
         return newest.with_task(task)
 
     async def _put_in_row(self, task: Task) -> Callable[[], None]:
@@ -66,9 +70,9 @@ class Writing:
         if head is not None and head.id == self.checkpoint_id and head.writes:
             row = await checkpoints.find(self.tx, thread_id, ns, head.id)
             stored = Stored.from_row(row, self.serde) if row is not None else None
-            self._expect_no_rival(merged_tasks(stored, rows).get(task.id) if stored is not None else there, task)
+            await self._expect_no_rival(merged_tasks(stored, rows).get(task.id) if stored is not None else there, task)
         else:
-            self._expect_no_rival(there, task)
+            await self._expect_no_rival(there, task)
         if there is None:
             await checkpoints.put_writes(self.tx, thread_id, task.row(ns, self.checkpoint_id))
             return lambda: self.memory.keep_task(name, task)
@@ -76,7 +80,26 @@ class Writing:
         await checkpoints.replace_writes(self.tx, thread_id, there.row(ns, self.checkpoint_id))
         return lambda: self.memory.keep_task(name, there)
 
-    def _expect_no_rival(self, there: Task | None, task: Task) -> None:
+    async def _expect_no_rival(self, there: Task | None, task: Task) -> None:
         # What a command says for no task is handed in again with what it says anew.
-        if self.goes_on and task.id != NULL_TASK_ID and there is not None and task.contradicts(there, self.serde):
-            raise ThreadConflict(thread=self.place.thread.id)
+        if not self.goes_on or task.id == NULL_TASK_ID or there is None:
+            return
+        channels = there.contradicted(task, self.serde)
+        if not channels or (task.path.startswith(_UPDATE) and not await self._are_made_of_writes(channels)):
+            return
+        raise ThreadConflict(thread=self.place.thread.id)
+
+    async def _are_made_of_writes(self, channels: set[str]) -> bool:
+        """Whether the next checkpoint may read one of the channels in what was written here, and not hold its value.
+
+        Where none is so, an update of the state is told from a rival's by its checkpoint. What is there may have been
+        written by an update that failed: LangGraph hands in what an update writes before it is applied.
+        """
+        row = await checkpoints.find(self.tx, self.place.thread.id, self.ns, self.checkpoint_id)
+        stored = Stored.from_row(row, self.serde) if row is not None else None
+        if row is None or stored is None or not channels <= stored.cells.keys():
+            return True
+        cells = [await filled(self.tx, row, channel, stored.cells[channel]) for channel in channels]
+        return any(
+            cell is None or isinstance(self.serde.loads_typed((cell.kind, cell.body)), _DeltaSnapshot) for cell in cells
+        )

@@ -183,10 +183,8 @@ class TransactionContract(Contract):
 
     @pytest.mark.parametrize("given", [0.0, -0.0, 3.0, 0.1, -1 / 3, 5e-324, 2.0**53 + 2, -1.7976931348623157e308])
     async def test_a_number_comes_back_as_it_was_given(self, store: Driver, given: float) -> None:
-        agent, insert = (
-            str(uuid4()),
-            Sql("INSERT INTO memories (agent_id, content, importance) VALUES (:agent, '', :x)"),
-        )
+        agent = str(uuid4())
+        insert = Sql("INSERT INTO memories (agent_id, content, importance) VALUES (:agent, '', :x)")
         row = {"agent": agent, "x": given}
         async with store.writing() as tx:
             await tx.run(Sql("INSERT INTO agents (id, name, system_prompt) VALUES (:agent, '', '')"), agent=agent)
