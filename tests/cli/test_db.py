@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -22,10 +23,11 @@ from tests.store.turns import at, begin, turns
 
 from longthread.agent.owner import new_owner
 from longthread.model.entry import Draft
-from longthread.store import log, transfer
+from longthread.store import log, migrate, transfer
 from longthread.store.driver import Driver
+from longthread.store.migrate import latest
 from longthread.store.open import open_store
-from longthread.store.queries import Sql
+from longthread.store.queries import Sql, migrations
 
 Run = Callable[..., Any]
 
@@ -70,6 +72,28 @@ def test_status_tells_what_the_store_holds(run: Run, store_address: str) -> None
     text = run("db", "status").stdout
     assert "1 thread, 12 entries, " in text
     assert told["server"] in text
+
+
+def test_status_leaves_an_older_schema_as_it_is(
+    run: Run, backend: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = "old.db" if backend == "sqlite" else str(request.getfixturevalue("postgres_url"))
+    now = latest(backend)
+    for version in range(1, now):
+        with monkeypatch.context() as patch:
+            patch.setattr(migrate, "migrations", lambda dialect, last=version: migrations(dialect)[:last])
+            in_store(address, lambda store: asyncio.sleep(0))
+        told = json.loads(run("db", "status", "--json", "--database", address).stdout)
+        assert (told["schema"], told["latest"], told["threads"], told["live"]) == (version, now, 0, 0)
+        text = " ".join(run("db", "status", "--database", address).stdout.split())
+        assert f"schema version {version} (`longthread db upgrade` brings it to {now})" in text
+    assert f"version {now - 1} → {now}" in run("db", "upgrade", "--database", address).stdout
+
+
+def test_status_makes_no_store_of_an_empty_database(run: Run, postgres_url: str) -> None:
+    assert "there is none yet" in said(run("db", "status", "--database", postgres_url, code=5))
+    with psycopg.connect(postgres_url) as connection:
+        assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
 
 
 def test_status_shows_no_password(run: Run, postgres_url: str) -> None:
@@ -121,6 +145,26 @@ def test_a_thread_without_a_name_is_one(run: Run, tmp_path: Path, store_address:
     assert "2 threads exported" in run("threads", "export", "--all", "--to", "all.jsonl").stderr
     assert "Would delete: 2 whole threads" in run("db", "prune", "--threads-idle", "0s").stdout
     assert "2 threads indexed" in run("db", "index").stdout
+
+
+def test_the_thread_without_a_name_is_exported_by_its_name(run: Run, store_address: str) -> None:
+    assert "is empty" in said(run("threads", "export", "", code=2))
+
+    async def two(store: Driver) -> None:
+        await turns(store, 1, thread_id="")
+        await turns(store, 1, thread_id="t")
+
+    in_store(store_address, two)
+    assert "1 thread exported" in run("threads", "export", "", "--to", "one.jsonl").stderr
+    run("threads", "delete", "", "--yes")
+    assert "1 thread imported" in run("threads", "import", "one.jsonl").stdout
+    assert len(run("threads", "show", "", "--json").stdout.splitlines()) == 4
+
+
+def test_an_export_makes_no_store(run: Run, tmp_path: Path) -> None:
+    for command in (("--all",), ("last",)):
+        assert "there is none yet" in said(run("threads", "export", *command, "--database", "none.db", code=5))
+    assert not (tmp_path / "none.db").exists()
 
 
 def test_a_copy_does_not_say_that_all_is_there_when_a_thread_is_not(

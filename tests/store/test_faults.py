@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import random
 import resource
 import shutil
@@ -10,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +29,11 @@ from longthread.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from longthread.store import log, runs, sqlite
+from longthread.store import log, migrate, runs, sqlite
 from longthread.store.driver import Driver
+from longthread.store.frozen import FrozenSqliteDriver
 from longthread.store.open import open_store
+from longthread.store.queries import migrations
 from longthread.store.sqlite import SqliteDriver
 from longthread.testing.contract.base import USER, branch_ids, draft, extend, position, thread_with
 from longthread.testing.contract.deletion import fill
@@ -123,24 +127,74 @@ def _postgres_room(admin: psycopg.Connection[Any]) -> Any:
 
 class TestReadOnly:
     @pytest.mark.parametrize(("file", "folder"), [(0o444, 0o555), (0o444, 0o777), (0o666, 0o555)])
-    async def test_a_file_or_folder_that_may_not_be_written_to(self, tmp_path: Path, file: int, folder: int) -> None:
-        place = tmp_path / "place"
-        place.mkdir()
-        path = place / "c.db"
-        async with open_store(path) as store:
-            await thread_with(store, "a")
-        for each in (tmp_path, *tmp_path.parents):
-            each.chmod(each.stat().st_mode | 0o011)
-        path.chmod(file)
-        place.chmod(folder)
-        said = await asyncio.to_thread(_as_nobody, path)
-        place.chmod(0o755)
-        path.chmod(0o644)
-        assert "written" not in said
-        assert "StoreUnavailable" in said or "StoreReadOnly" in said
-        assert "may not" in said
+    async def test_a_file_or_folder_that_may_not_be_written_to_is_read(
+        self, tmp_path: Path, file: int, folder: int
+    ) -> None:
+        path = await self._store(tmp_path)
+        with _permitted(path, file, folder):
+            said = await asyncio.to_thread(_as_nobody, path)
+            assert "read 1\nStoreReadOnly" in said
+            assert "may not" in said
+            assert (await asyncio.to_thread(_as_nobody, path, "threads", "list")).startswith("t\t")
+            for command in (("threads", "show", "t"), ("threads", "export", "--all"), ("state", "t")):
+                assert "text" in await asyncio.to_thread(_as_nobody, path, *command)
+            told = await asyncio.to_thread(_as_nobody, path, "db", "status", "--json")
+            assert json.loads(told)["entries"] == 1
+            assert "StoreReadOnly" in await asyncio.to_thread(_as_nobody, path, "threads", "rename", "t", "new")
         async with open_store(path) as store:
             await is_whole(store, "a")
+
+    async def test_what_is_in_the_wal_alone_is_not_passed_over(self, tmp_path: Path) -> None:
+        path = await self._store(tmp_path)
+        async with open_store(path) as store:
+            await extend(store, draft("b"))
+            with _permitted(path, 0o444, 0o555):
+                assert "read 2" in await asyncio.to_thread(_as_nobody, path)  # as long as somebody has it open
+            copy = tmp_path / "copied" / path.name
+            copy.parent.mkdir()
+            for end in ("", "-wal"):
+                shutil.copy(f"{path}{end}", f"{copy}{end}")
+        with _permitted(copy, 0o444, 0o555):
+            said = await asyncio.to_thread(_as_nobody, copy)
+        assert "StoreUnavailable" in said
+        assert "-wal" in said
+        async with open_store(copy) as store:
+            await is_whole(store, "a", "b")
+
+    async def test_a_file_that_is_written_to_while_it_is_read(self, tmp_path: Path) -> None:
+        path = await self._store(tmp_path)
+        frozen = await FrozenSqliteDriver.open(path)
+        with pytest.raises(StoreError, match="while it was being read"):
+            async with frozen.reading() as tx:
+                assert await log.position(tx, "t") == (1, 1)
+                async with open_store(path) as store:
+                    await extend(store, draft("b"))
+        assert await branch_ids(frozen) == ["a", "b"]
+        with pytest.raises(StoreError):
+            async with frozen.reading() as tx:
+                await log.set_tip(tx, "t", 0)
+
+    async def test_a_file_of_an_older_schema_says_what_to_do(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        every = migrations("sqlite")
+        with monkeypatch.context() as patch:
+            patch.setattr(migrate, "migrations", lambda dialect: every[:-1])
+            path = await self._store(tmp_path, empty=True)
+        with _permitted(path, 0o444, 0o555):
+            said = await asyncio.to_thread(_as_nobody, path)
+            assert "StoreUnavailable" in said
+            assert "longthread db upgrade" in said
+            told = await asyncio.to_thread(_as_nobody, path, "db", "status", "--json")
+            assert json.loads(told)["schema"] == len(every) - 1
+
+    async def _store(self, folder: Path, *, empty: bool = False) -> Path:
+        place = folder / "place"
+        place.mkdir()
+        async with open_store(place / "c.db") as store:
+            if not empty:
+                await thread_with(store, "a")
+        return place / "c.db"
 
     @pytest.mark.postgres
     async def test_a_database_user_who_may_only_read(self, postgres_url: str) -> None:
@@ -160,9 +214,27 @@ class TestReadOnly:
             await is_whole(store, "a")
 
 
-def _as_nobody(path: Path) -> str:
+@contextmanager
+def _permitted(path: Path, file: int, folder: int) -> Iterator[None]:
+    """Only so much may be done with a file and its folder; whoever it is may come so far."""
+    for each in path.parent.parents:
+        each.chmod(each.stat().st_mode | 0o011)
+    path.chmod(file)
+    path.parent.chmod(folder)
+    try:
+        yield
+    finally:
+        path.parent.chmod(0o755)
+        path.chmod(0o644)
+
+
+def _as_nobody(path: Path, *command: str) -> str:
     return subprocess.run(
-        [sys.executable, "-m", "tests.store.unprivileged", str(path)], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "tests.store.unprivileged", str(path), *command],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"LONGTHREAD_USER": USER},
     ).stdout
 
 

@@ -1,4 +1,7 @@
-"""Opens a store as a user who owns nothing, and says what happens: `python -m tests.store.unprivileged FILE`."""
+"""Opens a store as a user who owns nothing, and says what happens: `python -m tests.store.unprivileged FILE`.
+
+With a command of the command line behind it, that is run.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 import os
 import sys
 
+from longthread.cli.app import app
 from longthread.errors import LongthreadError
 from longthread.model.entry import Draft
 from longthread.store import log
@@ -24,16 +28,19 @@ async def _use(path: str) -> None:
             print("written", flush=True)
 
 
-async def main(path: str) -> None:
+def main(path: str, *command: str) -> None:
     migrations("sqlite"), queries("sqlite")  # read before the user changes, who may not read this code
     if os.geteuid() == 0:
         os.setgid(NOBODY)
         os.setuid(NOBODY)
     try:
-        await _use(path)
+        if command:
+            app([*command, "--database", path], standalone_mode=False)
+        else:
+            asyncio.run(_use(path))
     except LongthreadError as error:
         print(type(error).__name__, error)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    main(*sys.argv[1:])

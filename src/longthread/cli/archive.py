@@ -18,7 +18,7 @@ from longthread.cli.markdown import markdown
 from longthread.cli.named import find_thread
 from longthread.cli.outfile import SQLITE, output
 from longthread.cli.progress import counted, shown
-from longthread.cli.whole import run, some
+from longthread.cli.whole import existing, run, some
 from longthread.errors import InvalidInput, NotImported
 from longthread.settings import Settings
 from longthread.store import log
@@ -67,7 +67,7 @@ def export(
     settings = Settings.load(database=database)
 
     async def work() -> int:
-        async with open_store(settings.database) as store:
+        async with existing(settings.database) as store:
             with output(to, settings.database, force=force) as file:
                 return await _export(store, settings.user, file, names or [], chosen)
 

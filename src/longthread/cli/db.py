@@ -42,10 +42,10 @@ def upgrade(database: options.Database = None) -> None:
 
 @db.command()
 def status(as_json: options.AsJson = False, database: options.Database = None) -> None:
-    """What the store holds and how large it is, table by table."""
+    """What the store holds and how large it is, table by table. It changes nothing, not even an older schema."""
 
     async def work() -> StoreStatus:
-        async with existing(Settings.load(database=database).database) as store:
+        async with existing(Settings.load(database=database).database, migrates=False) as store:
             return await status_of(store)
 
     found = run(work())
@@ -131,28 +131,30 @@ def index(database: options.Database = None, as_json: options.AsJson = False) ->
         typer.echo(warning, err=True)
 
 
+_TOLD = ("where", "dialect", "server", "schema", "latest", "bytes", "free", "live")
+_COUNTED = {"threads": "thread", "entries": "entry", "checkpoints": "checkpoint", "runs": "run"}
+
+
 def _status_json(found: StoreStatus) -> dict[str, Any]:
-    told = {name: getattr(found, name) for name in ("where", "dialect", "server", "schema", "bytes", "free", "live")}
-    told |= {name: found.rows[name] for name in ("threads", "entries", "checkpoints", "runs")}
+    told = {name: getattr(found, name) for name in _TOLD}
+    told |= {name: found.rows.get(name, 0) for name in _COUNTED}
     tables = {name: {"rows": rows, "bytes": found.tables.get(name)} for name, rows in found.rows.items()}
     return told | {"tables": tables}
 
 
 def _print_status(found: StoreStatus) -> None:
     console = Console()
-    rows = found.rows
-    console.print(f"{found.where}\n{found.server}, schema version {found.schema}", highlight=False, markup=False)
+    older = found.schema < found.latest
+    schema = str(found.schema) + f" (`longthread db upgrade` brings it to {found.latest})" * older
+    console.print(f"{found.where}\n{found.server}, schema version {schema}", highlight=False, markup=False)
     size = bytes_text(found.bytes) + (f", {bytes_text(found.free)} of it free" if found.free else "")
     console.print(f"{size} on disk", highlight=False)
-    console.print(
-        f"{counted(rows['threads'], 'thread')}, {counted(rows['entries'], 'entry')}, "
-        f"{counted(rows['checkpoints'], 'checkpoint')}, {counted(rows['runs'], 'run')}, {found.live:,} under way",
-        highlight=False,
-    )
+    held = ", ".join(counted(found.rows.get(name, 0), one) for name, one in _COUNTED.items())
+    console.print(f"{held}, {found.live:,} under way", highlight=False)
     table = Table(box=None, pad_edge=False)
     table.add_column("table")
     for column in ("rows", "on disk"):
         table.add_column(column, justify="right")
-    for name, count in rows.items():
+    for name, count in found.rows.items():
         table.add_row(name, f"{count:,}", bytes_text(found.tables[name]) if name in found.tables else "")
     console.print(table)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from longthread.errors import InvalidInput, ThreadNotFound
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -19,6 +21,8 @@ async def find_thread(store: Driver, given: str | None, *, user: str, may_be_new
     if given is None:
         return None
     if not given.strip():
+        if not may_be_new and await _is_there(store, given, user=user):
+            return given
         raise InvalidInput(reason="The name of the thread is empty. Give an id, the beginning of one, or last.")
     async with store.reading() as tx:
         if given == "last":
@@ -32,3 +36,11 @@ async def find_thread(store: Driver, given: str | None, *, user: str, may_be_new
     if not found:
         raise ThreadNotFound(thread=given)
     return found[0].id
+
+
+async def _is_there(store: Driver, thread_id: str, *, user: str) -> bool:
+    async with store.reading() as tx:
+        with suppress(ThreadNotFound):
+            await log.find_thread(tx, thread_id, user_id=user)
+            return True
+    return False

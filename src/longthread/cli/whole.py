@@ -32,15 +32,18 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 @asynccontextmanager
-async def existing(address: str) -> AsyncIterator[Driver]:
+async def existing(address: str, *, migrates: bool = True) -> AsyncIterator[Driver]:
     """A store that is there: none is made.
+
+    Args:
+        migrates: otherwise its schema stays as it is, too.
 
     Raises:
         StoreUnavailable: there is none, or it cannot be opened.
     """
     if reason := await asyncio.to_thread(_why_none, address):
         raise StoreUnavailable(where=address.removeprefix(_EMBEDDED), reason=reason)
-    async with open_store(address) as store:
+    async with open_store(address, migrates=migrates) as store:
         yield store
 
 

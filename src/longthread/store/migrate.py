@@ -63,6 +63,20 @@ async def migrate_postgres(connection: AsyncConnection[Any], where: str) -> int:
     return version or 0
 
 
+async def postgres_version(connection: AsyncConnection[Any], where: str) -> int:
+    """The schema version of a store that is there, which is left as it is.
+
+    Raises:
+        StoreUnavailable: there is none.
+        StoreTooNew: a newer Longthread wrote it.
+    """
+    version = await _version(connection, where)
+    if version is None:
+        raise StoreUnavailable(where=where, reason="there is none yet. `longthread db upgrade` makes one.")
+    pending("postgres", version, where)
+    return version
+
+
 async def _version(connection: AsyncConnection[Any], where: str) -> int | None:
     """The database's schema version; None when Longthread has never been in it."""
     row = await _row(

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from longthread.errors import InvalidInput
+from longthread.errors import InvalidInput, StoreUnavailable
 from longthread.settings import EMBEDDED, POSTGRES_URLS, Settings, store_address
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver
 from longthread.store.embedded import embedded_server
+from longthread.store.frozen import FrozenSqliteDriver, is_frozen
 from longthread.store.postgres import PostgresDriver, shown
 from longthread.store.sqlite import SqliteDriver
 
 
 @asynccontextmanager
-async def open_store(database: str | Path) -> AsyncIterator[Driver]:
+async def open_store(database: str | Path, *, migrates: bool = True) -> AsyncIterator[Driver]:
     """The store at an address, created and migrated when needed, closed at the end of the block.
+
+    A store that this user may only read can be read, if its schema is up to date; what writes raises `StoreReadOnly`.
 
     Args:
         database: the path of a SQLite file, a `postgresql://` URL, or `embedded`, a PostgreSQL that starts with
             Longthread; its data is in the settings' data folder, or with `embedded:FOLDER` in another.
+        migrates: otherwise a store must be there already, and its schema stays as it is: only what does not depend on
+            the version can be read.
 
     Raises:
         InvalidInput: it is no such address.
@@ -32,13 +38,23 @@ async def open_store(database: str | Path) -> AsyncIterator[Driver]:
     if address.startswith(_EMBEDDED):
         async with (
             embedded_server(Path(address.removeprefix(_EMBEDDED))) as url,
-            _closing(await PostgresDriver.open(url, where=described(address))) as driver,
+            _closing(await PostgresDriver.open(url, where=described(address), migrates=migrates)) as driver,
         ):
             yield driver
     else:
-        opening = PostgresDriver.open(address) if is_postgres(address) else SqliteDriver.open(Path(address))
-        async with _closing(await opening) as driver:
+        async with _closing(await _opened(address, migrates=migrates)) as driver:
             yield driver
+
+
+async def _opened(address: str, *, migrates: bool) -> Driver:
+    if is_postgres(address):
+        return await PostgresDriver.open(address, migrates=migrates)
+    try:
+        return await SqliteDriver.open(Path(address), migrates=migrates)
+    except StoreUnavailable:
+        if not await asyncio.to_thread(is_frozen, Path(address)):
+            raise
+        return await FrozenSqliteDriver.open(Path(address), migrates=migrates)
 
 
 def is_postgres(address: str) -> bool:

@@ -28,7 +28,7 @@ MANY = 64
 """Rows up to which a query is quick that asks for so many at most."""
 SMALL = 65_536
 """Characters or bytes of a value up to which a statement is quick."""
-_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What a statement may raise; the latter where SQLite quotes damaged text in its message."""
 _FAILED = "a statement of the transaction failed; nothing of it was written."
 _PATIENCE = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}"
@@ -85,9 +85,9 @@ class SqliteTransaction:
             raise StoreError(reason=_FAILED)
         try:
             yield
-        except _ERRORS as error:
+        except ERRORS as error:
             self.failed = True
-            raise _failure(error) from error
+            raise failure(error) from error
 
 
 class SqliteDriver:
@@ -111,8 +111,11 @@ class SqliteDriver:
         return str(self._path)
 
     @classmethod
-    async def open(cls, path: Path) -> SqliteDriver:
+    async def open(cls, path: Path, *, migrates: bool = True) -> SqliteDriver:
         """Open or create the database file and bring its schema up to date.
+
+        Args:
+            migrates: otherwise a store must be there, and its schema stays as it is.
 
         Raises:
             StoreUnavailable: the path cannot be used; the message says why.
@@ -123,15 +126,15 @@ class SqliteDriver:
             raise StoreUnavailable(where=path, reason="it is a folder. Name a file in it.")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            writer = await _connect(path, opened, _refuse_foreign)
-            found = await _migrate(writer, str(path))
+            writer = await _connect(path, opened, refuse_foreign if migrates else require_store)
+            found = await (_migrate if migrates else schema_version)(writer, str(path))
             _be_impatient(writer.database)
             readers = [await _connect(path, opened) for _ in range(READERS)]
             for reader in readers:
                 reader.database.execute("PRAGMA query_only=ON")
-        except (*_ERRORS, OSError) as error:
+        except (*ERRORS, OSError) as error:
             await _close(opened)
-            raise StoreUnavailable(where=path, reason=_reason(error)) from error
+            raise StoreUnavailable(where=path, reason=reason_of(error)) from error
         except BaseException:
             await _close(opened)
             raise
@@ -147,7 +150,7 @@ class SqliteDriver:
             finally:
                 await connection.rollback()
         except sqlite3.Error as error:
-            raise _failure(error) from error
+            raise failure(error) from error
         finally:
             self._readers.put_nowait(connection)
 
@@ -163,7 +166,7 @@ class SqliteDriver:
                 await self._commit()
             except sqlite3.Error as error:
                 await self._writer.rollback()
-                raise _failure(error) from error
+                raise failure(error) from error
             except BaseException:
                 await self._writer.rollback()
                 raise
@@ -178,7 +181,7 @@ class SqliteDriver:
                 finally:
                     await to_the_end(self._writer.apart(_be_impatient))
             except sqlite3.Error as error:
-                raise _failure(error) from error
+                raise failure(error) from error
 
     async def _commit(self) -> None:
         """Commit here as long as that takes about as long as handing it over: it waits for the disk."""
@@ -225,9 +228,7 @@ async def _connect(
 ) -> Connection:
     connection = await Connection.open(path)
     opened.append(connection)
-    await connection.execute(_PATIENCE)
-    # SQLite's own knows only ASCII letters, and a search must fold what it looks for and where it looks alike.
-    connection.database.create_function("lower", 1, _lower, deterministic=True)
+    await prepare(connection)
     if first is not None:
         await first(connection, path)
     # The first two are settled for good when something is in the file. Messages of one or two kilobytes fill smaller
@@ -242,6 +243,13 @@ async def _connect(
     ):
         await _patiently(connection, f"PRAGMA {pragma}")
     return connection
+
+
+async def prepare(connection: Connection) -> None:
+    """What every connection needs, whatever it is for."""
+    await connection.execute(_PATIENCE)
+    # SQLite's own knows only ASCII letters, and a search must fold what it looks for and where it looks alike.
+    connection.database.create_function("lower", 1, _lower, deterministic=True)
 
 
 async def _patiently(connection: Connection, sql: str) -> None:
@@ -262,12 +270,34 @@ def _lower(value: Any) -> str | None:
     return None if value is None else str(value).lower()
 
 
-async def _refuse_foreign(connection: Connection, path: Path) -> None:
-    """Leave another program's database as it is: even switching it to WAL would change it."""
+async def refuse_foreign(connection: Connection, path: Path) -> None:
+    """Leave another program's database as it is: even switching it to WAL would change it.
+
+    Raises:
+        StoreUnavailable: it is one.
+    """
     mark = await _scalar(connection, "PRAGMA application_id")
     tables = await _scalar(connection, "SELECT count(*) FROM sqlite_master")
     if tables and mark != APPLICATION_ID:
         raise StoreUnavailable(where=path, reason="it is another program's database.")
+
+
+async def require_store(connection: Connection, path: Path) -> None:
+    """Leave everything as it is that is no store of Longthread's yet."""
+    await refuse_foreign(connection, path)
+    if not await schema_version(connection, str(path)):
+        raise StoreUnavailable(where=path, reason="there is none yet. `longthread db upgrade` makes one.")
+
+
+async def schema_version(connection: Connection, where: str) -> int:
+    """The version of the schema; 0 where there is none yet.
+
+    Raises:
+        StoreTooNew: a newer Longthread wrote it.
+    """
+    version = await _scalar(connection, "PRAGMA user_version")
+    pending("sqlite", version, where)
+    return version
 
 
 async def _scalar(connection: Connection, sql: str) -> int:
@@ -277,8 +307,8 @@ async def _scalar(connection: Connection, sql: str) -> int:
 
 async def _migrate(connection: Connection, where: str) -> int:
     """Bring the schema up to date; the version that was found."""
-    version = await _scalar(connection, "PRAGMA user_version")
-    if version and not pending("sqlite", version, where):
+    version = await schema_version(connection, where)
+    if version == latest("sqlite"):
         return version
     await connection.execute("BEGIN IMMEDIATE")
     try:
@@ -320,14 +350,14 @@ _FAILURES: dict[int, type[StoreError]] = {
 _NOT_UNIQUE = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID)
 
 
-def _failure(error: Exception) -> StoreError:
+def failure(error: Exception) -> StoreError:
     """What a statement's error is called here."""
     if getattr(error, "sqlite_errorcode", None) in _NOT_UNIQUE:
-        return StoreConflict(reason=_reason(error))
+        return StoreConflict(reason=reason_of(error))
     kind = _FAILURES.get(_code(error), StoreError)
     # Text that is not UTF-8 has no code: nobody but a broken disk writes it.
     damaged = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
-    return (StoreDamaged if damaged else kind)(reason=_reason(error))
+    return (StoreDamaged if damaged else kind)(reason=reason_of(error))
 
 
 def _code(error: Exception) -> int:
@@ -335,7 +365,8 @@ def _code(error: Exception) -> int:
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """What an error means, for people."""
     text = str(error)
     if isinstance(error, UnicodeDecodeError):
         return "the database disk image is malformed: the file was damaged by something else. Restore a backup."

@@ -14,7 +14,8 @@ from longthread.store.tables import Table, read_tables
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
-    """A store at one moment. `bytes` is its size on disk, of which `free` are used for nothing.
+    """A store at one moment. `schema` is the version of its schema, and `latest` the one that this Longthread writes.
+    `bytes` is its size on disk, of which `free` are used for nothing.
 
     `tables` has the size of each table with its indexes, in bytes; it is empty where SQLite was built without the means
     to tell. `rows` has each table's number of rows. `live` are the runs that are being executed.
@@ -24,6 +25,7 @@ class StoreStatus:
     dialect: str
     server: str
     schema: int
+    latest: int
     bytes: int
     free: int
     tables: Mapping[str, int]
@@ -32,22 +34,28 @@ class StoreStatus:
 
 
 async def status_of(store: Driver) -> StoreStatus:
-    """Look at a store. It counts every row, and measures every table."""
+    """Look at a store, whose schema may be an older one. It counts every row, and measures every table."""
     async with store.reading() as tx:
         tables = (await read_tables(tx)).all
         [server], [size] = await tx.fetch("select_server"), await tx.fetch("select_size")
-        [runs] = await tx.fetch("count_runs", now=now())
+        [schema] = await tx.fetch("select_schema")
         return StoreStatus(
             where=store.where,
             dialect=store.dialect,
             server=server["server"],
-            schema=latest(store.dialect),
+            schema=int(schema["version"]),
+            latest=latest(store.dialect),
             bytes=int(size["bytes"]),
             free=int(size["free"]),
             tables=await _sizes(tx),
             rows={table.name: await _count(tx, table) for table in tables},
-            live=int(runs["live"]),
+            live=await _live(tx) if any(table.name == "runs" for table in tables) else 0,
         )
+
+
+async def _live(tx: Transaction) -> int:
+    [runs] = await tx.fetch("count_runs", now=now())
+    return int(runs["live"])
 
 
 async def _sizes(tx: Transaction) -> dict[str, int]:

@@ -1,6 +1,9 @@
 -- name: select_server
 SELECT 'PostgreSQL ' || current_setting('server_version') AS server;
 
+-- name: select_schema
+SELECT coalesce(max(number), 0) AS version FROM longthread_migrations;
+
 -- name: select_size
 SELECT pg_database_size(current_database()) AS bytes, CAST(0 AS BIGINT) AS free;
 

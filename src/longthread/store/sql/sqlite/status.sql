@@ -1,6 +1,9 @@
 -- name: select_server
 SELECT 'SQLite ' || sqlite_version() AS server;
 
+-- name: select_schema
+SELECT user_version AS version FROM pragma_user_version;
+
 -- name: select_size
 SELECT c.page_count * s.page_size AS bytes, f.freelist_count * s.page_size AS free
 FROM pragma_page_count c, pragma_page_size s, pragma_freelist_count f;
