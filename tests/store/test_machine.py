@@ -314,3 +314,15 @@ def test_random_histories_are_the_same_everywhere(tmp_path: Path, postgres_url: 
 def test_many_long_random_histories_are_the_same_everywhere(tmp_path: Path, postgres_url: str) -> None:
     addresses = [str(tmp_path / "c.db"), postgres_url]
     explore(lambda: LogMachine(addresses), examples=150, steps=50)
+
+
+async def test_more_than_a_whole_branch_holds_is_written_anew(store: Driver) -> None:
+    """Only what retention has deleted is passed over."""
+    first, both = [Draft("b", "user", "two")], [Draft("a", "user", "one"), Draft("b", "user", "two")]
+    reference = ReferenceLog()
+    reference.create_thread("t", user_id="u")
+    async with store.writing() as tx:
+        await log.create_thread(tx, "t", user_id="u")
+        for batch in (first, both):
+            assert _plain(await log.extend(tx, "t", batch)) == _plain(reference.extend("t", batch))
+    assert _plain_tree(await _stored(store, "t")) == _tree_of(reference, "t")

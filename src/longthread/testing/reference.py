@@ -73,7 +73,7 @@ class ReferenceLog:
         if parent is None and drafts:
             last = self.branch(thread_id, tree.tip)[-len(drafts) :]
             # What was pruned from the beginning of the branch need not be sent again, and may be.
-            asked = drafts[-len(last) :] if last and last[0].behind < tree.first else drafts
+            asked = drafts[-len(last) :] if last and 0 < last[0].behind < tree.first else drafts
             same = bool(last) and [node.content for node in last] == [content_of(draft) for draft in asked]
             if same and expect in (None, tree.tip, last[0].parent_seq):
                 return last
