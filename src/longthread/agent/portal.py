@@ -86,12 +86,11 @@ class Portal:
         sent = self._send(work(*args, **kwargs))
         try:
             return sent.wait()
-        except BaseException:  # KeyboardInterrupt, or what another signal's handler raises
-            if not sent.result.done():
+        finally:
+            if not sent.result.done():  # KeyboardInterrupt, or what another signal's handler raises
                 sent.cancel()
                 with suppress(Exception):
                     sent.wait()
-            raise
 
     async def close(self) -> None:
         """Let what has begun come to its end, and take nothing more. To be awaited on the portal's loop."""

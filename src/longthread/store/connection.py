@@ -10,7 +10,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -54,11 +54,10 @@ class Connection:
         def connect() -> sqlite3.Connection:
             return sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False, uri=uri)
 
-        try:
+        with ExitStack() as opened:
+            opened.callback(thread.shutdown, wait=False)
             database = await asyncio.get_running_loop().run_in_executor(thread, connect)
-        except BaseException:
-            thread.shutdown(wait=False)
-            raise
+            opened.pop_all()  # it stays open
         return cls(database, thread)
 
     async def apart(self, work: Callable[[sqlite3.Connection], Result]) -> Result:

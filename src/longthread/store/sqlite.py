@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -121,23 +121,20 @@ class SqliteDriver:
             StoreUnavailable: the path cannot be used; the message says why.
             StoreTooNew: a newer Longthread wrote it.
         """
-        opened: list[Connection] = []
         if await asyncio.to_thread(path.is_dir):
             raise StoreUnavailable(where=path, reason="it is a folder. Name a file in it.")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            writer = await _connect(path, opened, refuse_foreign if migrates else require_store)
-            found = await (_migrate if migrates else schema_version)(writer, str(path))
-            _be_impatient(writer.database)
-            readers = [await _connect(path, opened) for _ in range(READERS)]
-            for reader in readers:
-                reader.database.execute("PRAGMA query_only=ON")
+            async with AsyncExitStack() as opened:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                writer = await _connect(path, opened, refuse_foreign if migrates else require_store)
+                found = await (_migrate if migrates else schema_version)(writer, str(path))
+                _be_impatient(writer.database)
+                readers = [await _connect(path, opened) for _ in range(READERS)]
+                for reader in readers:
+                    reader.database.execute("PRAGMA query_only=ON")
+                opened.pop_all()  # they stay open
         except (*ERRORS, OSError) as error:
-            await _close(opened)
             raise StoreUnavailable(where=path, reason=reason_of(error)) from error
-        except BaseException:
-            await _close(opened)
-            raise
         return cls(path, writer, readers, found)
 
     @asynccontextmanager
@@ -165,11 +162,9 @@ class SqliteDriver:
                     raise StoreError(reason=_FAILED)
                 await self._commit()
             except sqlite3.Error as error:
-                await self._writer.rollback()
                 raise failure(error) from error
-            except BaseException:
-                await self._writer.rollback()
-                raise
+            finally:
+                await self._writer.rollback()  # what was not committed
 
     @asynccontextmanager
     async def maintaining(self) -> AsyncIterator[SqliteTransaction]:
@@ -223,11 +218,11 @@ def _be_impatient(database: sqlite3.Connection) -> None:
 
 async def _connect(
     path: Path,
-    opened: list[Connection],
+    opened: AsyncExitStack,
     first: Callable[[Connection, Path], Awaitable[None]] | None = None,
 ) -> Connection:
     connection = await Connection.open(path)
-    opened.append(connection)
+    opened.push_async_callback(connection.close)
     await prepare(connection)
     if first is not None:
         await first(connection, path)
@@ -320,9 +315,8 @@ async def _migrate(connection: Connection, where: str) -> int:
         await connection.execute(f"PRAGMA user_version = {latest('sqlite')}")
         await connection.apart(sqlite3.Connection.commit)
         return version
-    except BaseException:
-        await connection.rollback()
-        raise
+    finally:
+        await connection.rollback()  # what was not committed
 
 
 def _statements(script: str) -> Iterable[str]:
