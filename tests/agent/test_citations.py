@@ -47,6 +47,14 @@ def test_code_labels_and_names_are_no_numbers() -> None:
     assert cited("Answer [q12]\n```sql\nSELECT 99\n```\nsee table2 and v1.2.3\n1. one\n 2) two") == {}
 
 
+def test_a_number_in_a_name_is_the_name_s() -> None:
+    queries = [query("q1", ["Falcon 9", 54], ["长征5号", 7]), query("q2", [9], ["5 km", 5])]
+    assert cited("Falcon 9 flew 54 times, 长征5号火箭7次.", *queries) == {"54": "q1", "7": "q1"}
+    assert cited("9 flew; Falcon 9 did, too; 5 km high", *queries) == {"9": "q2", "5": "q2"}
+    assert cited("Falcon 9.5 and Falcon 99", *queries) == {"9.5": None, "99": None}
+    assert cited("Saturn 5", *queries) == {"5": "q2"}  # no row says so
+
+
 def test_numbers_inside_cells_count() -> None:
     assert cited("Launched on 2020.", query("q1", ["2020-07-23"])) == {"2020": "q1"}
 

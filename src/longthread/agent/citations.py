@@ -15,6 +15,7 @@ _DATE = r"\d{4}-\d{2}-\d{2}"
 _NUMBER = re.compile(rf"(?<![A-Za-z0-9_.])(?:{_DATE}|-?\d+(?:,\d{{3}})*(?:\.\d+)?)(?![A-Za-z0-9_]|[.,]\d)")
 _LABEL = re.compile(r"\[q\d+(?:\s*,\s*q\d+)*\]")
 _MARKER = re.compile(r"^\s*\d+[.)、]\s", re.MULTILINE)
+_LETTER = r"[^\W\d_]"
 _CODE = re.compile(r"```.*?```", re.DOTALL)
 
 
@@ -41,6 +42,12 @@ class Query:
         return frozenset(_values_in(_data(self.text)))
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """The texts in its rows that begin with a letter and hold a number, such as `Falcon 9`."""
+        cells = {cell.strip() for row in _data(self.text).get("rows", []) for cell in row if isinstance(cell, str)}
+        return frozenset(cell for cell in cells if re.match(_LETTER, cell) and _NUMBER.search(cell))
+
+    @cached_property
     def in_sql(self) -> frozenset[Decimal | str]:
         """The numbers and dates that its SQL says."""
         return frozenset(_values(str(self.told["sql"])))
@@ -50,9 +57,10 @@ def citations(answer: str, queries: Sequence[Query]) -> list[dict[str, Any]]:
     """Each number and date of an answer with the newest query whose rows hold it; `query` is None where none does.
 
     A count of rows counts as held; failing rows, a query whose SQL says the number (a year, a limit) is its source.
-    Numbers in code blocks and labels are not the answer's. `queries` are in the order in which they were made.
+    Numbers in code blocks, in labels and in names that rows hold are not the answer's. `queries` are in the order in
+    which they were made.
     """
-    wanted = {text: _value(text) for text in _NUMBER.findall(_words(answer))}
+    wanted = {text: _value(text) for text in _NUMBER.findall(_words(answer, queries))}
     held: dict[str, str] = {}
     said: dict[str, str] = {}
     for query in reversed(queries):
@@ -71,10 +79,15 @@ def _data(text: str) -> Mapping[str, Any]:
     return data if isinstance(data, Mapping) else {}
 
 
-def _words(answer: str) -> str:
-    """The answer without code, labels and the numbers of a list's items."""
+def _words(answer: str, queries: Sequence[Query]) -> str:
+    """The answer without code, labels, the numbers of a list's items, and names that rows hold."""
     for pattern in (_CODE, _LABEL, _MARKER):
         answer = pattern.sub(" ", answer)
+    if not _NUMBER.search(answer):
+        return answer
+    said = {name for query in queries for name in query.names if name in answer}
+    for name in sorted(said, key=len, reverse=True):
+        answer = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_]|[.,]\d)", " ", answer)
     return answer
 
 
