@@ -1,4 +1,4 @@
-"""A put that is rolled back, and a task's write that comes before the put has learnt of it."""
+"""A transaction that has ended, and a task's write that comes before who asked for it has learnt of that."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph._internal._constants import RESUME
 from langgraph.checkpoint.base import empty_checkpoint
 
 from longthread.agent.checkpointer import LongthreadSaver
@@ -17,12 +18,14 @@ from longthread.store.driver import Driver, Transaction
 
 
 class _LateNews:
-    """A driver whose next write transaction, once armed, is rolled back; who asked for it learns that later."""
+    """A driver whose next write transaction, once armed, is rolled back or committed; who asked for it learns that
+    later."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, *, fails: bool) -> None:
         self._driver = driver
+        self._fails = fails
         self.armed = False
-        self.rolled_back = asyncio.Event()
+        self.ended = asyncio.Event()
         self.tell = asyncio.Event()
 
     def __getattr__(self, name: str) -> Any:
@@ -33,15 +36,17 @@ class _LateNews:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Transaction]:
-        fails, self.armed = self.armed, False
+        is_it, self.armed = self.armed, False
         try:
             async with self._driver.writing() as tx:
                 yield tx
-                if fails:
+                if is_it and self._fails:
                     raise StoreFull(reason="the disk is full.")
         finally:
-            if fails:  # the thread's lock is free, as it is on PostgreSQL before the answer to ROLLBACK is read
-                self.rolled_back.set()
+            if (
+                is_it
+            ):  # the thread's lock is free, as it is on PostgreSQL before the answer to COMMIT or ROLLBACK is read
+                self.ended.set()
                 await self.tell.wait()
 
 
@@ -56,7 +61,7 @@ def _checkpoint(number: int, messages: list[Any]) -> dict[str, Any]:
 
 
 async def test_no_reference_to_what_was_rolled_back(store: Driver) -> None:
-    late = _LateNews(store)
+    late = _LateNews(store, fails=True)
     saver = LongthreadSaver(late)  # type: ignore[arg-type]
     at: Any = {"configurable": {"thread_id": "a", "checkpoint_ns": ""}}
     human, answer = HumanMessage("hi", id="h"), AIMessage("hello", id="a")
@@ -65,7 +70,7 @@ async def test_no_reference_to_what_was_rolled_back(store: Driver) -> None:
     late.armed = True
     second = _checkpoint(2, [human, answer])
     put = asyncio.create_task(saver.aput(first, second, {}, {"messages": 2}))  # type: ignore[arg-type]
-    await late.rolled_back.wait()
+    await late.ended.wait()
     # A second task of the first step; LangGraph stores writes and checkpoints side by side.
     other = asyncio.create_task(saver.aput_writes(first, [("other", 1)], "task-2"))
     await asyncio.wait([other], timeout=2)  # one that waits for the put is right as well
@@ -76,3 +81,21 @@ async def test_no_reference_to_what_was_rolled_back(store: Driver) -> None:
     found = await LongthreadSaver(store).aget_tuple(at)
     assert found is not None
     assert {task: value for task, _, value in found.pending_writes or []} == {"task-1": [answer], "task-2": 1}
+
+
+async def test_what_replaced_something_is_not_lost_to_who_has_not_learnt_of_it(store: Driver) -> None:
+    late = _LateNews(store, fails=False)
+    saver = LongthreadSaver(late)  # type: ignore[arg-type]
+    at: Any = {"configurable": {"thread_id": "a", "checkpoint_ns": ""}}
+    first = await saver.aput(at, _checkpoint(1, []), {}, {"messages": 1})  # type: ignore[arg-type]
+    await saver.aput_writes(first, [(RESUME, ["a"])], "task-1")
+    late.armed = True
+    replacing = asyncio.create_task(saver.aput_writes(first, [(RESUME, ["a", "b"])], "task-1"))
+    await late.ended.wait()
+    await saver.aput_writes(first, [("other", 1)], "task-2")
+    late.tell.set()
+    await replacing
+    for each in (saver, LongthreadSaver(store)):
+        found = await each.aget_tuple(at)
+        assert found is not None
+        assert {task: value for task, _, value in found.pending_writes or []} == {"task-1": ["a", "b"], "task-2": 1}

@@ -59,6 +59,10 @@ class Task:
             for channel in (self.items[index][0], other.items[index][0])
         }
 
+    def is_replaced_by(self, other: Task) -> bool:
+        """Whether something of it would be replaced, were the other one merged into it."""
+        return any(index < 0 for index in self.items.keys() & other.items.keys())
+
     def settled(self, seq_of: Callable[[Inline], int | None]) -> Task:
         """The task with references to those inline messages that the log holds by now; the same, if there is none."""
         items = {index: (channel, cell.settled(seq_of)) for index, (channel, cell) in self.items.items()}
@@ -151,7 +155,8 @@ class Stored:
 
     @property
     def writes(self) -> int:
-        """How many writes of its tasks are in its body."""
+        """How many writes of its tasks are in its body. While it is the newest, nothing in there is replaced: bodies
+        with as many hold the same."""
         return sum(len(task.items) for task in self.tasks.values())
 
     @classmethod

@@ -60,7 +60,8 @@ class Writing:
             return None
         there = newest.tasks.get(task.id)
         await self._expect_no_rival(there, task)
-        return newest.with_task(task)
+        # What is replaced goes into a row: a body with as many writes as before would be taken for the one before.
+        return None if there is not None and there.is_replaced_by(task) else newest.with_task(task)
 
     async def _put_in_row(self, task: Task) -> Callable[[], None]:
         thread_id, ns, name = self.place.thread.id, self.ns, (self.ns, self.checkpoint_id)
