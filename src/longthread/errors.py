@@ -417,6 +417,18 @@ class SqlTimeout(SourceError):
     code = "sql_timeout"
 
 
+class ResultNotFound(InvalidInput):
+    """The conversation has no result {label}. Its results: {labels}."""
+
+    code = "result_not_found"
+
+
+class ResultTooLong(InvalidInput):
+    """A sheet holds {most} rows, and the result has more. Write it as CSV or Parquet."""
+
+    code = "result_too_long"
+
+
 class PoliciesInvalid(InvalidInput):
     """The policies in {where} cannot be read: {reason} docs/sql.md shows them."""
 

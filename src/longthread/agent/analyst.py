@@ -123,7 +123,7 @@ class Analyst:
         user = user_id or self.settings.user
         question = self._checked(question)
         models = self._models_of(model)
-        opened = await self._source_of(source, thread_id, user)
+        opened = await self.source_of(source, thread_id, user)
         async with _closed_on_error(opened):
             asked = Ask(
                 thread_id=thread_id or new_id(),
@@ -171,7 +171,7 @@ class Analyst:
                 user_id=user,
             )
         models = self._models_of(model or run.model)
-        opened = await self._source_of(source, thread_id, user)
+        opened = await self.source_of(source, thread_id, user)
         async with _closed_on_error(opened):
             return self._execute(await take_over(self.store, thread, self._hot), models, opened, user)
 
@@ -225,7 +225,9 @@ class Analyst:
             self._made[name] = self._models(name, self.settings)
         return self._made[name]
 
-    async def _source_of(self, spec: str | None, thread_id: str | None, user_id: str) -> Source:
+    async def source_of(self, spec: str | None, thread_id: str | None, user_id: str) -> Source:
+        """The source to ask, opened for a user: as it is named, else the thread's, else the settings'. Whoever gets
+        it closes it. Raises SourceError, InvalidInput when there is none."""
         if spec is None and thread_id is not None:
             async with self.store.reading() as tx:
                 remembered = (await log.find_thread(tx, thread_id, user_id=user_id)).source

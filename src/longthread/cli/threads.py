@@ -20,6 +20,7 @@ from longthread.agent.owner import may_be_alive
 from longthread.cli import options
 from longthread.cli.archive import export, import_
 from longthread.cli.named import find_thread
+from longthread.cli.results import result
 from longthread.cli.terminal import print_line
 from longthread.errors import RunInProgress
 from longthread.model.entry import Entry
@@ -37,6 +38,7 @@ Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginni
 threads = typer.Typer(help="List, show, search, rename, delete, export and import conversations.", no_args_is_help=True)
 threads.command()(export)
 threads.command("import")(import_)
+threads.command()(result)
 
 
 @threads.command("list")

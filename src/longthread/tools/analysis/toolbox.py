@@ -11,12 +11,11 @@ from typing import Any
 
 from longthread.errors import InvalidInput, LongthreadError, SqlFailed
 from longthread.tools.analysis.engine import Connection
-from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.profile import Profile, count_rows, profile
-from longthread.tools.analysis.resolving import Resolver
 from longthread.tools.analysis.result import Result
 from longthread.tools.analysis.schema import Column, Schema, Table, close_names
 from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.statement import prepared
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
 Arguments = Mapping[str, Any]
@@ -83,7 +82,6 @@ class _Toolbox:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._limits = source.limits
-        self._guard = Guard(source.dialect)
 
     async def list_tables(self, arguments: Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
@@ -147,7 +145,7 @@ class _Toolbox:
     async def run_sql(self, arguments: Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
         # In a thread: parsing a long statement takes a noticeable time, and everything else goes on meanwhile.
-        sql, run = await asyncio.to_thread(self._judged, _text(arguments, "sql"), schema)
+        sql, run = await asyncio.to_thread(prepared, _text(arguments, "sql"), self._source, schema)
         started = time.monotonic()
         try:
             result = await self._source.work(lambda connection: self._query(connection, run))
@@ -172,13 +170,6 @@ class _Toolbox:
             "notes": notes,
             "elapsed_ms": round((time.monotonic() - started) * 1000),
         }
-
-    def _judged(self, sql: str, schema: Schema) -> tuple[str, str]:
-        """The statement, and what is run for it. Raises SqlRefused, TableNotFound, ColumnNotFound."""
-        functions = self._source.functions
-        judged = self._guard.judge(sql, functions=functions, tables=schema.tables)
-        Resolver(schema, self._source.dialect, functions).check(judged.tree)
-        return judged.text, self._source.bounded(judged.text)
 
     def _query(self, connection: Connection, sql: str) -> Result:
         limits = self._limits

@@ -1,0 +1,46 @@
+"""Results of a conversation, found again by their labels: [q3]."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longthread.errors import ResultNotFound
+from longthread.model.entry import Entry
+
+
+@dataclass(frozen=True)
+class Held:
+    """A result as the conversation holds it: its SQL, and the rows that were shown."""
+
+    label: str
+    sql: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    shown: str
+
+
+def held(entries: Sequence[Entry], label: str) -> Held:
+    """The result of a label such as `q3` or `[q3]`. Raises ResultNotFound, with those that there are."""
+    wanted = re.sub(r"[\[\]\s]", "", label).lower()
+    found = {one.label: one for entry in entries if entry.role == "tool" and (one := _held(entry.text)) is not None}
+    if wanted not in found:
+        there = ", ".join(found) if found else "none"
+        raise ResultNotFound(label=label[:50], labels=there)
+    return found[wanted]
+
+
+def _held(text: str) -> Held | None:
+    try:
+        observation = json.loads(text)
+    except ValueError:
+        return None
+    data = observation.get("data") if isinstance(observation, dict) else None
+    if not isinstance(data, dict) or not data.get("query") or "sql" not in data:
+        return None
+    return Held(
+        str(data["query"]), str(data["sql"]), data.get("columns") or [], data.get("rows") or [], str(data.get("shown"))
+    )

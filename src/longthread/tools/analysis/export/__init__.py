@@ -1,0 +1,1 @@
+"""Whole results as files: CSV, Parquet, XLSX."""

@@ -1,0 +1,102 @@
+"""Results as files: whole, typed as far as the format knows types, and harmless in a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import xml.etree.ElementTree as ElementTree
+import zipfile
+from collections.abc import Iterable, Sequence
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from longthread.errors import ResultTooLong
+from longthread.tools.analysis.export import xlsx
+from longthread.tools.analysis.export.table import Format, write
+
+COLUMNS = ["n", "text", "flag", "price", "day", "list", "=SUM(A1)"]
+ROWS: list[Sequence[Any]] = [
+    (1, 'a "quoted", 王芳\nline', True, Decimal("1.50"), date(2024, 1, 2), [1, "b"], None),
+    (-2, "=HYPERLINK(1)", False, 2.5, None, {"a": 1}, "-1+1"),
+    (None, " @cmd", None, None, None, None, "plain"),
+]
+SPREADSHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+
+
+def made(format_: Format, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    file = io.BytesIO()
+    write(format_, columns, rows, file)
+    return file.getvalue()
+
+
+def test_csv() -> None:
+    read = list(csv.reader(io.StringIO(made(Format.CSV, COLUMNS, ROWS).decode(), newline="")))
+    assert read == [
+        ["n", "text", "flag", "price", "day", "list", "'=SUM(A1)"],
+        ["1", 'a "quoted", 王芳\nline', "true", "1.5", "2024-01-02", '[1, "b"]', ""],
+        ["-2", "'=HYPERLINK(1)", "false", "2.5", "", '{"a": 1}', "'-1+1"],
+        ["", "' @cmd", "", "", "", "", "plain"],
+    ]
+
+
+@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@a", "\t=1", "\r=1", "  =1", "＝1", "\n=1"])
+def test_no_text_is_a_formula_in_csv(text: str) -> None:
+    read = list(csv.reader(io.StringIO(made(Format.CSV, ["a"], [[text]]).decode(), newline="")))
+    assert read[1] == [f"'{text}"]
+
+
+def sheet(data: bytes) -> list[list[tuple[str | None, str | None]]]:
+    """Types and texts of the cells."""
+    with zipfile.ZipFile(io.BytesIO(data)) as book:
+        assert book.testzip() is None
+        for name in book.namelist():
+            ElementTree.fromstring(book.read(name))
+        root = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))
+    assert not list(root.iter(f"{SPREADSHEET}f"))  # no formula
+    return [
+        [(cell.get("t"), "".join(cell.itertext()) or None) for cell in row] for row in root.iter(f"{SPREADSHEET}row")
+    ]
+
+
+def test_xlsx() -> None:
+    read = sheet(made(Format.XLSX, COLUMNS, ROWS))
+    assert [text for _, text in read[0]] == COLUMNS
+    assert {kind for kind, _ in read[0]} == {"inlineStr"}
+    assert read[2][:4] == [(None, "-2"), ("inlineStr", "=HYPERLINK(1)"), ("b", "0"), (None, "2.5")]
+    assert read[3][0] == (None, None)
+
+
+def test_xlsx_takes_what_xml_cannot_hold() -> None:
+    read = sheet(made(Format.XLSX, ["a"], [["\x00\x01 <b> & \ud800"], ["x" * 40_000], [2**60]]))
+    assert read[1] == [("inlineStr", "\ufffd\ufffd <b> & ?")]
+    assert str(read[2][0][1]).endswith("… (40000 characters)")
+    assert read[3] == [("inlineStr", str(2**60))]
+
+
+def test_a_sheet_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xlsx, "ROWS", 3)
+    assert len(sheet(made(Format.XLSX, ["a"], [[1], [2]]))) == 3
+    with pytest.raises(ResultTooLong, match="A sheet holds 2 rows"):
+        made(Format.XLSX, ["a"], [[1], [2], [3]])
+
+
+def test_parquet(tmp_path: Path) -> None:
+    rows = [*ROWS, (2**70, "x", None, 3, None, None, None)]
+    (tmp_path / "r.parquet").write_bytes(made(Format.PARQUET, [*COLUMNS[:-1], "N"], rows))
+    relation = duckdb.read_parquet(str(tmp_path / "r.parquet"))
+    assert relation.columns == ["n", "text", "flag", "price", "day", "list", "N_2"]
+    assert [str(one) for one in relation.types] == ["VARCHAR", "VARCHAR", "BOOLEAN", "DOUBLE", *["VARCHAR"] * 3]
+    assert [row[0] for row in relation.fetchall()] == ["1", "-2", None, str(2**70)]
+
+
+def test_parquet_of_whole_numbers_and_of_nothing(tmp_path: Path) -> None:
+    (tmp_path / "r.parquet").write_bytes(made(Format.PARQUET, ["a"], [[1], [None], [-(2**63)]]))
+    relation = duckdb.read_parquet(str(tmp_path / "r.parquet"))
+    assert ([str(one) for one in relation.types], relation.fetchall()) == (["BIGINT"], [(1,), (None,), (-(2**63),)])
+    (tmp_path / "e.parquet").write_bytes(made(Format.PARQUET, ["a"], []))
+    assert duckdb.read_parquet(str(tmp_path / "e.parquet")).fetchall() == []
