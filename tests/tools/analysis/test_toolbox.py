@@ -118,7 +118,7 @@ async def test_a_query_that_stalls_shows_the_rows_it_had(opened: Opened, ask: An
         ("run_sql", {"sql": "DROP TABLE rockets"}, "sql_refused", "it drops something"),
         ("run_sql", {"sql": "SELECT nme FROM rockets"}, "unknown_column", "name (of rockets)"),
         ("run_sql", {"sql": "SELECT * FROM rocket"}, "unknown_table", "nearest names are: rockets"),
-        ("run_sql", {"sql": "SELECT r.nam FROM rockets r"}, "unknown_column", "name (of rockets)"),
+        ("run_sql", {"sql": "SELECT r.nam FROM rockets r"}, "unknown_column", "name (of r)"),
     ],
 )
 async def test_errors_say_what_to_do(
