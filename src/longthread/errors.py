@@ -230,15 +230,15 @@ class NotCopied(StoreError):
 
 
 class SaverClosed(LongthreadError):
-    """The saver cannot be used: {reason} Use it inside its block, or open another with
+    """The saver or store cannot be used: {reason} Use it inside its block, or open another with
     LongthreadSaver.from_conn_string(…)."""
 
     code = "saver_closed"
 
 
 class CalledOnItsLoop(LongthreadError):
-    """`{method}` was called on the event loop of its own saver, and would wait for itself for ever. Use `await
-    saver.a{method}(…)`, and ainvoke, astream, aget_state or aupdate_state of the graph. Or open the saver with a plain
+    """`{method}` was called on the event loop of its own saver or store, and would wait for itself for ever. Use
+    `await saver.a{method}(…)`, and ainvoke, astream, aget_state or aupdate_state of the graph. Or open it with a plain
     `with LongthreadSaver.from_conn_string(…)`: it then runs on a thread of its own."""
 
     code = "called_on_its_loop"

@@ -30,6 +30,9 @@ from longthread.store.transfer import Outcome, thread_ids
 
 YOURS = Into(user_id="u")
 
+SHARED = {"agents", "skills", "tools", "memories", "items", "item_terms", "item_vectors"}
+"""Tables whose rows belong to no thread."""
+
 
 def silent(done: int, total: int, what: str) -> None:
     """Progress that nobody looks at."""
@@ -61,7 +64,7 @@ async def test_both_backends_have_the_same_tables(store: Driver, other: Driver) 
         ours, theirs = await read_tables(here), await read_tables(there)
     assert ours.shape == theirs.shape
     assert {"threads", "entries", "runs", "steps", "events", "checkpoints"} <= {table.name for table in ours.of_threads}
-    assert {"agents", "skills", "tools", "memories"} == {table.name for table in ours.shared}
+    assert {table.name for table in ours.shared} == SHARED
 
 
 async def test_every_table_of_the_database_is_told(store: Driver, plain: Any) -> None:
@@ -136,7 +139,7 @@ async def test_an_export_comes_back_the_same_over_either_backend(store: Driver, 
     assert (await imported(other, data)).written == 3
     assert await exported(other) == data
     held = (await all_of(store), await all_of(other))
-    assert {name for name, rows in held[1].items() if not rows} == {"agents", "skills", "tools", "memories"}
+    assert {name for name, rows in held[1].items() if not rows} == SHARED
     for name, rows in held[1].items():
         assert rows in ([], held[0][name]), name
     again = await imported(store, await exported(other))

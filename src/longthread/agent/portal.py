@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from contextvars import Context
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from longthread.errors import CalledOnItsLoop, SaverClosed
@@ -16,6 +17,8 @@ P = ParamSpec("P")
 
 ALIVE_SECONDS = 1.0
 """How often who waits looks whether the loop that it waits for still runs."""
+GRACE_SECONDS = 2.0
+"""How long closing waits for what goes on in the background."""
 _ENDED = "the event loop that it was opened on has ended."
 
 
@@ -30,7 +33,9 @@ class Portal:
     def __init__(self) -> None:
         self._loop = _running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._behind: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._closing = asyncio.Event()
         self._process = os.getpid()
 
     @property
@@ -92,9 +97,36 @@ class Portal:
                 with suppress(Exception):
                     sent.wait()
 
+    def start(self, work: Callable[P, Coroutine[Any, Any, None]], *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Do `work(…)` in the background on the portal's loop, from any thread; whether that can be, now.
+
+        Nobody waits for it, so it raises nothing that somebody should know. When the portal is closed, it is cancelled
+        after `GRACE_SECONDS`.
+        """
+        if self._closed or self._loop is None or not self._loop.is_running() or os.getpid() != self._process:
+            return False
+        # Nothing of the caller's goes along: what is done here is no part of what it traces or streams.
+        self._loop.call_soon_threadsafe(self._begin_behind, lambda: work(*args, **kwargs), context=Context())
+        return True
+
+    async def pause(self, seconds: float) -> bool:
+        """Wait in the background; False when the portal is being closed, and whoever waits is to come to its end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
+        return not self._closed
+
+    async def settle(self) -> None:
+        """Wait for what goes on in the background. To be awaited on the portal's loop."""
+        await asyncio.sleep(0)  # what has just been started begins
+        while self._behind:
+            await asyncio.wait(self._behind)
+
     async def close(self) -> None:
         """Let what has begun come to its end, and take nothing more. To be awaited on the portal's loop."""
         self._closed = True
+        self._closing.set()
+        await self._close_behind()
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -114,6 +146,21 @@ class Portal:
             sent.refuse("its block has ended.")
         else:
             self._started(sent.begin())
+
+    def _begin_behind(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        if not self._closed:
+            assert self._loop is not None
+            task = self._loop.create_task(work())
+            self._behind.add(task)
+            task.add_done_callback(self._behind.discard)
+
+    async def _close_behind(self) -> None:
+        tasks = set(self._behind)
+        if tasks:
+            await asyncio.wait(tasks, timeout=GRACE_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _started(self, task: asyncio.Task[T]) -> asyncio.Task[T]:
         self._tasks.add(task)

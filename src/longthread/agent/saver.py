@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Generator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Any
 
-from anyio.from_thread import start_blocking_portal
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     ChannelVersions,
@@ -20,11 +16,11 @@ from langgraph.checkpoint.base import (
 )
 
 from longthread.agent import checkpointer
+from longthread.agent.backing import Backing, Opening, done
 from longthread.agent.callers import Stores
 from longthread.agent.portal import Portal, several
 from longthread.agent.trail import Place, anew
 from longthread.store.driver import Driver
-from longthread.store.open import open_store
 from longthread.store.runs import Lease
 
 BATCH = 64
@@ -52,7 +48,7 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         self._stores = Stores()
 
     @classmethod
-    def from_conn_string(cls, address: str, *, user_id: str = "default") -> Opening:
+    def from_conn_string(cls, address: str, *, user_id: str = "default") -> Opening[LongthreadSaver]:
         """Open the store at a file path, at a `postgresql://` URL, or the word `embedded`, for `with` or `async with`.
 
         The store is made and migrated when needed, and closed at the end of the block.
@@ -61,7 +57,12 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
             StoreUnavailable: it cannot be opened; the message says why.
             StoreTooNew: a newer Longthread wrote it.
         """
-        return Opening(cls, address, user_id)
+        return Opening(address, lambda store: cls(store, user_id=user_id), name="longthread-saver")
+
+    @property
+    def backing(self) -> Backing:
+        """The store that it is over, and the loop on which that runs: what others of Longthread share with it."""
+        return Backing(self._store, self._home, self._user_id)
 
     def setup(self) -> Awaitable[None]:
         """Nothing is left to do: a store is migrated when it is opened. May be awaited, or called plainly.
@@ -70,7 +71,7 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
             SaverClosed: the saver was closed.
         """
         self._home.require_open()
-        return _Done()
+        return done()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         self._home.require_callable("get_tuple")
@@ -197,61 +198,9 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         return {**config, "configurable": {**config["configurable"], "checkpoint_id": anew(parent_id)}}
 
 
-class Opening:
-    """A saver to be: `with` opens it on a thread of its own, `async with` on the running event loop."""
-
-    def __init__(self, kind: type[LongthreadSaver], address: str, user_id: str) -> None:
-        self._kind = kind
-        self._address = address
-        self._user_id = user_id
-        self._plain = ExitStack()
-        self._async = AsyncExitStack()
-
-    def __enter__(self) -> LongthreadSaver:
-        with ExitStack() as stack:
-            # psycopg does not run on the loop that Windows would choose.
-            options = {"loop_factory": asyncio.SelectorEventLoop}
-            thread = stack.enter_context(start_blocking_portal("asyncio", options, name="longthread-saver"))
-            saver = stack.enter_context(thread.wrap_async_context_manager(self._opened()))
-            self._plain = stack.pop_all()
-        return saver
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._plain.__exit__(kind, error, trace)
-
-    async def __aenter__(self) -> LongthreadSaver:
-        async with AsyncExitStack() as stack:
-            saver = await stack.enter_async_context(self._opened())
-            self._async = stack.pop_all()
-        return saver
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._async.__aexit__(kind, error, trace)
-
-    @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[LongthreadSaver]:
-        async with open_store(self._address) as store:
-            saver = self._kind(store, user_id=self._user_id)
-            try:
-                yield saver
-            finally:
-                await saver._home.close()
-
-
 def _place_of(config: RunnableConfig) -> Place:
     return _thread_of(config), str(config["configurable"].get("checkpoint_ns", ""))
 
 
 def _thread_of(config: RunnableConfig) -> str:
     return str(config["configurable"]["thread_id"])
-
-
-class _Done:
-    """What may be awaited and need not be."""
-
-    def __await__(self) -> Generator[Any, None, None]:
-        yield from ()

@@ -88,7 +88,7 @@ async def write(tx: Transaction, thread_id: str, model: str, rows: Sequence[Vect
             "chunk": row.chunk,
             "model": model,
             "embedding": row.data,
-            "numbers": _told(np.frombuffer(row.data, "<f4")),
+            "numbers": told(np.frombuffer(row.data, "<f4")),
         }
         for row in rows
     ]
@@ -184,7 +184,7 @@ async def between(tx: Transaction, model: str, ranges: Iterable[tuple[str, int, 
     """The vectors of entries in ranges of (thread, first, last); of threads that the reader may read."""
     asked = json.dumps([list(each) for each in ranges], ensure_ascii=False)
     rows = await tx.fetch("select_vectors_between", model=model, ranges=asked)
-    return [Candidate(row["thread_id"], int(row["seq"]), _numbers(row)) for row in rows]
+    return [Candidate(row["thread_id"], int(row["seq"]), numbers_of(row)) for row in rows]
 
 
 async def indexed(tx: Transaction, scope: Scope, model: str, vector: Floats, count: int) -> list[Candidate] | None:
@@ -199,16 +199,16 @@ async def indexed(tx: Transaction, scope: Scope, model: str, vector: Floats, cou
     # The query must say the number of dimensions itself, for each has an index of its own.
     query = Sql(queries("postgres")["select_near_vectors"].replace("1536", str(len(vector))))
     asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "agent_id": scope.agent_id}
-    rows = await tx.fetch(query, **asked, model=model, numbers=_told(vector), limit=count)
-    return [Candidate(row["thread_id"], int(row["seq"]), _numbers(row)) for row in rows]
+    rows = await tx.fetch(query, **asked, model=model, numbers=told(vector), limit=count)
+    return [Candidate(row["thread_id"], int(row["seq"]), numbers_of(row)) for row in rows]
 
 
-def _told(vector: Floats) -> str:
+def told(vector: Floats) -> str:
     """A vector as PostgreSQL reads it; nine digits tell any number of 32 bits."""
     return f"[{','.join(f'{number:.9g}' for number in vector)}]"
 
 
-def _numbers(row: Row) -> Floats:
+def numbers_of(row: Row) -> Floats:
     """PostgreSQL sends two counts of 16 bits and the numbers, the highest byte first."""
     if row["sent"]:
         return np.frombuffer(row["embedding"], ">f4", -1, 4).astype(np.float32)

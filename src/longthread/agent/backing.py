@@ -1,0 +1,90 @@
+"""What a saver and its companions share: an open store, and the event loop on which it runs. And how one is opened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Generic, Protocol, TypeVar
+
+from anyio.from_thread import start_blocking_portal
+
+from longthread.agent.portal import Portal
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """An open store, the portal to the event loop on which it was opened, and whose data is seen."""
+
+    store: Driver
+    home: Portal
+    user_id: str
+
+
+class Backed(Protocol):
+    """A saver, or a store of items."""
+
+    @property
+    def backing(self) -> Backing: ...
+
+
+B = TypeVar("B", bound=Backed)
+
+
+class Opening(Generic[B]):
+    """A saver or store to be: `with` opens it on a thread of its own, `async with` on the running event loop."""
+
+    def __init__(self, address: str, make: Callable[[Driver], B], *, name: str) -> None:
+        self._address = address
+        self._make = make
+        self._name = name
+        self._plain = ExitStack()
+        self._async = AsyncExitStack()
+
+    def __enter__(self) -> B:
+        with ExitStack() as stack:
+            # psycopg does not run on the loop that Windows would choose.
+            options = {"loop_factory": asyncio.SelectorEventLoop}
+            thread = stack.enter_context(start_blocking_portal("asyncio", options, name=self._name))
+            made = stack.enter_context(thread.wrap_async_context_manager(self._opened()))
+            self._plain = stack.pop_all()
+        return made
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._plain.__exit__(kind, error, trace)
+
+    async def __aenter__(self) -> B:
+        async with AsyncExitStack() as stack:
+            made = await stack.enter_async_context(self._opened())
+            self._async = stack.pop_all()
+        return made
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._async.__aexit__(kind, error, trace)
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[B]:
+        async with open_store(self._address) as store:
+            made = self._make(store)
+            try:
+                yield made
+            finally:
+                await made.backing.home.close()
+
+
+def done() -> Awaitable[None]:
+    """What may be awaited and need not be."""
+    return _Done()
+
+
+class _Done:
+    def __await__(self) -> Generator[Any, None, None]:
+        yield from ()

@@ -1,0 +1,150 @@
+"""What items are found by, as LangGraph's index configuration says: which of their texts, and whose vectors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
+
+from longthread.errors import InvalidInput
+from longthread.memory.embedding import Vectors
+from longthread.memory.items import counted, said_in
+from longthread.memory.terms import FORM
+from longthread.memory.vectors import TIMEOUT
+from longthread.store.items import Index, Measure
+
+Fields = list[str] | bool | None
+"""The paths to what of a value is found; None for those that are configured, False for nothing."""
+
+REST_SECONDS = 60.0
+"""How long an embedder that failed is not asked again."""
+_WHOLE = ["$"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A value that is to be found, with the key of its item."""
+
+    key: str
+    value: Mapping[str, Any]
+    fields: Fields
+
+
+class ItemIndex:
+    """Makes what items are found by. An embedder that fails is done without, and what it missed is made up for."""
+
+    def __init__(self, config: IndexConfig | None) -> None:
+        """
+        Raises:
+            InvalidInput: the configuration has no embedder, or no dimensions.
+        """
+        given: Mapping[str, Any] = dict(config or {})
+        if config is not None and not (isinstance(given.get("dims"), int) and given.get("embed")):
+            raise InvalidInput(reason='The index needs "dims" and "embed".')
+        named = given.get("distance_type") or "cosine"
+        measure: Measure | None = next((each for each in get_args(Measure) if each == named), None)
+        if measure is None:
+            raise InvalidInput(reason=f"The distance_type {named!r} is none of {', '.join(get_args(Measure))}.")
+        self.measure = measure
+        self._dims = int(given.get("dims") or 0)
+        fields = given.get("fields") or given.get("text_fields") or _WHOLE  # the latter is SqliteStore's name for them
+        self._fields = [fields] if isinstance(fields, str) else list(fields)
+        self._embeddings = ensure_embeddings(given["embed"]) if given else None
+        self._name = _name(given["embed"]) if given else ""
+        self._resting_until = 0.0
+
+    @property
+    def embedded(self) -> str | None:
+        """What the vectors are of: vectors of different names are never compared. None without an embedder."""
+        fields = json.dumps(self._fields, ensure_ascii=False)
+        return f"{self._name} {self._dims} {fields}" if self._embeddings is not None else None
+
+    async def made(self, wanted: Sequence[Indexed]) -> list[Index]:
+        """What these are found by. Where the embedder fails, there are no vectors yet.
+
+        Raises:
+            InvalidInput: the embedder's vectors are not of the configured size.
+        """
+        texts = [self._texts(each) for each in wanted] if self._embeddings is not None else []
+        flat = [text for each in texts for text in each.values()]
+        vectors = await self._documents(flat) if flat else np.zeros((0, 0), np.float32)
+        found: list[Index] = []
+        at = 0
+        for n, each in enumerate(wanted):
+            named: dict[str, Vectors] = {}
+            if texts and vectors is not None:
+                named = dict(zip(texts[n], vectors[at : at + len(texts[n])], strict=True))
+                at += len(texts[n])
+            embedded = self.embedded if vectors is not None else None
+            found.append(Index(FORM, self._terms(each), named, embedded or ""))
+        return found
+
+    async def vector(self, question: str) -> Vectors | None:
+        """A question's vector; None without an embedder that works.
+
+        Raises:
+            InvalidInput: it is not of the configured size.
+        """
+        if self._embeddings is None:
+            return None
+        embeddings = self._embeddings
+        return self._checked(await self._asked(lambda: embeddings.aembed_query(question)), ())
+
+    async def _documents(self, texts: Sequence[str]) -> Vectors | None:
+        assert self._embeddings is not None
+        embeddings = self._embeddings
+        return self._checked(await self._asked(lambda: embeddings.aembed_documents(list(texts))), (len(texts),))
+
+    async def _asked(self, ask: Any) -> Vectors | None:
+        if time.monotonic() < self._resting_until:
+            return None
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                return np.array(await ask(), dtype=np.float32)
+        except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, items are found without
+            _logger.warning("The embedder %s failed; items are found by their words: %s", self._name, error)
+            self._resting_until = time.monotonic() + REST_SECONDS
+            return None
+
+    def _checked(self, vectors: Vectors | None, shape: tuple[int, ...]) -> Vectors | None:
+        if vectors is not None and vectors.shape != (*shape, self._dims):
+            reason = f"The embedder gave vectors of shape {vectors.shape}, and the index is for dims={self._dims}."
+            raise InvalidInput(reason=reason)
+        return vectors
+
+    def _texts(self, wanted: Indexed) -> dict[str, str]:
+        """The texts that get a vector, by the field that each stands in."""
+        if wanted.fields is False:
+            return {}
+        texts: dict[str, str] = {}
+        for path in wanted.fields if isinstance(wanted.fields, list) else self._fields:
+            found = get_text_at_path(dict(wanted.value), path)
+            texts |= {(f"{path}.{n}" if len(found) > 1 else path): text for n, text in enumerate(found)}
+        return texts
+
+    def _terms(self, wanted: Indexed) -> dict[int, int]:
+        """Words are looked for in all of the value, whatever has vectors, unless this very item says otherwise."""
+        if wanted.fields is False:
+            return {}
+        if not isinstance(wanted.fields, list):
+            return counted([wanted.key, *said_in(wanted.value)])
+        value = dict(wanted.value)
+        return counted(text for path in wanted.fields for text in get_text_at_path(value, path))
+
+
+def _name(embed: Any) -> str:
+    """What tells one embedder from another, in any process."""
+    if isinstance(embed, str):
+        return embed
+    kind = embed if hasattr(embed, "__qualname__") else type(embed)
+    model = next((str(getattr(embed, name)) for name in ("model", "model_name") if hasattr(embed, name)), "")
+    return f"{kind.__module__}.{kind.__qualname__}:{model}"

@@ -1,0 +1,229 @@
+"""Items: values by namespace and key that applications keep beside their conversations, and what they are found by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longthread.store.driver import Row, Transaction, one
+from longthread.store.vectors import numbers_of, told
+
+Measure = Literal["cosine", "l2", "inner_product"]
+Place = tuple[str, str]
+"""An item's namespace, its parts joined by dots, and its key."""
+
+SEPARATOR = "."
+_BEHIND = "/"  # the character behind the separator: what is between the two begins with a namespace and the separator
+_LAST = chr(0x10FFFF) * 2
+_LATEST = "9999"
+_MORE = 16
+"""How many more candidates are read than are wanted: the databases' arithmetic differs in the last digit."""
+_ALL = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The items of a user whose namespace begins with `prefix`. With `alive_at`, a time as text, only those that have
+    not expired by then."""
+
+    user_id: str
+    prefix: str = ""
+    alive_at: str = ""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The scope as a query's values."""
+        first, last = (self.prefix + SEPARATOR, self.prefix + _BEHIND) if self.prefix else ("", _LAST)
+        return {"user_id": self.user_id, "namespace": self.prefix, "first": first, "last": last}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item as it is kept. `value` and `fields` are JSON; `ttl` are minutes, after which it has expired."""
+
+    namespace: str
+    key: str
+    value: str
+    fields: str
+    created_at: str
+    updated_at: str
+    expires_at: str | None = None
+    ttl: float | None = None
+    embedded: str = ""
+
+    @property
+    def place(self) -> Place:
+        return self.namespace, self.key
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What an item is found by: its terms as hashes with how often it says them, and its vectors by field.
+
+    `form` says how the terms were made, `embedded` which model and which fields the vectors are of; without one, there
+    are none, or none yet.
+    """
+
+    form: int
+    terms: Mapping[int, int] = field(default_factory=dict)
+    vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    embedded: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """That an item says a term so many times; `words` are all that it says."""
+
+    place: Place
+    term: int
+    count: int
+    words: int
+
+
+def text_of(moment: datetime) -> str:
+    """A time as it is kept."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+async def find(tx: Transaction, user_id: str, place: Place, *, alive_at: str = "") -> Item | None:
+    """An item by its place."""
+    row = await one(tx, "select_item", user_id=user_id, namespace=place[0], key=place[1], alive_at=alive_at)
+    return _item(row) if row is not None else None
+
+
+async def find_all(tx: Transaction, user_id: str, places: Sequence[Place], *, alive_at: str = "") -> dict[Place, Item]:
+    """Those of the items that are there."""
+    given = json.dumps(places, ensure_ascii=False)
+    rows = await tx.fetch("select_items_at", user_id=user_id, places=given, alive_at=alive_at)
+    return {item.place: item for item in map(_item, rows)}
+
+
+async def page(tx: Transaction, within: Within, after: Item | None, *, limit: int) -> list[Item]:
+    """The next items behind `after`, the newest first."""
+    behind = {
+        "updated_at": after.updated_at if after else _LATEST,
+        "after_namespace": after.namespace if after else "",
+        "after_key": after.key if after else "",
+    }
+    rows = await tx.fetch("select_items", **within.values, **behind, alive_at=within.alive_at, limit=limit)
+    return [_item(row) for row in rows]
+
+
+async def namespaces(tx: Transaction, within: Within) -> list[str]:
+    """All namespaces of a user that hold something."""
+    rows = await tx.fetch("select_item_namespaces", user_id=within.user_id, alive_at=within.alive_at)
+    return [row["namespace"] for row in rows]
+
+
+async def put(tx: Transaction, user_id: str, item: Item, index: Index) -> None:
+    """Keep an item, in the place of the one that is there, and what it is found by."""
+    await tx.run(
+        "upsert_item",
+        **_at(user_id, item.place),
+        value=item.value,
+        fields=item.fields,
+        now=item.updated_at,
+        expires_at=item.expires_at,
+        ttl_minutes=item.ttl,
+        form=index.form,
+        words=sum(index.terms.values()),
+        embedded=index.embedded,
+    )
+    await _write_index(tx, user_id, item.place, index)
+
+
+async def reindex(tx: Transaction, user_id: str, item: Item, index: Index) -> None:
+    """Make what an item is found by anew, unless the item has changed meanwhile."""
+    changed = {"form": index.form, "words": sum(index.terms.values()), "embedded": index.embedded}
+    if await tx.run("index_item", **_at(user_id, item.place), updated_at=item.updated_at, **changed):
+        await _write_index(tx, user_id, item.place, index)
+
+
+async def delete(tx: Transaction, user_id: str, place: Place) -> None:
+    """Delete an item, if it is there."""
+    await tx.run("delete_item", **_at(user_id, place))
+
+
+async def refresh(tx: Transaction, user_id: str, found: Iterable[Item], now: datetime) -> None:
+    """Have items live on from now as long as they may without being read."""
+    for item in sorted(found, key=lambda each: each.place):
+        if item.ttl is not None:
+            later = text_of(now + timedelta(minutes=item.ttl))
+            await tx.run("refresh_item", **_at(user_id, item.place), expires_at=later)
+
+
+async def expired(tx: Transaction, user_id: str, now: datetime, *, limit: int) -> list[Place]:
+    """Some of the items that have expired."""
+    rows = await tx.fetch("select_expired_items", user_id=user_id, now=text_of(now), limit=limit)
+    return [(row["namespace"], row["key"]) for row in rows]
+
+
+async def delete_expired(tx: Transaction, user_id: str, places: Iterable[Place], now: datetime) -> int:
+    """Delete those of the items that still have expired; how many these are."""
+    rows = [await tx.run("delete_expired_item", **_at(user_id, place), now=text_of(now)) for place in sorted(places)]
+    return sum(rows)
+
+
+async def stale(tx: Transaction, within: Within, *, form: int, embedded: str | None, limit: int) -> list[Item]:
+    """Items whose terms are of another form, or whose vectors are not of the index `embedded`, where one is given."""
+    rows = await tx.fetch("select_stale_items", **within.values, form=form, embedded=embedded, limit=limit)
+    return [_item(row) for row in rows]
+
+
+async def postings(tx: Transaction, within: Within, terms: Iterable[int]) -> list[Posting]:
+    """Where these terms stand."""
+    rows = await tx.fetch("select_item_terms", **within.values, terms=json.dumps(sorted(terms)))
+    return [Posting((r["namespace"], r["key"]), int(r["term"]), int(r["count"]), int(r["words"])) for r in rows]
+
+
+async def extent(tx: Transaction, within: Within) -> tuple[int, int]:
+    """How many items can be found by their terms, and how many words these have."""
+    [row] = await tx.fetch("count_items", **within.values)
+    return int(row["items"]), int(row["words"])
+
+
+async def near(
+    tx: Transaction, within: Within, embedded: str, vector: NDArray[np.float32], measure: Measure, limit: int | None
+) -> list[tuple[Place, NDArray[np.float32]]]:
+    """Vectors of items that may be nearest to a vector: all of them, or those that are sure to hold the nearest
+    `limit` items."""
+    asked = {"embedded": embedded, "dims": len(vector), "numbers": told(vector), "measure": measure}
+    most = _ALL if limit is None else limit + _MORE
+    rows = await tx.fetch("select_item_vectors", **within.values, **asked, limit=most)
+    return [((row["namespace"], row["key"]), numbers_of(row)) for row in rows]
+
+
+async def _write_index(tx: Transaction, user_id: str, place: Place, index: Index) -> None:
+    at = _at(user_id, place)
+    await tx.run("delete_item_terms", **at)
+    await tx.run("delete_item_vectors", **at)
+    await tx.run_all("insert_item_term", [{**at, "term": term, "count": n} for term, n in sorted(index.terms.items())])
+    vectors = [
+        {**at, "field": name, "embedding": vector.astype("<f4").tobytes(), "numbers": told(vector)}
+        for name, vector in index.vectors.items()
+    ]
+    await tx.run_all("insert_item_vector", vectors)
+
+
+def _at(user_id: str, place: Place) -> dict[str, Any]:
+    return {"user_id": user_id, "namespace": place[0], "key": place[1]}
+
+
+def _item(row: Row) -> Item:
+    return Item(
+        namespace=row["namespace"],
+        key=row["key"],
+        value=row["value"],
+        fields=row["fields"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        expires_at=row["expires_at"],
+        ttl=row["ttl_minutes"],
+        embedded=row["embedded"],
+    )
