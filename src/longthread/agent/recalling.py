@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -68,6 +69,15 @@ def recall_tool(
         wanted = set(terms(f"{asked.text} {asked.topic}"))
         data: dict[str, Any] = {"found": [_told(hit, thread_id, wanted, HIT_CHARS) for hit in recalled.hits]}
         return succeeded(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
+
+    return replace(offered(), call=call)
+
+
+def offered() -> Tool:
+    """The tool as a model is told of it; it belongs to no thread, and finds nothing."""
+
+    async def call(arguments: Mapping[str, Any]) -> Observation:
+        return failed(InvalidInput(reason="This tool belongs to no thread."))
 
     parameters = {"type": "object", "properties": dict(_PROPERTIES), "required": []}
     return Tool(RECALL_TOOL, _ABOUT, parameters, call, retry_safe=True)

@@ -165,9 +165,11 @@ def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
         recalled=wanted.recalled,
         before=before,
     )
-    messages = {spot.message.id or spot.entry.id: spot.message for spot in spots}
+    messages = {spot.item_for(wanted.family).key: spot.message for spot in spots}
     seen = [shown_of(messages[part.item.key], part) for part in view.shown]
-    told = segments(_told(spots, hidden, {part.item.key: part for part in view.parts}, passed), wanted.config.tool_max)
+    keys = [spot.item_for(wanted.family).key for spot in spots]
+    parts = {part.item.key: part for part in view.parts}
+    told = segments(_told(spots, keys, hidden, parts, passed), wanted.config.tool_max)
     return Fitted(
         [*digest_messages(view.summary.text), *seen, *digest_messages(view.recalled.text)],
         _digests(spots, view, told),
@@ -218,10 +220,10 @@ def _passed(spots: Sequence[Spot], past: Past | None, mark: int) -> int:
 
 
 def _told(
-    spots: Sequence[Spot], stale: frozenset[int], parts: dict[str, Part], passed: int
+    spots: Sequence[Spot], keys: Sequence[str], stale: frozenset[int], parts: dict[str, Part], passed: int
 ) -> Iterator[tuple[int, Part, Why | None]]:
     for n, spot in enumerate(spots):
-        part = None if n in stale else parts.get(spot.message.id or spot.entry.id)
+        part = None if n in stale else parts.get(keys[n])
         if n < passed and n not in stale:
             yield spot.entry.seq, _NOTHING, "budget"
         elif part is None:
@@ -249,6 +251,7 @@ def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY)
     """What the composer sees of a message; `draft` is the message as a draft, where it is known."""
     draft = draft or draft_of(message)
     calls = [call.to_json() for call in draft.tool_calls]
+    malformed = list(getattr(message, "invalid_tool_calls", ()))  # which are sent as they came
     blocks = [block for block in message.content if isinstance(block, dict)] if type(message.content) is list else []
     thinking = [block for block in blocks if block.get("type") in _THINKING]
     images = sum(block.get("type") in _IMAGES for block in blocks)
@@ -260,7 +263,7 @@ def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY)
         text=draft.text,
         calls=tuple(call["id"] for call in calls),
         answers=draft.tool_call_id,
-        extra=_json_tokens(calls, family),
+        extra=_json_tokens(calls, family) + _json_tokens(malformed, family),
         thinking=_json_tokens(thinking, family) + (estimate(str(reasoning), family) if reasoning else 0),
         other=_json_tokens(rest, family) + images * IMAGE + 4 * len(blocks),
         family=family,

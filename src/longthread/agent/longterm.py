@@ -1,0 +1,152 @@
+"""What a thread of a LangGraph application remembers beyond its state: its summary, and the passes that make it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from longthread.agent.backing import Backing
+from longthread.agent.embedders import embedder_of
+from longthread.errors import EntryNotFound, LongthreadError, ThreadNotFound
+from longthread.memory.pruner import Pruner
+from longthread.memory.pruning import Policy
+from longthread.memory.recall import Recaller
+from longthread.model.manifest import Segment
+from longthread.settings import Settings
+from longthread.store import log, summaries
+from longthread.store.driver import Transaction
+from longthread.store.recall import Scope
+from longthread.store.summaries import Kept
+
+_LOOKS, _LOOK_SECONDS = 20, 0.05
+"""How often, and after what time, it is looked whether a run's last message is in the log."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The summary that holds for a state, and how many of its oldest messages it covers. `stale`: there is one, and it
+    is of another branch."""
+
+    kept: Kept | None = None
+    covered: int = 0
+    stale: bool = False
+
+
+class LongTerm:
+    """The long-term memory of the threads of a store, for one user. It lives on the store's event loop."""
+
+    def __init__(self, backing: Backing, settings: Settings) -> None:
+        self.backing = backing
+        self.recaller = Recaller(backing.store, embedder_of(settings))
+        self.pruner = Pruner(backing.store, Policy.of(settings), self.recaller)
+
+    async def find(self, thread_id: str, ids: Sequence[str]) -> Found:
+        """What holds for a state whose messages have these ids, the oldest first.
+
+        A state that was gone back to, or a branch, may know nothing of what the summary tells of.
+        """
+        async with self.backing.store.reading() as tx:
+            try:
+                thread = await log.find_thread(tx, thread_id, user_id=self.backing.user_id)
+            except ThreadNotFound:
+                return Found()
+            kept = await summaries.find(tx, thread_id)
+            if kept is None or not ids:
+                return Found()
+            mark = (await log.entries_at(tx, thread_id, {kept.last_seq})).get(kept.last_seq)
+            if mark is not None and (name := log.sent_id(mark)) in ids:
+                return Found(kept, ids.index(name) + 1)
+            first = await _entry(tx, thread_id, ids[0])
+            if first is None:
+                return Found()
+            where = {"mark": kept.last_seq, "tip": first, "first_seq": thread.first_seq}
+            behind = first > kept.last_seq and await summaries.is_behind(tx, thread_id, **where)
+        return Found(kept) if behind else Found(stale=True)
+
+    async def keep_up(
+        self,
+        thread_id: str,
+        *,
+        count: int,
+        hidden: int,
+        first_shown: str | None,
+        last: str | None,
+        found: Found,
+        model: BaseChatModel,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> None:
+        """Have a thread indexed and pruned, as far as that is due.
+
+        Args:
+            count: the messages of its state.
+            hidden: how many of the oldest the last view had no room for.
+            first_shown: the id of the first that it showed.
+            last: the id of the newest, which the run is about to store.
+            model: what writes the summary, called on `loop` where that is given.
+        """
+        scope = Scope(self.backing.user_id, thread_id)
+        try:
+            await self._stored(thread_id, last)
+            view = await self._view(thread_id, first_shown, found.kept) if hidden else []
+            self.pruner.keep_up(
+                scope, count=count, view=view, kept=found.kept, stale=found.stale, summarizer=_Writer(model, loop)
+            )
+            await self.pruner.settle()
+            await self.recaller.prepare(scope)
+        except LongthreadError as error:
+            _logger.warning("The memory of thread %s is behind, and will be made up for: %s", thread_id, error)
+
+    async def _stored(self, thread_id: str, last: str | None) -> None:
+        """Wait until a message is in the log, but not for long: what comes later is for the next time."""
+        for _ in range(_LOOKS if last else 0):
+            async with self.backing.store.reading() as tx:
+                if await _entry(tx, thread_id, str(last)) is not None:
+                    return
+            if not await self.backing.home.pause(_LOOK_SECONDS):
+                return
+
+    async def _view(self, thread_id: str, first_shown: str | None, kept: Kept | None) -> list[Segment]:
+        """What the last view had no room for, told by entries of the log."""
+        async with self.backing.store.reading() as tx:
+            first = await _entry(tx, thread_id, first_shown) if first_shown else None
+        mark = kept.last_seq if kept else 0
+        if first is None or first <= mark + 1:
+            return []
+        return [Segment(mark + 1, first - 1, "left out", why="budget"), Segment(first, first, "whole")]
+
+
+async def _entry(tx: Transaction, thread_id: str, message_id: str) -> int | None:
+    """The entry that a message is; None when it is not in the log yet."""
+    try:
+        return (await log.find_entry(tx, thread_id, message_id)).seq
+    except EntryNotFound:
+        return None
+
+
+class _Writer:
+    """The agent's own model, as one that writes summaries.
+
+    Its connections belong to the loop on which it is used, so that it is asked there.
+    """
+
+    def __init__(self, model: BaseChatModel, loop: asyncio.AbstractEventLoop | None) -> None:
+        self.name = model._llm_type
+        self._model = model
+        self._loop = loop
+
+    async def write(self, instructions: str, text: str) -> str:
+        """What the model makes of a text, as it was instructed."""
+        asked = self._model.ainvoke([SystemMessage(instructions), HumanMessage(text)])
+        if self._loop is None or self._loop is asyncio.get_running_loop():
+            return str((await asked).text)
+        if not self._loop.is_running():
+            asked.close()
+            raise RuntimeError("the event loop of the model has ended")
+        return str((await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._loop))).text)

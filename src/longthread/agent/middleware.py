@@ -1,0 +1,283 @@
+"""Memory for any agent of LangChain's: what its model sees always fits, and what it no longer sees is summarised."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, NotRequired
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import PrivateStateAttr
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.config import get_config
+from langgraph.types import Command
+
+from longthread.agent.backing import Backed
+from longthread.agent.callview import Messages, Seen
+from longthread.agent.longterm import Found, LongTerm
+from longthread.agent.models import context_window
+from longthread.agent.requested import fixed_tokens, name_of, reply_tokens
+from longthread.agent.saver import LongthreadSaver
+from longthread.agent.window import Fitted, Spot, Wanted, fit
+from longthread.errors import LongthreadError, WindowTooSmall
+from longthread.memory.pruning import first_shown, left_out
+from longthread.settings import Settings
+from longthread.view.budget import LEAST, message_budget
+from longthread.view.compose import Config
+from longthread.view.correction import corrected
+from longthread.view.tokens import family_of
+
+Request = ModelRequest[Any]
+Response = ModelResponse[Any]
+
+_CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's own key, for what a graph was compiled with
+_NOT_HERE = "not-opened.db"  # a database of the application's, which the environment may name, is none of this
+
+_logger = logging.getLogger(__name__)
+
+
+class MemoryState(AgentState[Any]):
+    """What the middleware keeps in the state, and with it in each checkpoint."""
+
+    memory_view: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+    memory_summary: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+
+
+@dataclass(slots=True)
+class _Call:
+    """A model call: what it is asked, what is known of its thread, and what is sent."""
+
+    request: Request
+    thread_id: str = ""
+    memory: LongTerm | None = None
+    found: Found | None = None
+    loop: asyncio.AbstractEventLoop | None = None
+    spots: Sequence[Spot] = ()
+    fitted: Fitted | None = None
+    seen: Seen = field(default_factory=Seen)
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        return self.request.state
+
+    @property
+    def messages(self) -> Sequence[BaseMessage]:
+        """The messages of the state."""
+        found: Sequence[BaseMessage] = self.state["messages"]
+        return found
+
+    @property
+    def ids(self) -> list[str]:
+        return [str(message.id) for message in self.messages]
+
+    @property
+    def removed(self) -> list[str]:
+        """The ids of the messages that leave the state, for the summary covers them. The last question stays."""
+        covered = self.found.covered if self.found else 0
+        asked = max((n for n, each in enumerate(self.messages) if isinstance(each, HumanMessage)), default=0)
+        return self.ids[: min(covered, asked)]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Tier 1 as the state is to keep it: the mark, the summary that ends there, topics, and what was shown last."""
+        before = self.state.get("memory_summary") or {}
+        if self.found is None:
+            return dict(before)
+        kept = self.found.kept
+        if kept is None:
+            return {"mark": 0, "summary": "", "topics": [], "shown": before.get("shown", "")}
+        told = {"mark": kept.last_seq, "summary": kept.summary, "topics": list(kept.topics)}
+        return {**told, "shown": before.get("shown", "")}
+
+
+class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
+    """Shows an agent's model a view of the conversation that fits its window, and keeps the state short.
+
+    ```
+    agent = create_agent(model, tools, checkpointer=saver, middleware=[MemoryMiddleware(saver)])
+    ```
+
+    The view only grows at its end until it has no more room, so that a provider's prompt cache stays warm. With a
+    `LongthreadSaver`, messages beyond `MEMORY_MAX_MESSAGES_PER_THREAD` are summarised behind the runs and then leave
+    the state; they stay in the log, and `recall_tool` finds them. With another checkpointer, or none, there is the view
+    alone.
+    """
+
+    state_schema = MemoryState
+
+    def __init__(
+        self,
+        saver: Backed | None = None,
+        *,
+        summarizer: BaseChatModel | None = None,
+        settings: Settings | None = None,
+        **given: Any,
+    ) -> None:
+        """
+        Args:
+            saver: whose threads these are; None: the checkpointer that the agent was made with.
+            summarizer: the model that writes summaries; None: the agent's own.
+            settings: None: those of the environment and `.env`.
+            given: settings by name, such as `memory_context_window=16_000`, which win.
+
+        Raises:
+            InvalidInput: a setting has no such value.
+        """
+        super().__init__()
+        self._saver = saver
+        self._summarizer = summarizer
+        self._settings = settings or Settings.load(**{"database": _NOT_HERE, **given})
+        self._messages = Messages()
+        self._factors: dict[str, float] = {}
+        self._memory: LongTerm | None = None
+        self._has_warned = False
+
+    def wrap_model_call(self, request: Request, handler: Callable[[Request], Response]) -> ExtendedModelResponse[Any]:
+        """Show the model its view.
+
+        Raises:
+            WindowTooSmall: prompt and tools leave no room for messages.
+        """
+        call = self._begun(request)
+        if call.memory is not None and self._is_to_look(call):
+            with _done_without(call):
+                call.found = call.memory.backing.home.call("find", call.memory.find, call.thread_id, call.ids)
+        return self._ended(call, handler(self._composed(call)))
+
+    async def awrap_model_call(
+        self, request: Request, handler: Callable[[Request], Awaitable[Response]]
+    ) -> ExtendedModelResponse[Any]:
+        """Show the model its view.
+
+        Raises:
+            WindowTooSmall: prompt and tools leave no room for messages.
+        """
+        call = self._begun(request)
+        call.loop = asyncio.get_running_loop()
+        if call.memory is not None and self._is_to_look(call):
+            with _done_without(call):
+                call.found = await call.memory.backing.home.run(call.memory.find, call.thread_id, call.ids)
+        return self._ended(call, await handler(self._composed(call)))
+
+    def _begun(self, request: Request) -> _Call:
+        config = _configured()
+        thread_id, ns = config.get("thread_id"), str(config.get("checkpoint_ns", ""))
+        # The conversation is what the thread's own graph holds, not what one inside it does.
+        is_whole = thread_id is not None and "|" not in ns
+        return _Call(request, str(thread_id), self._memory_of(config.get(_CHECKPOINTER)) if is_whole else None)
+
+    def _memory_of(self, checkpointer: Any) -> LongTerm | None:
+        saver = self._saver or (checkpointer if isinstance(checkpointer, LongthreadSaver) else None)
+        if saver is None:
+            if not self._has_warned:
+                self._has_warned = True
+                _logger.warning(
+                    "MemoryMiddleware has no LongthreadSaver: views fit their window, but there is no summary, no "
+                    "recall, and the state keeps every message."
+                )
+            return None
+        if self._memory is None or self._memory.backing != saver.backing:
+            self._memory = LongTerm(saver.backing, self._settings)
+        return self._memory
+
+    def _is_to_look(self, call: _Call) -> bool:
+        """Whether the thread's summary is to be read: once for each turn, and while the state is too long."""
+        messages = call.messages
+        within = bool(messages) and isinstance(messages[-1], ToolMessage) and "memory_summary" in call.state
+        return not within or len(messages) > self._settings.memory_max_messages_per_thread
+
+    def _composed(self, call: _Call) -> Request:
+        """The request with its view."""
+        request, settings = call.request, self._settings
+        name = name_of(request.model)
+        family, factor = family_of(name), self._factor(name, call)
+        fixed = fixed_tokens(request, family)
+        removed, summary = set(call.removed), call.summary
+        call.spots = self._messages.spots([each for each in request.messages if each.id not in removed], family)
+        seen = Seen.from_json(call.state.get("memory_view"))
+        wanted = Wanted(
+            budget=self._budget(request, name, int(fixed * factor), factor),
+            family=family,
+            config=Config(full_recent=settings.memory_full_recent_count, tool_max=settings.memory_condensed_tool_max),
+            past=seen.past(call.spots, summary.get("shown", ""), family) if seen else None,
+            summary=summary.get("summary", ""),
+            topics=summary.get("topics", ()),
+        )
+        call.fitted = fit(call.spots, wanted)
+        kept = Seen.of(call.fitted.segments, call.spots, family)
+        call.seen = replace(kept, estimated=fixed + call.fitted.view.tokens, model=name)
+        return request.override(messages=call.fitted.messages)
+
+    def _budget(self, request: Request, name: str, fixed: int, factor: float) -> int:
+        window, reply = context_window(request.model, self._settings), reply_tokens(request, self._settings)
+        budget = int(message_budget(window, output=reply, fixed=fixed) / factor)
+        if budget < LEAST:
+            needed = f"{fixed:,} tokens of prompt and tools, {reply:,} of reply"
+            raise WindowTooSmall(model=name, window=f"{window:,}", needed=needed)
+        return budget
+
+    def _factor(self, name: str, call: _Call) -> float:
+        """What estimates are raised by: what this process has learned of the model, else what the last call did."""
+        seen = Seen.from_json(call.state.get("memory_view"))
+        if name not in self._factors and seen is not None and seen.model == name:
+            return corrected(1.0, seen.estimated, seen.reported)
+        return self._factors.get(name, 1.0)
+
+    def _ended(self, call: _Call, response: Response) -> ExtendedModelResponse[Any]:
+        """The response, with what the state is to keep."""
+        assert call.fitted is not None
+        reply = next((each for each in response.result if isinstance(each, AIMessage)), None)
+        usage = (reply.usage_metadata if reply is not None else None) or {"input_tokens": 0}
+        call.seen = replace(call.seen, reported=usage["input_tokens"])
+        factor = self._factor(call.seen.model, call)
+        self._factors[call.seen.model] = corrected(factor, call.seen.estimated, call.seen.reported)
+        summary = call.summary | {"shown": call.fitted.view.summary.text}
+        update: dict[str, Any] = {"memory_view": call.seen.to_json()}
+        if summary != call.state.get("memory_summary"):
+            update["memory_summary"] = summary
+        if removed := call.removed:
+            update["messages"] = [RemoveMessage(id=each) for each in removed]
+        if call.memory is not None:
+            self._keep_up(call, call.memory, len(call.messages) - len(removed) + len(response.result), reply)
+        return ExtendedModelResponse(response, Command(update=update))
+
+    def _keep_up(self, call: _Call, memory: LongTerm, count: int, reply: AIMessage | None) -> None:
+        """In the background, when a turn is over or the state is too long; nobody waits for it."""
+        over = count > self._settings.memory_max_messages_per_thread
+        if not over and (reply is None or reply.tool_calls):
+            return
+        assert call.fitted is not None
+        segments = call.fitted.segments
+        first = first_shown(segments)
+        memory.backing.home.start(
+            memory.keep_up,
+            call.thread_id,
+            count=count,
+            hidden=left_out(segments, 0),
+            first_shown=call.spots[first - 1].message.id if first else None,
+            last=reply.id if reply is not None else None,
+            found=call.found or Found(),
+            model=self._summarizer or call.request.model,
+            loop=call.loop,
+        )
+
+
+def _configured() -> Mapping[str, Any]:
+    """What LangGraph was told of the run; nothing outside of one."""
+    try:
+        return get_config().get("configurable", {})
+    except RuntimeError:
+        return {}
+
+
+@contextmanager
+def _done_without(call: _Call) -> Iterator[None]:
+    """What is remembered of a thread must not stand in the way of an answer."""
+    try:
+        yield
+    except LongthreadError as error:
+        _logger.warning("The summary of thread %s could not be read: %s", call.thread_id, error)

@@ -1,0 +1,104 @@
+"""`recall_memory` as a tool of LangChain's, for any agent whose threads are in our log."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from langchain.tools import ToolRuntime
+from langchain_core.messages import HumanMessage
+from langchain_core.tools import BaseTool, StructuredTool
+
+from longthread.agent import recalling
+from longthread.agent.backing import Backed, Backing
+from longthread.agent.embedders import embedder_of
+from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
+from longthread.memory.recall import Place, Recaller
+from longthread.settings import Settings
+from longthread.store import log
+from longthread.store.recall import Scope
+from longthread.tools.tool import Observation, failed
+
+_NOT_HERE = "not-opened.db"
+
+
+def recall_tool(saver: Backed, *, settings: Settings | None = None, **given: Any) -> BaseTool:
+    """`recall_memory`: finds what was said earlier, also what is no longer shown or no longer in the state.
+
+    ```
+    agent = create_agent(model, [recall_tool(saver)], checkpointer=saver, middleware=[MemoryMiddleware(saver)])
+    ```
+
+    It looks in the thread that the agent runs on, and, when the model asks for it, in all threads of the saver's user.
+
+    Args:
+        saver: a saver, or a store of items in the same database.
+        settings: None: those of the environment and `.env`; they say which embedder, and how many are found.
+        given: settings by name, such as `memory_recall_top_k=3`, which win.
+
+    Raises:
+        InvalidInput: a setting has no such value.
+    """
+    known = settings or Settings.load(**{"database": _NOT_HERE, **given})
+    lookup = _Lookup(saver.backing, Recaller(saver.backing.store, embedder_of(known)), known.memory_recall_top_k)
+    home = saver.backing.home
+
+    def recall(runtime: ToolRuntime, **arguments: Any) -> str:
+        return _told(home.call("recall", lookup.find, *_asked(runtime), arguments))
+
+    async def arecall(runtime: ToolRuntime, **arguments: Any) -> str:
+        return _told(await home.run(lookup.find, *_asked(runtime), arguments))
+
+    offered = recalling.offered()
+    return StructuredTool.from_function(
+        recall, arecall, name=offered.name, description=offered.description, args_schema=dict(offered.parameters)
+    )
+
+
+class _Lookup:
+    """Finds entries for a tool call, on the store's event loop."""
+
+    def __init__(self, backing: Backing, recaller: Recaller, top_k: int) -> None:
+        self._backing = backing
+        self._recaller = recaller
+        self._top_k = top_k
+
+    async def find(self, thread_id: str | None, question_id: str | None, arguments: dict[str, Any]) -> Observation:
+        if thread_id is None:
+            return failed(InvalidInput(reason="There is no thread: the agent was called without a thread_id."))
+        scope = Scope(self._backing.user_id, thread_id)
+        before = await self._question(thread_id, question_id)
+        tool = recalling.recall_tool(
+            self._recaller, scope, thread_id=thread_id, agent_id=None, top_k=self._top_k, before=before
+        )
+        return await tool.call(arguments)
+
+    async def _question(self, thread_id: str, question_id: str | None) -> Place | None:
+        """Where the question stands that the agent works on: it and what follows is what the model sees anyway.
+
+        One that is still on its way to the log will stand behind all that is there.
+        """
+        if question_id is None:
+            return None
+        async with self._backing.store.reading() as tx:
+            try:
+                thread = await log.find_thread(tx, thread_id, user_id=self._backing.user_id)
+            except ThreadNotFound:
+                return None
+            try:
+                return Place(thread_id, (await log.find_entry(tx, thread_id, question_id)).seq)
+            except EntryNotFound:
+                return Place(thread_id, thread.entry_count + 1)
+
+
+def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None]:
+    """The thread, and the id of the message that the agent answers."""
+    thread_id = runtime.config.get("configurable", {}).get("thread_id")
+    state: Any = runtime.state  # of whatever kind the application's is
+    messages = state.get("messages", ()) if isinstance(state, dict) else getattr(state, "messages", ())
+    asked = next((each.id for each in reversed(messages) if isinstance(each, HumanMessage)), None)
+    return (str(thread_id) if thread_id is not None else None), asked
+
+
+def _told(observation: Observation) -> str:
+    return json.dumps(observation, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,56 @@
+"""What goes with the messages of a model call, in tokens: the prompt, the tools, and the room for the reply."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from langchain.agents.middleware import ModelRequest
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import SystemMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from longthread.settings import Settings
+from longthread.view.tokens import estimate, tools_tokens
+
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
+"""What the classes of chat models call the most tokens of a reply."""
+
+
+def name_of(model: BaseChatModel) -> str:
+    """What a chat model is called."""
+    named = (getattr(model, name, None) for name in ("model_name", "model", "model_id"))
+    return next((name for name in named if isinstance(name, str) and name), model._llm_type)
+
+
+def reply_tokens(request: ModelRequest[Any], settings: Settings) -> int:
+    """The most tokens that the reply may have: as the model was told, else LLM_MAX_TOKENS."""
+    told = (request.model_settings.get(name) or getattr(request.model, name, None) for name in _LIMITS)
+    return next((limit for limit in told if isinstance(limit, int) and limit > 0), settings.max_tokens)
+
+
+def fixed_tokens(request: ModelRequest[Any], family: str) -> int:
+    """What the system prompt, the tools and the form of a structured reply cost."""
+    tools = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in request.tools]
+    given = [*tools, *_forms(request.response_format)]
+    told = json.dumps(given, ensure_ascii=False, default=str) if given else ""
+    return _prompt_tokens(request.system_message, family) + tools_tokens(told, len(given), family)
+
+
+def _prompt_tokens(prompt: SystemMessage | None, family: str) -> int:
+    if prompt is None:
+        return 0
+    content = prompt.content
+    told = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
+    return estimate(told, family)
+
+
+def _forms(wanted: Any) -> list[dict[str, Any]]:
+    """The schemas of a structured reply, which go as tools or beside them."""
+    if wanted is None:
+        return []
+    if isinstance(wanted, ProviderStrategy):
+        return [wanted.schema_spec.json_schema]
+    strategy = wanted if isinstance(wanted, ToolStrategy) else ToolStrategy(getattr(wanted, "schema", wanted))
+    return [spec.json_schema for spec in strategy.schema_specs]
