@@ -135,7 +135,8 @@ async def test_the_state_never_holds_more_than_the_window_and_whole_units(
     for _ in range(3):
         await ask(analyst, "t", shop)
         state = await state_of(store, "t")
-        assert len(state) <= limit + 4, "the window ends with the question, and four messages follow"
+        # It has some more until it is pruned, behind a turn; the question and four messages follow.
+        assert len(state) <= limit + min(20, limit // 2) + 5
         assert_whole(state)
     for made in model.calls:
         assert_whole(made.messages[1:])

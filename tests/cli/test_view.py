@@ -82,3 +82,22 @@ def test_another_language_than_these_is_refused(run: CliRunner) -> None:
 
 def test_numbers_are_told_as_ranges() -> None:
     assert _ranges([9, 3, 4, 5]) == "3-5, 9"
+
+
+def test_the_summary_is_shown_with_its_topics(run: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_MAX_MESSAGES_PER_THREAD", "8")
+    for country in ("China", "Japan", "India", "France"):
+        said(run, "ask", f"How many launches from {country}?", "--source", "demo", *_thread(country))
+    shown = said(run, "view", "last").stdout
+    assert "1 summary" in shown
+    text = shown[shown.rindex("[Conversation Summary]") :]
+    assert "How many launches from China? → " in text
+    assert "[Recallable Topics]: " in text
+    first = json.loads(said(run, "view", "last", "--json").stdout)["entries"][0]
+    assert (first["tier"], first["how"]) == (1, "summary")
+    state = json.loads(said(run, "state", "last").stdout)
+    assert state["compressed_summary"] in first["text"]
+
+
+def _thread(country: str) -> list[str]:
+    return [] if country == "China" else ["--thread", "last"]

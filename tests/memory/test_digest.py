@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.memory.threads import turn
 
@@ -133,7 +133,7 @@ def test_the_newest_stay_and_decisions_longer_than_questions() -> None:
     assert tokens_of(again.text()) <= 600
 
 
-texts = st.text(max_size=300) | st.sampled_from(["预算是3000元。" * 30, "a" * 3000, "The path is /srv/a/b. " * 40])
+texts = st.text(max_size=30) | st.sampled_from(["预算是3000元。" * 30, "a" * 3000, "The path is /srv/a/b. " * 40])
 observed = texts | st.builds(lambda data: json.dumps({"ok": True, "data": data}), texts | st.integers() | st.none())
 
 
@@ -148,6 +148,7 @@ def conversations(draw: st.DrawFn) -> list[Entry]:
     return entries(*drafts)
 
 
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conversations(), conversations(), st.integers(1, 800))
 def test_a_digest_fits_its_limit_and_is_read_back(one: list[Entry], other: list[Entry], limit: int) -> None:
     old, new = digest_entries(one), digest_entries(other)
@@ -157,3 +158,10 @@ def test_a_digest_fits_its_limit_and_is_read_back(one: list[Entry], other: list[
     assert json_of(Digest.from_json(json_of(both))) == json_of(both)
     whole = merged(old, new)
     assert both.questions == whole.questions == old.questions + new.questions
+
+
+def test_an_answer_finds_its_question_in_the_part_before() -> None:
+    asked, answered = entries(Draft("q", "user", "Why?")), entries(Draft("a", "assistant", "Because."))
+    both = merged(digest_entries(asked), digest_entries(answered))
+    assert both.text() == "Asked before:\n- Why? → Because."
+    assert merged(both, digest_entries(answered)).items["asked"] == ["Why? → Because.", "… → Because."]

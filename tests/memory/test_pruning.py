@@ -15,12 +15,14 @@ from longthread.memory.recall import Recaller
 from longthread.memory.summaries import Config
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.manifest import Segment
-from longthread.store import log, summaries
+from longthread.store import log, runs, summaries
 from longthread.store.driver import Driver
 from longthread.store.pruning import prune
+from longthread.store.queries import Sql
 from longthread.store.recall import Scope
 from longthread.store.retention import Policy as RetentionPolicy
 from longthread.store.retention import Retention
+from longthread.store.runs import Plan
 from longthread.testing.failpoints import Failpoints
 
 POLICY = Policy(max_messages=40, threshold=10)
@@ -82,8 +84,6 @@ async def test_a_summary_goes_on_from_the_one_before(store: Driver) -> None:
 
 
 async def mentions(store: Driver) -> list[tuple[str, int]]:
-    from longthread.store.queries import Sql
-
     async with store.reading() as tx:
         rows = await tx.fetch(Sql("SELECT topic, mention_count FROM memory_topics ORDER BY topic"))
     return [(row["topic"], int(row["mention_count"])) for row in rows]
@@ -120,9 +120,6 @@ async def test_what_a_view_had_no_room_for_is_summarised_and_nothing_else(store:
 
 
 async def test_a_broken_off_run_keeps_its_question_in_the_window(store: Driver) -> None:
-    from longthread.store import runs
-    from longthread.store.runs import Plan
-
     await talk(store, "t", 3)
     async with store.writing() as tx:
         plan = Plan("r", "", None, "m", "auto", 12, question_seq=9)
@@ -266,6 +263,17 @@ async def test_entries_that_retention_deletes_leave_the_summary(store: Driver) -
     assert await pass_over(store) == second
 
 
+async def test_retention_takes_a_summary_of_a_branch_that_was_left(store: Driver) -> None:
+    await talk(store, "t", 12)
+    await pass_over(store)
+    await write(store, "t", [draft for n in range(20, 40) for draft in turn(str(n))], parent=8)
+    retention = Retention(RetentionPolicy(entries_before="9", window=60), CheckpointKeeper(), lambda o: True)
+    await prune(store, retention, lambda *_: None, apply=True)
+    assert await kept_of(store, "t") is None
+    assert await mentions(store) == []
+    assert "How about 3?" not in (await pass_over(store)).summary
+
+
 @pytest.mark.parametrize("how", ["deleted", "made again"])
 async def test_a_thread_that_is_deleted_meanwhile_does_not_come_back(store: Driver, how: str) -> None:
     await talk(store, "t", 12)
@@ -293,8 +301,6 @@ async def test_a_conversation_that_went_elsewhere_meanwhile_keeps_what_it_had(st
 
 
 async def test_a_summary_of_somebody_elses_program_has_no_mark(store: Driver) -> None:
-    from longthread.store.queries import Sql
-
     await talk(store, "t", 12)
     async with store.writing() as tx:
         await tx.run(Sql("INSERT INTO conversation_summaries (thread_id, summary) VALUES ('t', 'theirs')"))

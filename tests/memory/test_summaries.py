@@ -13,6 +13,7 @@ from tests.memory.threads import branch_of, kept_of, talk, topics_of
 from longthread.memory.digest import tokens_of
 from longthread.memory.pruning import Policy
 from longthread.memory.summaries import INPUT_TOKENS, Config, Part, transcript
+from longthread.store import summaries
 from longthread.store.driver import Driver
 from longthread.store.summaries import Kept
 
@@ -209,8 +210,6 @@ async def test_a_summary_without_a_text_is_no_cache(store: Driver) -> None:
     await talk(store, "t", 12)
     kept = await pass_over(store)
     empty = Kept("", kept.message_count, kept.config_hash, 1, kept.last_seq)
-    from longthread.store import summaries
-
     async with store.writing() as tx:
         await summaries.save(tx, "t", empty)
     assert await pass_over(store, policy=POLICY) == kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ from longthread.agent.recalling import recall_tool
 from longthread.agent.run import execute
 from longthread.agent.stream import Bell, EventStream
 from longthread.agent.summarizing import summarizer_of
-from longthread.agent.window import Past
+from longthread.agent.window import Past, Spot
 from longthread.errors import InvalidInput, NothingToResume, QuestionTooLong
 from longthread.memory.pruner import Pruner
 from longthread.memory.pruning import Policy
@@ -282,7 +282,7 @@ class Analyst:
     def _prune(self, context: RunContext, begun: Begun, models: Models, user_id: str) -> None:
         self.pruner.keep_up(
             Scope(user_id, begun.run.thread_id),
-            count=len(context.window.spots),
+            count=_behind(context.window.spots, begun),
             view=context.past.segments if context.past else (),
             kept=begun.hot.summary,
             stale=begun.hot.stale,
@@ -340,6 +340,13 @@ async def _closed_on_error(source: Source) -> AsyncIterator[None]:
         stack.push_async_callback(source.close)
         yield
         stack.pop_all()  # whoever executes the run closes it
+
+
+def _behind(spots: Sequence[Spot], begun: Begun) -> int:
+    """How many messages stand behind the mark; where the window does not reach back to it, no fewer than there are."""
+    if spots[0].entry.parent_seq <= begun.hot.mark:
+        return len(spots)
+    return spots[-1].entry.seq - max(begun.hot.mark, begun.thread.first_seq - 1)
 
 
 def _label(observation: Any) -> int:

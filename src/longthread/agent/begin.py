@@ -83,7 +83,7 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
         past = (hot.past(thread, before.id) or await past_of(tx, before)) if before else None
         run = await runs.find_run(tx, thread.id, plan.run_id)
         assert run is not None
-    spots = _whole_units([*found.spots, *spots_of(added)][-hot.limit :])
+    spots = _whole_units([*found.spots, *spots_of(added)])
     return Begun(thread, run, lease, Window(spots, len(spots) - 1), facts, found, last_event=1, past=past)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from longthread.agent.window import Past, Spot, spots_of
+from longthread.memory.pruning import buffer_of
 from longthread.model.thread import Thread
 from longthread.store import log, summaries
 from longthread.store.driver import Transaction, one
@@ -48,7 +49,8 @@ class _Kept:
 
 
 class HotWindows:
-    """The hot windows of some threads: at most `limit` messages of each."""
+    """The hot windows of some threads: at most `limit` messages of each, and a few more where there is a mark, which
+    the next pass over the thread moves on: else the window would move twice."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -74,11 +76,11 @@ class HotWindows:
         new = []
         if there and there[-1].entry.seq < thread.tip:
             behind = thread.tip - there[-1].entry.seq
-            new = await log.branch(tx, thread.id, thread.tip, limit=min(self.limit, behind))
+            new = await log.branch(tx, thread.id, thread.tip, limit=min(self._most(mark), behind))
         last = new[0].parent_seq if new else thread.tip
         if there and there[-1].entry.seq == last:
-            return [*there, *spots_of(new)][-self.limit :]
-        most = min(self.limit, max(1, thread.tip - mark + 1))
+            return [*there, *spots_of(new)][-self._most(mark) :]
+        most = min(self._most(mark), max(1, thread.tip - mark + 1))
         return spots_of(await log.branch(tx, thread.id, thread.tip, limit=most))
 
     def keep(
@@ -94,7 +96,7 @@ class HotWindows:
 
         `past` is the last model call of the run `run_id`, and `mark` is where the messages begin.
         """
-        last = list(spots[-self.limit :])
+        last = list(spots[-self._most(mark) :])
         self._kept.pop(thread.id, None)
         if last:
             size = sum(len(spot.entry.text) for spot in last)
@@ -125,6 +127,9 @@ class HotWindows:
             del self._kept[thread.id]
             return []
         return [spot for spot in kept.spots if spot.entry.seq >= thread.first_seq]
+
+    def _most(self, mark: int) -> int:
+        return self.limit + (buffer_of(self.limit) if mark else 0)
 
     def _size(self) -> int:
         return sum(kept.size for kept in self._kept.values())

@@ -45,7 +45,11 @@ def view_of(context: RunContext) -> Fitted:
     wanted = Wanted(
         budget=budget,
         family=context.family,
-        config=Config(full_recent=settings.memory_full_recent_count, tool_max=settings.memory_condensed_tool_max),
+        config=Config(
+            full_recent=settings.memory_full_recent_count,
+            tool_max=settings.memory_condensed_tool_max,
+            max_length=settings.message_compress_max_length,
+        ),
         past=context.past,
         summary=context.summary,
         topics=context.topics,

@@ -172,7 +172,7 @@ def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
     told = segments(_told(spots, keys, hidden, parts, passed), wanted.config.tool_max)
     return Fitted(
         [*digest_messages(view.summary.text), *seen, *digest_messages(view.recalled.text)],
-        _digests(spots, view, told),
+        _digests(spots, view, told, wanted),
         view,
     )
 
@@ -182,8 +182,11 @@ def digest_messages(text: str) -> list[AnyMessage]:
     return [HumanMessage(text, additional_kwargs={"longthread": {"kind": "digest"}})] if text else []
 
 
-def _digests(spots: Sequence[Spot], view: View, told: list[Segment]) -> list[Segment]:
-    first = [Segment(0, spots[0].entry.seq - 1, "summary", view.summary.tokens)] if view.summary.text else []
+def _digests(spots: Sequence[Spot], view: View, told: list[Segment], wanted: Wanted) -> list[Segment]:
+    """The segments, with those of the texts that stand for messages. A summary that stays tells of what it told of."""
+    first = [each for each in wanted.past.segments if each.how == "summary"] if view.grown and wanted.past else []
+    if view.summary.text and not first:
+        first = [Segment(0, wanted.mark or spots[0].entry.seq - 1, "summary", view.summary.tokens)]
     last = [Segment(0, 0, "recalled", view.recalled.tokens)] if view.recalled.text else []
     return [*first, *told, *last]
 

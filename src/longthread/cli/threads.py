@@ -27,7 +27,7 @@ from longthread.model.entry import Entry
 from longthread.model.fold import state_of
 from longthread.model.thread import Thread
 from longthread.settings import Settings
-from longthread.store import listing, log, runs
+from longthread.store import listing, log, runs, summaries
 from longthread.store.driver import Driver, Transaction
 from longthread.store.open import open_store
 from longthread.view.condense import condense_result
@@ -130,8 +130,12 @@ def delete(
 def state(thread: Name, database: options.Database = None) -> None:
     """What a conversation has come to, as JSON: messages, steps, known tables, queries, errors, the answer."""
 
-    _, entries = _with(database, lambda store, user: _entries(store, user, thread))
-    typer.echo(json.dumps(state_of(entries), ensure_ascii=False, indent=2))
+    async def read(store: Driver, user: str) -> dict[str, Any]:
+        found, entries = await _entries(store, user, thread)
+        async with store.reading() as tx:
+            return state_of(entries, await summaries.state(tx, found.id))
+
+    typer.echo(json.dumps(_with(database, read), ensure_ascii=False, indent=2))
 
 
 def _with(database: str | None, action: Callable[[Driver, str], Awaitable[T]]) -> T:

@@ -30,6 +30,8 @@ _OTHERS = 56
 _PREVIEW = 400
 """Characters of a message's text that are looked at for a line of it."""
 _WHY = {"budget": "no room", "stale": "another source or schema", "unpaired": "a call without result, or the reverse"}
+_DIGESTS = ("summary", "recalled")
+"""What stands for messages is shown whole below the table."""
 _TIERS = {1: "1 summary", 2: "2 condensed", 3: "3 whole", None: ""}
 
 
@@ -131,6 +133,9 @@ def _print(console: Console, found: _Found) -> None:
     planned = f"planned anew: {seen.why_planned}" if seen.why_planned else "goes on from the call before"
     console.print(f"[dim]{planned}[/dim]", highlight=False)
     console.print(_table(seen.entries, max(20, console.width - _OTHERS)))
+    for entry in seen.entries:
+        if entry.how in _DIGESTS:
+            console.print(f"\n[dim]{escape(entry.text)}[/dim]", highlight=False)
     if found.difference is not None:
         _print_difference(console, found.difference, found.other)
 
@@ -148,7 +153,7 @@ def _table(entries: Sequence[Seen], width: int) -> Table:
         table.add_column(name, no_wrap=True, **options_)
     for first, last, seen in _rows(entries):
         place = str(first) if first == last else f"{first}-{last}"
-        if seen.how in ("summary", "recalled"):
+        if seen.how in _DIGESTS:
             place = f"1-{last}" if last else ""
         text = _WHY.get(str(seen.why), "") if seen.tier is None and seen.why else _preview(seen.text)
         style = "dim" if seen.how == "left out" else None

@@ -22,6 +22,9 @@ FORM = 1
 SECTIONS = ("asked", "told", "done", "errors")
 _QUESTION, _ANSWER, _TOLD, _DONE, _ERROR, _COLUMNS = 120, 100, 160, 140, 140, 120
 """Characters of an item of each kind."""
+_ARROW = " → "
+_UNASKED = f"…{_ARROW}"
+"""How an answer begins whose question is not there."""
 _SHARES = (1.0, 0.85, 0.7, 0.55, 0.42, 0.32, 0.24, 0.17, 0.11, 0.07, 0.04, 0.02, 0.0)
 _LOOKS = frozenset({"list_tables", "describe_table", "sample_rows"})
 _WORDS: Mapping[bool, Mapping[str, str]] = {
@@ -143,8 +146,13 @@ def digest_entries(entries: Iterable[Entry]) -> Digest:
 def merged(old: Digest, new: Digest) -> Digest:
     """Two digests as one: `new` is of what came behind `old`."""
     same = new.source in (None, old.source)
+    items = {name: _once([*old.items.get(name, ()), *new.items.get(name, ())]) for name in SECTIONS}
+    asked, answered = old.items.get("asked", ()), new.items.get("asked", ())
+    if asked and answered and answered[0].startswith(_UNASKED) and _ARROW not in asked[-1]:
+        # The window has moved on between a question and its answer.
+        items["asked"] = _once([*asked[:-1], asked[-1] + answered[0].removeprefix("…"), *answered[1:]])
     return Digest(
-        items={name: _once([*old.items.get(name, ()), *new.items.get(name, ())]) for name in SECTIONS},
+        items=items,
         left=_sum(old.left, new.left),
         tables={**old.tables, **{k: v or old.tables.get(k, "") for k, v in new.tables.items()}} if same else new.tables,
         tools=_sum(old.tools, new.tools),
@@ -217,7 +225,7 @@ def _asked(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _pair(question: str, answer: str) -> Iterator[str]:
     if question.strip() or answer.strip():
         asked = _cut(question, _QUESTION) or "…"
-        yield f"{asked} → {_cut(answer, _ANSWER)}" if answer.strip() else asked
+        yield f"{asked}{_ARROW}{_cut(answer, _ANSWER)}" if answer.strip() else asked
 
 
 def _told(text: str) -> Iterator[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from longthread.memory import topics
 from longthread.memory.digest import clean
-from longthread.memory.indexing import content_of, is_recallable
+from longthread.memory.indexing import is_recallable
 from longthread.memory.spans import stretches
 from longthread.memory.summaries import Summarizer, ask
 from longthread.memory.topics import Topic
@@ -18,6 +19,7 @@ from longthread.store.topics import Span
 _INSTRUCTIONS = "You keep the index of a long conversation. Reply as you are asked to, and with nothing else."
 _READ = 12_000
 """Characters that a model is given to read, the newest."""
+_ESCAPE = re.compile(r"\\[nrt]")
 
 Extract = Callable[[Sequence[str], Sequence[str]], Iterable[Topic]]
 """Statistics: the topics of some messages, of which the thread has had some already."""
@@ -65,4 +67,11 @@ class Mentions:
 
 
 def _said(entries: Iterable[Entry]) -> list[str]:
-    return [clean(content_of(entry)) for entry in entries if is_recallable(entry)]
+    """What the messages say, and the texts that their calls were made with; the escapes of JSON are no words."""
+    said = []
+    for entry in entries:
+        if is_recallable(entry):
+            asked = [value for call in entry.tool_calls for value in call.args.values() if isinstance(value, str)]
+            text = _ESCAPE.sub(" ", entry.text) if entry.role == "tool" else entry.text
+            said.append(clean("\n".join([text, *asked])))
+    return said

@@ -26,7 +26,7 @@ from longthread.store.summaries import Kept, Summarised
 from longthread.store.topics import Span
 
 BUFFER = 20
-"""Messages that the window has less than it may have when it has been pruned (document 004 §3.1)."""
+"""Messages that a pruned window has less than it may have (document 004 §3.1); of a small one half."""
 _PAGE = 500
 """Entries that are read at a time."""
 _WIDE = 8
@@ -57,13 +57,18 @@ class Policy:
     @property
     def stays(self) -> int:
         """Messages that stay in the window when it had too many."""
-        return self.max_messages - min(BUFFER, self.max_messages // 2)
+        return self.max_messages - buffer_of(self.max_messages)
 
     def is_due(self, count: int, view: Sequence[Segment], kept: Kept | None) -> bool:
         """Whether a window of `count` messages whose last view is told by `view` is to be pruned."""
         stale = kept is not None and kept.config_hash != self.summary.hash
         mark = kept.last_seq if kept else 0
         return stale or count > self.max_messages or left_out(view, mark) >= self.threshold
+
+
+def buffer_of(max_messages: int) -> int:
+    """How many messages a window has less than it may have when it has been pruned."""
+    return min(BUFFER, max_messages // 2)
 
 
 def left_out(view: Sequence[Segment], mark: int) -> int:
@@ -211,7 +216,9 @@ def _whole(window: Sequence[Entry]) -> list[int]:
     inside: set[int] = set()
     for n, entry in enumerate(window):
         if entry.role == "tool":
-            inside.update(range(waiting.pop(entry.tool_call_id, n - 1) + 1, n + 1))
+            # Those that it begins with may have their call before it; one without a call behind others has none.
+            start = -1 if len(inside) == n else n
+            inside.update(range(waiting.pop(entry.tool_call_id, start) + 1, n + 1))
         waiting |= {call.id: n for call in entry.tool_calls}
     return [n for n in range(len(window)) if n not in inside]
 

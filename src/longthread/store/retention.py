@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from longthread.store import log, runs
+from longthread.store import log, runs, summaries
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.runs import Alive
 from longthread.store.surplus import Checkpoints, Deletion, Staying, deletions_of
@@ -128,7 +128,8 @@ class _Planning:
             return replace(of_runs, rows=(*of_checkpoints.rows, *of_runs.rows), after=of_checkpoints.after)
         end = cut if self.at_once else min(cut, first + ENTRIES_AT_ONCE)
         entries = tuple(Deletion(query, {"cut": end}) for query in _OF_ENTRIES) if end > first else ()
-        rows = (*of_checkpoints.rows, *of_runs.rows, *entries)
+        stale = await self._stale_summary(end) if end > first else ()
+        rows = (*of_checkpoints.rows, *of_runs.rows, *entries, *stale)
         after = (*of_checkpoints.after, Deletion("recount_topics", {})) if entries else of_checkpoints.after
         return Plan(rows=rows, after=after, first_seq=end, more=end < cut)
 
@@ -155,6 +156,16 @@ class _Planning:
             window = await log.branch(self.tx, self.thread_id, tip, limit=self.policy.window)
             return await self._question_at_or_before(min(limit, window[0].seq), tip) or first
         return limit
+
+    async def _stale_summary(self, end: int) -> tuple[Deletion, ...]:
+        """What tells of a branch that was left, where nobody could find that out any more: its mark's entry goes."""
+        found = await summaries.find_thread(self.tx, self.thread_id)
+        mark = found.kept.last_seq if found is not None and found.kept is not None else 0
+        if found is None or not found.first_seq <= mark < end:
+            return ()
+        if await summaries.is_behind(self.tx, self.thread_id, mark=mark, tip=found.tip, first_seq=found.first_seq):
+            return ()
+        return Deletion("delete_summary", {}), Deletion("delete_topics", {})
 
     async def _question_at_or_before(self, limit: int, tip: int) -> int | None:
         at = tip

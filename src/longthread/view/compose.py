@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from longthread.view.condense import TOOL_MAX
 from longthread.view.items import Item, Part, cost, fitted, units_of
+from longthread.view.length import is_longer, shortened
 from longthread.view.tier1 import RECALLED, Digest, digest_of, tier1
 from longthread.view.tokens import ANY
 
@@ -21,7 +22,8 @@ class Config:
 
     `full_recent` messages at most are whole after planning (MEMORY_FULL_RECENT_COUNT), and condensed results have
     `tool_max` characters (MEMORY_CONDENSED_TOOL_MAX). `low_water` is the part of the tiers that planning fills with
-    messages: the rest is for what comes.
+    messages: the rest is for what comes. `max_length`: characters of all messages before the newest `full_recent`
+    (MESSAGE_COMPRESS_MAX_LENGTH); None: the tiers alone rule.
     """
 
     full_recent: int = 10
@@ -30,6 +32,7 @@ class Config:
     condensed: float = 0.35
     whole: float = 0.55
     low_water: float = 0.5
+    max_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ def compose(
     if before is not None and not before.gone:
         kept = Digest.of(before.summary, family)
         parts = _grown(units, before, room - kept.tokens)
-        if parts is not None:
+        if parts is not None and not _is_longer(units, parts, config):
             return View(_all(units, parts), kept, note, grown=True)
     first = digest_of(tier1(summary, topics), share, family)
     parts = _planned(units, room - first.tokens, config, before)
@@ -131,14 +134,27 @@ def _grown(units: Sequence[Sequence[Item]], before: Before, room: int) -> Parts 
 def _planned(units: Sequence[Sequence[Item]], room: int, config: Config, before: Before | None) -> Parts:
     """What is shown when nothing of it is given."""
     whole: Parts = {n: [item.whole for item in unit] for n, unit in enumerate(units)}
-    if sum(cost(parts) for parts in whole.values()) <= room * (1 if before is None else 1 - (1 - config.low_water) / 2):
+    fits = sum(cost(parts) for parts in whole.values()) <= room * (
+        1 if before is None else 1 - (1 - config.low_water) / 2
+    )
+    if fits and not _is_longer(units, whole, config):
         return whole
-    newest = len(units) - 1
-    pinned = max((n for n, unit in enumerate(units) if unit[0].role == "user"), default=newest)
+    pinned = _pin(units)
     parts = _pinned(units, pinned, room, config)
     edge = _add_whole(units, parts, whole, room, config)
     _add_condensed(units, parts, edge, room, config, before)
+    if config.max_length is not None and _is_longer(units, parts, config):
+        parts = shortened(parts, int(config.max_length * config.low_water), config.full_recent, pinned)
     return _in_room(parts, room, pinned)
+
+
+def _pin(units: Sequence[Sequence[Item]]) -> int:
+    """The place of the newest user message, which is always shown."""
+    return max((n for n, unit in enumerate(units) if unit[0].role == "user"), default=len(units) - 1)
+
+
+def _is_longer(units: Sequence[Sequence[Item]], parts: Parts, config: Config) -> bool:
+    return is_longer(parts, config.max_length, config.full_recent, _pin(units))
 
 
 def _pinned(units: Sequence[Sequence[Item]], pinned: int, room: int, config: Config) -> Parts:

@@ -1,0 +1,60 @@
+"""A view's older messages in at most so many characters (document 001, MESSAGE_COMPRESS_MAX_LENGTH)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from longthread.view.items import Part, cut_text
+from longthread.view.tokens import MESSAGE_OVERHEAD, estimate
+
+_LEAST = 20
+"""Characters of a result below which it is no longer cut: with less it is left out."""
+
+Parts = Mapping[int, Sequence[Part]]
+"""Parts of units, by the unit's place."""
+
+
+def older(parts: Parts, recent: int, pinned: int) -> list[int]:
+    """The places of the units before the newest `recent` messages, but for the pinned one, which is always in."""
+    count, places = 0, []
+    for n in sorted(parts, reverse=True):
+        if count >= recent and n != pinned:
+            places.append(n)
+        count += len(parts[n])
+    return places[::-1]
+
+
+def is_longer(parts: Parts, most: int | None, recent: int, pinned: int) -> bool:
+    """Whether the older messages have more than `most` characters. None: they may have any."""
+    return most is not None and _length(parts[n] for n in older(parts, recent, pinned)) > most
+
+
+def shortened(parts: Parts, most: int, recent: int, pinned: int) -> dict[int, Sequence[Part]]:
+    """The parts, the older ones in at most `most` characters: their results cut further, then the oldest left out."""
+    places = older(parts, recent, pinned)
+    results = sum(part.item.role == "tool" for n in places for part in parts[n])
+    rest = _length([part for part in parts[n] if part.item.role != "tool"] for n in places)
+    limit = max(_LEAST, (most - rest) // max(1, results))
+    shown = dict(parts) | {n: [_cut(part, limit) for part in parts[n]] for n in places}
+    for n in places:
+        if _length(shown[each] for each in places if each in shown) <= most:
+            break
+        del shown[n]
+    return shown
+
+
+def _cut(part: Part, limit: int) -> Part:
+    if part.item.role != "tool" or len(_text(part)) <= limit:
+        return part
+    text = cut_text(part.item.text, limit)
+    tokens = part.item.extra + MESSAGE_OVERHEAD + estimate(text, part.item.family)
+    return replace(part, how="cut", text=text, tokens=tokens, limit=limit)
+
+
+def _length(units: Iterable[Sequence[Part]]) -> int:
+    return sum(len(_text(part)) for unit in units for part in unit)
+
+
+def _text(part: Part) -> str:
+    return part.item.text if part.text is None else part.text
