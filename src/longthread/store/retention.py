@@ -165,7 +165,8 @@ class _Planning:
             return ()
         if await summaries.is_behind(self.tx, self.thread_id, mark=mark, tip=found.tip, first_seq=found.first_seq):
             return ()
-        return Deletion("delete_summary", {}), Deletion("delete_topics", {})
+        gone = ("delete_summary", "delete_topics_of_thread", "delete_topic_spans")
+        return tuple(Deletion(query, {}) for query in gone)
 
     async def _question_at_or_before(self, limit: int, tip: int) -> int | None:
         at = tip
