@@ -58,8 +58,11 @@ class _Shelf:
     def blocks(self) -> dict[Head, Signatures]:
         return {head: Signatures(self.seqs[start:end], self.words[:, start:end].T) for head, start, end in self.parts()}
 
-    def thread_at(self, row: int) -> str:
-        return self.heads[int(self.starts.searchsorted(row, side="right")) - 1].thread_id
+    def places(self, rows: Numbers) -> list[tuple[str, int]]:
+        """The threads and numbers of the entries in rows."""
+        blocks = (self.starts.searchsorted(rows, side="right") - 1).tolist()
+        seqs = self.seqs[rows].tolist()
+        return [(self.heads[block].thread_id, seq) for block, seq in zip(blocks, seqs, strict=True)]
 
     def rows_in(self, ranges: Ranges) -> Numbers:
         """The rows of entries that are in ranges."""
@@ -103,7 +106,7 @@ class Nearest:
                 return _ranked(found, vector, count)
         shelf = await self._shelf(tx, scope, model)
         rows = None if ranges is None else shelf.rows_in(ranges)
-        places = [(shelf.thread_at(row), int(shelf.seqs[row])) for row in _short_list(shelf.words, vector, count, rows)]
+        places = shelf.places(_short_list(shelf.words, vector, count, rows))
         wanted = [(thread_id, first, last) for (thread_id, first), last in _stretches(places)]
         near = await vectors.between(tx, model, wanted) if wanted else []
         near += await _without_signatures(tx, model, shelf.heads, threads, ranges)
@@ -144,7 +147,7 @@ def _put_together(heads: Sequence[Head], blocks: Mapping[Head, Signatures]) -> _
     return _Shelf(heads, starts, seqs, np.concatenate([part.bits.T for part in parts], axis=1))
 
 
-def _short_list(words: Bits, vector: Vectors, count: int, rows: Numbers | None) -> list[int]:
+def _short_list(words: Bits, vector: Vectors, count: int, rows: Numbers | None) -> Numbers:
     """The places whose vectors are to be read: those whose signs fit the vector's numbers best, in order."""
     if rows is None:
         rows = np.arange(words.shape[1])
@@ -156,7 +159,7 @@ def _short_list(words: Bits, vector: Vectors, count: int, rows: Numbers | None) 
         rows, words = rows[chosen], words[:, chosen]
     if len(rows) > few:
         rows = rows[_smallest(-_fit(words, vector), few)]
-    return [int(row) for row in np.sort(rows)]
+    return np.sort(rows)
 
 
 def _apart(words: Bits, asked: Bits) -> NDArray[np.uint16]:
