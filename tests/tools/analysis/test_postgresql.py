@@ -80,7 +80,7 @@ async def test_rows(source: Source, ask: Any) -> None:
 async def test_errors(source: Source, ask: Any) -> None:
     missing = await ask(source, "run_sql", sql="SELECT nam FROM rockets")
     assert missing["error"]["type"] == "unknown_column"
-    assert "rockets.name" in missing["error"]["message"]
+    assert "name (of rockets)" in missing["error"]["message"]
     refused = await ask(source, "run_sql", sql="SELECT sneaky()")
     assert refused["error"]["type"] == "sql_refused"
     assert (await ask(source, "run_sql", sql="SELECT 1 / 0"))["error"]["message"].endswith("division by zero.")
