@@ -42,10 +42,10 @@ async def engine(request: pytest.FixtureRequest, tmp_path: Path, make_sqlite: An
 
 
 async def test_a_query_is_killed_when_its_time_is_up(opened: Opened, engine: str) -> None:
-    source = await opened(engine, seconds=0.3)
+    source = await opened(engine)
     started = time.monotonic()
     with pytest.raises(SqlTimeout, match=r"stopped after 0\.3 s"):
-        await source.work(_forever)
+        await source.work(_forever, seconds=0.3)
     assert time.monotonic() - started < 3
     assert _busy() == 0
     assert await source.fingerprint()

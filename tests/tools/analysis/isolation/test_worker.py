@@ -139,14 +139,29 @@ async def test_memory_beyond_the_limit_is_one_error(opened: Opened, tmp_path: Pa
     assert await one(source) == (42,)
 
 
-async def test_other_statements_of_a_killed_worker_say_why(opened: Opened, deaf: Path) -> None:
-    source = await opened(deaf)
-    other = asyncio.create_task(source.work(lambda connection: connection.query(ENDLESS).first()))
-    await asyncio.sleep(0.1)
-    with pytest.raises(SqlTimeout):
-        await source.work(lambda connection: connection.query(DEAF).first(), seconds=0.2)
-    with pytest.raises(SourceCrashed, match="Another query of this source"):
-        await other
+async def test_other_statements_of_a_killed_worker_say_why(opened: Opened, make_sqlite: Any) -> None:
+    source = await opened(make_sqlite("CREATE TABLE t (a)"))
+    used: list[Any] = []
+
+    def endless(connection: Any) -> Any:
+        used.append(connection)
+        return connection.query(ENDLESS).first()
+
+    running = [asyncio.create_task(source.work(endless)) for _ in range(2)]
+    assert await asyncio.to_thread(_abandoned, used)
+    errors = await asyncio.gather(*running, return_exceptions=True)
+    assert sorted(type(error).__name__ for error in errors) == ["SourceCrashed", "SqlTimeout"]
+    assert "Another query of this source" in str(errors)
+
+
+def _abandoned(used: list[Any]) -> bool:
+    """Kills the worker by the first connection, as soon as both wait for it."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        if len(used) == 2 and all(one._waiting for one in used):
+            return bool(used[0].abandon())
+        time.sleep(0.02)
+    return False
 
 
 async def test_a_closed_source_leaves_no_process_and_no_file(opened: Opened, make_sqlite: Any) -> None:
