@@ -63,7 +63,9 @@ async def test_every_call_is_told_again(open_analyst: OpenAnalyst, shop: str, pr
         thread_id = handle.thread_id
         assert (await handle.wait()).type == ("paused" if steps else "finished")
     steps = await check(analyst, str(thread_id), model)
-    assert {segment[2] for step in steps for segment in step.manifest} == {"whole", "condensed", "cut", "left out"}
+    # Whether there is a summary by then depends on how fast it is made, behind the turns.
+    ways = {segment[2] for step in steps for segment in step.manifest} - {"summary"}
+    assert ways == {"whole", "condensed", "cut", "left out"}
     # As the store writes it.
     assert max(len(json.dumps(step.manifest, separators=(",", ":"))) for step in steps) < 300
     assert len({step.prompt for step in steps}) < len(steps)
