@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +121,13 @@ def test_statements_are_judged(tmp_path: Path) -> None:
     code, found = judged(written(tmp_path / "g.jsonl", [{"dialect": "sqlite", "sql": "SELECT 1", "must": "refuse"}]))
     assert code == 1
     assert [one["sql"] for one in found["failed"]] == ["SELECT 1"]
+
+
+def test_linking_is_measured(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "zoo.sqlite")) as base:
+        base.execute("CREATE TABLE penguins (id INTEGER, weight REAL)")
+    gold = [{"db": "zoo", "question": "How heavy is each penguin?", "sql": ["SELECT weight FROM penguins"]}]
+    file = written(tmp_path / "gold.jsonl", gold)
+    done = CliRunner().invoke(app, ["eval", "linking", str(file), str(tmp_path), "--k", "5"], catch_exceptions=False)
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["tables"], found["questions"], found["all_needed"]) == (1000, 1, {"5": 1.0})

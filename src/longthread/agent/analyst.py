@@ -296,7 +296,13 @@ class Analyst:
             lease=begun.lease,
             stream=EventStream(self.store, begun.lease, self.bell, last=begun.last_event),
             run=begun.run,
-            tools={tool.name: tool for tool in (*analysis_tools(source), self._recall_tool(begun, user_id))},
+            tools={
+                tool.name: tool
+                for tool in (
+                    *analysis_tools(source, begun.run.continues or begun.run.question),
+                    self._recall_tool(begun, user_id),
+                )
+            },
             system_prompt=system_prompt(
                 begun.known.facts,
                 dialect=source.dialect,

@@ -120,6 +120,25 @@ def sql(
         raise typer.Exit(1)
 
 
+@evals.command()
+def linking(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Gold questions, one JSON object a line.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Their databases, NAME.sqlite, at any depth.")],
+    tables: Annotated[int, typer.Option("--tables", min=1, help="Tables of the pool, with made ones.")] = 1_000,
+    k: Annotated[str, typer.Option("--k", help="How many likely tables count, separated by commas.")] = "5,10,20",
+) -> None:
+    """Whether the tables that questions need are among the likeliest of many. The last line is a JSON object."""
+    from longthread.testing.pooling import measured, pooled, read_questions
+
+    ks = _numbers(k)
+
+    async def work() -> dict[str, Any]:
+        schema = await pooled(folder, tables)
+        return measured(schema, read_questions(file, schema), ks)
+
+    typer.echo(json.dumps(run(work())))
+
+
 def _numbers(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdigit() and 0 < int(part) <= 1000 for part in parts):

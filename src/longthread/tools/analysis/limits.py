@@ -31,6 +31,10 @@ class Limits:
     """Cells that the statistics of one table may read; more, and they come from a sample."""
     listed_tables: int = 500
     """Tables that one listing names."""
+    many_tables: int = 100
+    """Tables above which a listing without a pattern names only those that the question is likely about."""
+    likely_tables: int = 20
+    """How many these are."""
     listed_columns: int = 400
     """Columns up to which a listing names the columns too."""
     described_columns: int = 300

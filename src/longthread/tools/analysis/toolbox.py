@@ -11,6 +11,7 @@ from typing import Any
 
 from longthread.errors import InvalidInput, LongthreadError, SqlFailed
 from longthread.tools.analysis.engine import Connection
+from longthread.tools.analysis.likely import Likely
 from longthread.tools.analysis.profile import Profile, count_rows, profile
 from longthread.tools.analysis.result import Result
 from longthread.tools.analysis.schema import Column, Schema, Table, close_names
@@ -21,7 +22,8 @@ from longthread.tools.tool import Observation, Tool, failed, succeeded
 Arguments = Mapping[str, Any]
 _LIST_TABLES = (
     "Lists the tables and views of the database with row counts and comments; for a small database with their columns "
-    "too. `pattern` narrows the list to names that contain it (* stands for any characters)."
+    "too, for a large one only the tables that are likely meant. `pattern` narrows the list to names that contain it "
+    "(* stands for any characters); `about` says in words what to look for."
 )
 _DESCRIBE_TABLE = (
     "Describes one table: columns with types, comments, frequent values and ranges, its keys, and the tables that "
@@ -33,6 +35,7 @@ _RUN_SQL = (
     "characters need double quotes."
 )
 _PATTERN = "Part of a table's name, or a pattern with *."
+_ABOUT = "What the tables are about, in words; by default the question."
 _TABLE = "The table's name, as list_tables gives it."
 _LIMIT = "How many rows; 5 by default."
 _UNKNOWN = re.compile(
@@ -40,15 +43,16 @@ _UNKNOWN = re.compile(
 )
 
 
-def analysis_tools(source: Source) -> list[Tool]:
+def analysis_tools(source: Source, question: str = "") -> list[Tool]:
     """`list_tables`, `describe_table`, `sample_rows` and `run_sql` over one source. All only read, so all may be run
-    again after a crash."""
-    box = _Toolbox(source)
+    again after a crash. `question` is what is asked: of a large database the likely tables are listed."""
+    box = _Toolbox(source, question)
     limit = {"type": "integer", "description": _LIMIT, "minimum": 1, "maximum": source.limits.sample_rows}
     run_sql = _RUN_SQL.format(dialect=source.dialect, rows=source.limits.rows)
+    listing = {"pattern": _text_of(_PATTERN), "about": _text_of(_ABOUT)}
     sql = f"One SELECT statement in the {source.dialect} dialect."
     return [
-        _tool("list_tables", _LIST_TABLES, {"pattern": _text_of(_PATTERN)}, (), box.list_tables),
+        _tool("list_tables", _LIST_TABLES, listing, (), box.list_tables),
         _tool("describe_table", _DESCRIBE_TABLE, {"table": _text_of(_TABLE)}, ("table",), box.describe_table),
         _tool("sample_rows", _SAMPLE_ROWS, {"table": _text_of(_TABLE), "limit": limit}, ("table",), box.sample_rows),
         _tool("run_sql", run_sql, {"sql": _text_of(sql)}, ("sql",), box.run_sql),
@@ -79,14 +83,15 @@ def _tool(
 class _Toolbox:
     """The work behind the tools."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, question: str) -> None:
         self._source = source
+        self._question = question
         self._limits = source.limits
 
     async def list_tables(self, arguments: Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
         chosen = _matching(schema, _text(arguments, "pattern", required=False))
-        shown = chosen[: self._limits.listed_tables]
+        shown = await asyncio.to_thread(self._shown, schema, chosen, arguments)
         rows = await self._source.work(lambda connection: self._count(connection, shown))
         columns = sum(len(table.columns) for table in chosen)
         listing: dict[str, Any] = {
@@ -100,9 +105,23 @@ class _Toolbox:
         }
         if len(shown) == len(chosen) and columns <= self._limits.listed_columns:
             listing["columns"] = {table.label: [column.name for column in table.columns] for table in shown}
-        if self._source.notes:
-            listing["notes"] = self._source.notes
+        notes = list(self._source.notes)
+        if len(shown) < len(chosen):
+            notes.append("These are the tables that are likely meant. Say with `about` or `pattern` what else to list.")
+        if notes:
+            listing["notes"] = notes
         return listing
+
+    def _shown(self, schema: Schema, chosen: list[Table], arguments: Arguments) -> list[Table]:
+        """The tables to list: all that were chosen, or of many the likely ones."""
+        about = _text(arguments, "about", required=False)
+        if len(chosen) <= self._limits.many_tables and not about:
+            return chosen
+        if _text(arguments, "pattern", required=False) and not about:
+            return chosen[: self._limits.listed_tables]
+        among = Schema(chosen) if len(chosen) < len(schema) else schema
+        ranked = Likely(among).rank(about or self._question, self._limits.likely_tables)
+        return [among.tables[label] for label in ranked] or chosen[: self._limits.likely_tables]
 
     def _count(self, connection: Connection, tables: list[Table]) -> dict[str, tuple[int | None, bool]]:
         """Row counts as far as the time allows, in the order of the list."""
