@@ -202,7 +202,11 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         wanted = Wanted(
             budget=self._budget(request, name, int(fixed * factor), factor),
             family=family,
-            config=Config(full_recent=settings.memory_full_recent_count, tool_max=settings.memory_condensed_tool_max),
+            config=Config(
+                full_recent=settings.memory_full_recent_count,
+                tool_max=settings.memory_condensed_tool_max,
+                max_length=settings.message_compress_max_length,
+            ),
             past=seen.past(call.spots, summary.get("shown", ""), family) if seen else None,
             summary=summary.get("summary", ""),
             topics=summary.get("topics", ()),
