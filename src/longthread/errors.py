@@ -133,6 +133,21 @@ class EntryNotFound(LongthreadError):
     exit_code = 2
 
 
+class MemoryNotFound(LongthreadError):
+    """There is no memory {memory}. `longthread memories list` shows those there are."""
+
+    code = "memory_not_found"
+    exit_code = 2
+
+
+class TooManyMemories(LongthreadError):
+    """There are {count} memories already, and no more are kept. Forget some: `longthread memories list` shows them, the
+    least important last."""
+
+    code = "too_many_memories"
+    exit_code = 2
+
+
 class ThreadConflict(LongthreadError):
     """Thread {thread} was extended by another writer in the meantime: nothing of yours was written. Read the thread
     again and repeat."""

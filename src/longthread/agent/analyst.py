@@ -17,26 +17,35 @@ from longthread.agent.graph import Graphs, Models
 from longthread.agent.handle import RunHandle
 from longthread.agent.hot import HotWindows
 from longthread.agent.models import context_window, model_name, resolve_model
+from longthread.agent.owner import may_be_alive
 from longthread.agent.prompt import system_prompt
 from longthread.agent.recalling import recall_tool
+from longthread.agent.remembering import Remembering
 from longthread.agent.run import execute
 from longthread.agent.stream import Bell, EventStream
 from longthread.agent.summarizing import summarizer_of
 from longthread.agent.window import Past, Spot
-from longthread.errors import InvalidInput, NothingToResume, QuestionTooLong
+from longthread.errors import InvalidInput, LongthreadError, NothingToResume, QuestionTooLong, StoreError
+from longthread.memory.background import Background
+from longthread.memory.fitting import fitting
+from longthread.memory.forgetting import Forgotten, delete_thread
+from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.pruning import Policy
 from longthread.memory.recall import Place, Recaller
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
 from longthread.model.language import is_chinese
+from longthread.model.memory import ANALYST, Memory
 from longthread.model.run import Protocol
 from longthread.model.thread import Thread
 from longthread.settings import Settings
 from longthread.store import log, runs, summaries
 from longthread.store.driver import Driver
+from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.store.recall import Scope
+from longthread.store.scrubbing import scrub
 from longthread.tools.analysis.address import same_source
 from longthread.tools.analysis.isolation.nursery import NURSERY
 from longthread.tools.analysis.limits import Limits
@@ -72,7 +81,9 @@ class Analyst:
         self._graphs = Graphs()
         self.recaller = Recaller(store, embedder_of(settings))
         self.pruner = Pruner(store, Policy.of(settings), self.recaller)
+        self.memories = Memories(store, self.recaller.asker)
         self._hot = HotWindows(settings.memory_max_messages_per_thread)
+        self._clearing = Background()
         self._running: dict[str, RunHandle] = {}
         self._given: dict[str, str] = {}
         self._factors: dict[str, float] = {}
@@ -96,6 +107,8 @@ class Analyst:
             await handle.stop()
         await self.pruner.close()
         await self.recaller.close()
+        await self.memories.close()
+        await self._clearing.close()
 
     async def ask(
         self,
@@ -187,6 +200,35 @@ class Analyst:
             raise NothingToResume(thread=thread_id)
         await handle.stop()
 
+    async def forget_thread(self, thread_id: str, *, user_id: str | None = None) -> Forgotten:
+        """Delete a thread with all that is kept of it, here too. Its place in the store's files is cleared in the
+        background.
+
+        Raises:
+            ThreadNotFound: there is no such thread, or it is another user's.
+            RunInProgress: a run on it is being executed.
+        """
+        user = user_id or self.settings.user
+        gone = await delete_thread(self.store, thread_id, user_id=user, alive=may_be_alive)
+        self._hot.forget(thread_id)
+
+        async def clear() -> None:
+            try:
+                problems = await scrub(self.store, gone.rows)
+            except StoreError as error:
+                problems = [str(error)]
+            for problem in problems:
+                _logger.info("After the deletion of a thread: %s", problem)
+
+        self._clearing.start(f"clear {new_id()}", clear)
+        return gone
+
+    async def settle(self) -> None:
+        """Wait for what goes on in the background."""
+        await self.recaller.settle()
+        await self.memories.settle()
+        await self._clearing.settle()
+
     async def thread(self, thread_id: str, *, user_id: str | None = None) -> Thread:
         """A thread's metadata."""
         async with self.store.reading() as tx:
@@ -269,6 +311,7 @@ class Analyst:
                 await source.close()
                 self.recaller.keep_up(Scope(user_id, begun.run.thread_id))
                 self._prune(context, begun, models, user_id)
+                self.memories.keep_up(user_id)
                 # A client that saw the end may have started the thread's next run already.
                 if self._running.get(begun.run.thread_id) is handle:
                     del self._running[begun.run.thread_id]
@@ -291,18 +334,12 @@ class Analyst:
 
     def _context(self, begun: Begun, models: Models, source: Source, user_id: str) -> RunContext:
         window = min(context_window(m, self.settings) for m in (models.model, models.fallback) if m is not None)
-        return RunContext(
+        context = RunContext(
             store=self.store,
             lease=begun.lease,
             stream=EventStream(self.store, begun.lease, self.bell, last=begun.last_event),
             run=begun.run,
-            tools={
-                tool.name: tool
-                for tool in (
-                    *analysis_tools(source, begun.run.continues or begun.run.question),
-                    self._recall_tool(begun, user_id),
-                )
-            },
+            tools={},
             system_prompt=system_prompt(
                 begun.known.facts,
                 dialect=source.dialect,
@@ -323,13 +360,38 @@ class Analyst:
             mark=begun.hot.mark,
             earlier={step.call_id: step for step in begun.earlier if step.call_id},
         )
+        context.fitting = lambda: self._fitting(begun.run.question, user_id)
+        looked_for = begun.run.continues or begun.run.question
+        tools = (*analysis_tools(source, looked_for), *self._own_tools(begun, context, user_id))
+        context.tools = {tool.name: tool for tool in tools}
+        return context
+
+    async def _fitting(self, question: str, user_id: str) -> tuple[Memory, ...]:
+        """The memories that fit a question. A run goes on without them where they cannot be read."""
+        try:
+            return tuple(await fitting(self.memories, Owner(user_id, ANALYST), question))
+        except LongthreadError as error:
+            _logger.warning("A run has no memories: %s", error)
+            return ()
 
     def _factor(self, model: str, past: Past | None) -> float:
         """What a model's estimates are raised by: as its calls here have taught, or the thread's last one elsewhere."""
         factor = self._factors.get(model, 1.0)
         return corrected(factor, past.estimated, past.reported) if past is not None and past.model == model else factor
 
-    def _recall_tool(self, begun: Begun, user_id: str) -> Tool:
+    def _own_tools(self, begun: Begun, context: RunContext, user_id: str) -> Sequence[Tool]:
+        """The tools for what was said before: in this conversation, and in the user's others."""
+        remembering = Remembering(
+            store=self.store,
+            memories=self.memories,
+            owner=Owner(user_id, ANALYST),
+            lease=begun.lease,
+            seqs=(begun.window.spots[begun.window.question].entry.seq,),
+            dropped=context.drop_memories,
+        )
+        return (self._recall_tool(begun, user_id, remembering), *remembering.tools())
+
+    def _recall_tool(self, begun: Begun, user_id: str, remembering: Remembering) -> Tool:
         return recall_tool(
             self.recaller,
             Scope(user_id, begun.run.thread_id),
@@ -337,6 +399,7 @@ class Analyst:
             agent_id=None,
             top_k=self.settings.memory_recall_top_k,
             before=Place(begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq),
+            look_up=remembering.look_up,
         )
 
 

@@ -7,6 +7,7 @@ the transaction that stores the checkpoint. What else a checkpoint holds is smal
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, get_args
@@ -35,14 +36,17 @@ from longthread.agent.trail import Trail, anew
 from longthread.agent.versions import next_version
 from longthread.agent.writing import Writing
 from longthread.errors import ThreadConflict, ThreadNotFound
+from longthread.memory.forgetting import delete_thread
 from longthread.model.entry import Entry
-from longthread.store import checkpoints, log, runs
+from longthread.store import checkpoints, runs
 from longthread.store.checkpoints import LAST, CheckpointRow, Place, Where
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
+from longthread.store.scrubbing import scrub
 
 _NEW_THREADS = 1024
 """How many threads that were looked for and not there are remembered."""
+_logger = logging.getLogger(__name__)
 _PAGE = 64
 """How many checkpoints are read at a time for a listing."""
 
@@ -229,9 +233,11 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread with everything that is kept of it, its messages too. It cannot be undone."""
         thread_id = str(thread_id)
-        async with self._store.writing() as tx:
-            with suppress(ThreadNotFound):
-                await log.delete_thread(tx, thread_id, user_id=self._user_id)
+        with suppress(ThreadNotFound):
+            gone = await delete_thread(self._store, thread_id, user_id=self._user_id)
+            self._forget(thread_id)
+            for problem in await scrub(self._store, gone.rows):
+                _logger.info("After the deletion of a thread: %s", problem)
         self._forget(thread_id)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,8 +16,10 @@ from longthread.agent.storable import storable
 from longthread.agent.stream import EventStream
 from longthread.agent.window import Past, Window
 from longthread.errors import LeaseLost
+from longthread.memory.fitting import as_line, listed
 from longthread.model.entry import Entry
 from longthread.model.ids import new_id
+from longthread.model.memory import Memory, Used
 from longthread.model.run import Protocol, Run, Step
 from longthread.settings import Settings
 from longthread.store import log
@@ -39,9 +41,9 @@ class RunContext:
     `prompts` are the ids of those that are stored.
 
     `family` is that of the model's tokenizer, and `factor` what its estimates are raised by. `past` is the model call
-    before, whose view the next one goes on from. `summary`, `topics` and `recalled` are what a view shows of what is
-    not in it, and `mark` is the last entry that the summary tells of; `digests` are those that the last one showed,
-    `budget` is what its messages might cost.
+    before, whose view the next one goes on from. `summary`, `topics` and `memories` are what a view shows of what is
+    not in it; `mark` is the last entry that the summary tells of, and `fitting` finds the memories. `digests` are those
+    that the last view showed, `budget` is what its messages might cost.
     """
 
     store: Driver
@@ -66,7 +68,8 @@ class RunContext:
     past: Past | None = None
     summary: str = ""
     topics: Sequence[str] = ()
-    recalled: str = ""
+    memories: tuple[Memory, ...] = ()
+    fitting: Callable[[], Awaitable[tuple[Memory, ...]]] | None = None
     mark: int = 0
     digests: tuple[str, str] = ("", "")
     budget: int = 0
@@ -76,6 +79,21 @@ class RunContext:
 
     def __post_init__(self) -> None:
         self.recorder = CallRecorder(self.tell_text)
+
+    @property
+    def recalled(self) -> str:
+        """What is recalled for a call, as the model is shown it."""
+        lines = {memory.id: as_line(memory) for memory in self.memories}
+        return listed(lines, list(lines))
+
+    def drop_memories(self, ids: Sequence[str]) -> None:
+        """Show these no more: they were forgotten."""
+        self.memories = tuple(memory for memory in self.memories if memory.id not in ids)
+
+    @property
+    def uses(self) -> list[Used]:
+        """The memories that the run's model is given, as they are noted."""
+        return [Used(memory.id, "given", as_line(memory)) for memory in self.memories]
 
     async def tell_text(self, text: str) -> None:
         """Tell the text of a reply while it is written. What may still turn out to be a call is held back."""

@@ -104,6 +104,10 @@ class HotWindows:
         while len(self._kept) > THREADS or (len(self._kept) > 1 and self._size() > CHARACTERS):
             self._kept.popitem(last=False)
 
+    def forget(self, thread_id: str) -> None:
+        """Remember nothing of a thread any more."""
+        self._kept.pop(thread_id, None)
+
     def prompts(self, thread: Thread) -> set[str]:
         """The ids of the prompts that are known to be stored with the thread."""
         kept = self._kept.get(thread.id)

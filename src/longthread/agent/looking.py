@@ -109,8 +109,7 @@ def difference(one: Look, other: Look) -> Difference:
 
 
 async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment]) -> list[Seen]:
-    body = await runs.saved_prompt(tx, step.thread_id, step.prompt) if step.prompt else None
-    prompt = Prompt.load(body) if body else None
+    prompt = await Prompt.of_step(tx, step)
     # What stands before the last condensed message is tier 2, also where there was nothing to condense.
     edge = max((segment.last for segment in segments if segment.how == "condensed"), default=0)
     found: list[Seen] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -44,8 +44,19 @@ _PROPERTIES: Mapping[str, Any] = {
 }
 
 
+LookUp = Callable[[str, int], Awaitable[list[dict[str, Any]]]]
+"""Finds memories that say what is asked, at most so many."""
+
+
 def recall_tool(
-    recaller: Recaller, scope: Scope, *, thread_id: str, agent_id: str | None, top_k: int, before: Place | None
+    recaller: Recaller,
+    scope: Scope,
+    *,
+    thread_id: str,
+    agent_id: str | None,
+    top_k: int,
+    before: Place | None,
+    look_up: LookUp | None = None,
 ) -> Tool:
     """`recall_memory` for a run on a thread.
 
@@ -53,6 +64,7 @@ def recall_tool(
         scope: the user's own thread.
         top_k: how many entries it returns when it is not told.
         before: the run's own first entry; it and those behind it are what the model sees anyway.
+        look_up: finds memories of the same user, where more than this conversation is searched.
     """
 
     async def call(arguments: Mapping[str, Any]) -> Observation:
@@ -64,10 +76,13 @@ def recall_tool(
             if not asked.words.strip():
                 raise InvalidInput(reason="There is nothing to look for. Give a query, a topic or an entry_id.")
             recalled = await recaller.find(asked)
+            wider = look_up if asked.scope.thread_id is None else None
+            remembered = await wider(asked.text, asked.k) if wider is not None else []
         except LongthreadError as error:
             return failed(error)
         wanted = set(terms(f"{asked.text} {asked.topic}"))
         data: dict[str, Any] = {"found": [_told(hit, thread_id, wanted, HIT_CHARS) for hit in recalled.hits]}
+        data |= {"memories": remembered} if remembered else {}
         return succeeded(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
 
     return replace(offered(), call=call)

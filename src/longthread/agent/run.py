@@ -83,6 +83,7 @@ async def _keep_facts(context: RunContext, known: Known, tx: Transaction) -> Non
 async def _work(context: RunContext, models: Models, graphs: Graphs, user_id: str) -> tuple[RunStatus, dict[str, Any]]:
     try:
         if not is_over(context.window.messages):
+            context.memories = await context.fitting() if context.fitting is not None else ()
             await _drive(context, models, graphs, user_id)
         return outcome_of(context)
     except LeaseLost:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,15 +16,17 @@ from longthread.agent.context import RunContext, Spoken
 from longthread.agent.protocol import as_text, without_malformed
 from longthread.agent.window import Fitted, Past, Wanted, digest_messages, fit, shown_of, spots_of
 from longthread.errors import EntryNotFound, WindowTooSmall
+from longthread.memory.fitting import listed
 from longthread.model.manifest import Segment, segments_of
 from longthread.model.run import Run, Step
-from longthread.store import log, runs
+from longthread.store import log, memories, runs
 from longthread.store.driver import Transaction
 from longthread.tools.tool import Observation, Tool
 from longthread.view.budget import LEAST, message_budget
 from longthread.view.compose import Config
 from longthread.view.items import units_of
 from longthread.view.manifest import shown
+from longthread.view.tier1 import RECALLED, Digest
 
 _LOOKED_BACK = 8
 """Steps before a run's first that are looked at for the call before it."""
@@ -42,14 +44,16 @@ def view_of(context: RunContext) -> Fitted:
     if budget < LEAST:
         needed = f"{fixed:,} tokens of prompt and tools, {output:,} of reply"
         raise WindowTooSmall(model=context.run.model, window=f"{context.tokens:,}", needed=needed)
+    config = Config(
+        full_recent=settings.memory_full_recent_count,
+        tool_max=settings.memory_condensed_tool_max,
+        max_length=settings.message_compress_max_length,
+    )
+    _leave_room(context, int(budget * config.summary))
     wanted = Wanted(
         budget=budget,
         family=context.family,
-        config=Config(
-            full_recent=settings.memory_full_recent_count,
-            tool_max=settings.memory_condensed_tool_max,
-            max_length=settings.message_compress_max_length,
-        ),
+        config=config,
         past=context.past,
         summary=context.summary,
         topics=context.topics,
@@ -61,6 +65,12 @@ def view_of(context: RunContext) -> Fitted:
     context.digests = (fitted.view.summary.text, fitted.view.recalled.text)
     context.budget = budget
     return fitted
+
+
+def _leave_room(context: RunContext, most: int) -> None:
+    """Give up memories that have no room: what is shown of the others is shown whole."""
+    while context.memories and Digest.of(f"{RECALLED}\n{context.recalled}", context.family).tokens > most:
+        context.memories = context.memories[:-1]
 
 
 async def past_of(tx: Transaction, run: Run | None) -> Past | None:
@@ -90,7 +100,8 @@ async def past_of(tx: Transaction, run: Run | None) -> Past | None:
 class Prompt:
     """What goes with the messages of a model call: the instructions, the tools, and how calls are exchanged.
 
-    `summary` stands before the messages and `recalled` behind them, where there is any.
+    `summary` stands before the messages and `recalled` behind them, where there is any. Of a text that lists
+    `memories` only their ids are kept with it: the text goes with them.
     """
 
     system: str
@@ -98,11 +109,13 @@ class Prompt:
     spoken: Spoken
     summary: str = ""
     recalled: str = ""
+    memories: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, context: RunContext) -> Prompt:
         """The prompt of a run's last model call."""
-        return cls(context.system_prompt, tuple(context.tools.values()), context.spoken, *context.digests)
+        ids = tuple(memory.id for memory in context.memories)
+        return cls(context.system_prompt, tuple(context.tools.values()), context.spoken, *context.digests, ids)
 
     @cached_property
     def id(self) -> str:
@@ -110,22 +123,38 @@ class Prompt:
         return hashlib.sha256(self._body).hexdigest()[:16]
 
     async def save(self, tx: Transaction, context: RunContext) -> None:
-        """Keep it with the run's thread, once."""
+        """Keep it with the run's thread, once, and note which memories it shows."""
         if self.id not in context.prompts:
             await runs.save_prompt(tx, context.lease.thread_id, self.id, zlib.compress(self._body))
+        if context.memories:
+            await memories.note_uses(tx, context.lease.thread_id, context.run.id, context.uses)
 
     @classmethod
     def load(cls, body: bytes) -> Prompt:
-        """A prompt that was kept."""
+        """A prompt that was kept, without the text of its memories."""
         data = json.loads(zlib.decompress(body))
         tools = tuple(Tool(name, about, parameters, _not_called) for name, about, parameters in data["tools"])
-        return cls(data["system"], tools, data["spoken"], data.get("summary", ""), data.get("recalled", ""))
+        digests = data.get("summary", ""), data.get("recalled", "")
+        return cls(data["system"], tools, data["spoken"], *digests, tuple(data.get("memories", ())))
+
+    @classmethod
+    async def of_step(cls, tx: Transaction, step: Step) -> Prompt | None:
+        """The prompt of a past model call, with the text of those of its memories that were not forgotten since."""
+        body = await runs.saved_prompt(tx, step.thread_id, step.prompt) if step.prompt else None
+        prompt = cls.load(body) if body is not None else None
+        if prompt is None or not prompt.memories:
+            return prompt
+        uses = await memories.uses(tx, step.thread_id, step.run_id, user_id=None)
+        text = listed({use.memory_id: use.shown for use in uses}, prompt.memories)
+        return replace(prompt, recalled=f"{RECALLED}\n{text}")
 
     @cached_property
     def _body(self) -> bytes:
         tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools]
         data = {"system": self.system, "tools": tools, "spoken": self.spoken}
-        data |= {name: text for name, text in (("summary", self.summary), ("recalled", self.recalled)) if text}
+        digests = {"summary": self.summary, "recalled": "" if self.memories else self.recalled}
+        data |= {name: text for name, text in digests.items() if text}
+        data |= {"memories": self.memories} if self.memories else {}
         return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -143,10 +172,9 @@ async def sent(tx: Transaction, step: Step) -> Sent:
     Raises:
         EntryNotFound: some of it is no longer kept, or the step is not such a call.
     """
-    body = await runs.saved_prompt(tx, step.thread_id, step.prompt) if step.prompt else None
-    if body is None:
+    prompt = await Prompt.of_step(tx, step)
+    if prompt is None:
         raise EntryNotFound(thread=step.thread_id, entry=f"step {step.index}")
-    prompt = Prompt.load(body)
     middle = await _messages(tx, step)
     messages = without_malformed([*digest_messages(prompt.summary), *middle, *digest_messages(prompt.recalled)])
     if prompt.spoken == "native":

@@ -154,10 +154,11 @@ def _described(found: Pruned) -> str:
     if not found.rows:
         return "nothing."
     parts = [counted(found.threads, "whole thread")] if found.threads else []
-    parts += [counted(rows, _row_of(table)) for table, rows in sorted(found.rows.items()) if table != "threads"]
+    parts += [counted(rows, row_of(table)) for table, rows in sorted(found.rows.items()) if table != "threads"]
     return f"{', '.join(parts)}: {bytes_text(found.bytes)} of {counted(found.touched, 'thread')}."
 
 
-def _row_of(table: str) -> str:
+def row_of(table: str) -> str:
+    """What one row of a table is called."""
     singular = f"{table[:-3]}y" if table.endswith("ies") else table.removesuffix("s")
     return singular.replace("_", " ")

@@ -22,12 +22,12 @@ from longthread.cli.archive import export, import_
 from longthread.cli.named import find_thread
 from longthread.cli.results import result
 from longthread.cli.terminal import print_line
-from longthread.errors import RunInProgress
+from longthread.memory.forgetting import forget_thread
 from longthread.model.entry import Entry
 from longthread.model.fold import state_of
 from longthread.model.thread import Thread
 from longthread.settings import Settings
-from longthread.store import listing, log, runs, summaries
+from longthread.store import listing, log, summaries
 from longthread.store.driver import Driver, Transaction
 from longthread.store.open import open_store
 from longthread.view.condense import condense_result
@@ -117,12 +117,9 @@ def delete(
         typer.confirm(f"Delete “{found.title}” with its {len(entries)} entries?", abort=True, err=True)
 
     async def write(store: Driver, user: str) -> None:
-        async with store.writing() as tx:
-            await log.position(tx, found.id)
-            run = await runs.last_run(tx, found.id)
-            if run is not None and await runs.is_held(tx, run, alive=may_be_alive):
-                raise RunInProgress(thread=found.id, run=run.id)
-            await log.delete_thread(tx, found.id, user_id=user)
+        gone = await forget_thread(store, found.id, user_id=user, alive=may_be_alive)
+        for problem in gone.problems:
+            typer.echo(problem, err=True)
 
     _with(database, write)
 

@@ -44,6 +44,7 @@ async def index_thread(store: Driver, thread_id: str, progress: Progress | None 
     await _drop_other_forms(store, thread_id)
     while True:
         async with store.reading() as tx:
+            born = await recall.incarnation(tx, thread_id)
             gap = await _first_gap(tx, thread_id)
         if gap is None:
             await _put_together(store, thread_id)
@@ -53,7 +54,7 @@ async def index_thread(store: Driver, thread_id: str, progress: Progress | None 
         async with store.writing() as tx:
             if not await tx.fetch("select_position", id=thread_id):
                 return done
-            if await _is_free(tx, thread_id, first, last):
+            if await recall.incarnation(tx, thread_id) == born and await _is_free(tx, thread_id, first, last):
                 await _write(tx, thread_id, segment)
         done += last - first + 1
         if progress is not None:
@@ -157,6 +158,7 @@ async def _put_together(store: Driver, thread_id: str) -> None:
     """Make one segment of several small ones at the thread's end, so that their number stays small."""
     while True:
         async with store.reading() as tx:
+            born = await recall.incarnation(tx, thread_id)
             group = _group(await recall.extents(tx, thread_id))
         if group is None:
             return
@@ -166,7 +168,7 @@ async def _put_together(store: Driver, thread_id: str) -> None:
             if not await tx.fetch("select_position", id=thread_id):
                 return
             there = [extent for extent in await recall.extents(tx, thread_id) if first <= extent.first <= last]
-            if there != group:
+            if there != group or await recall.incarnation(tx, thread_id) != born:
                 return  # Somebody else was faster, and goes on.
             below = _LARGE if all(extent.entries < _FEW for extent in group) else _LARGE**2
             await recall.delete_segments(tx, thread_id, first, last, below=below)

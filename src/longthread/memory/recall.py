@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,7 +10,9 @@ from datetime import datetime
 import numpy as np
 
 from longthread.errors import EntryNotFound, StoreError, ThreadNotFound
-from longthread.memory.embedding import Embedder, Vectors, unit
+from longthread.memory.asking import Asker, reason_of
+from longthread.memory.background import Background
+from longthread.memory.embedding import Embedder, Vectors
 from longthread.memory.indexing import content_of, index_thread, is_recallable
 from longthread.memory.nearest import Nearest, Ranges
 from longthread.memory.postings import Postings, buckets_of, hash_of, in_bucket, look_up, places_between
@@ -34,12 +34,6 @@ FUSED = 200
 """Entries of each ranking that are put together into one."""
 MEANING = 0.3
 """What the best by meaning counts, where the best by keywords counts 1."""
-QUERY_SECONDS = 10.0
-"""How long an embedder may take for a question."""
-CLOSE_SECONDS = 2.0
-"""How long closing waits for what goes on in the background."""
-REST_SECONDS = 60.0
-"""How long one that failed is not asked again."""
 
 _logger = logging.getLogger(__name__)
 
@@ -114,8 +108,8 @@ class Recaller:
         self._store = store
         self._embedder = embedder
         self._nearest = Nearest()
-        self._resting_until = 0.0
-        self._keeping: dict[str, asyncio.Task[None]] = {}
+        self.asker = Asker(embedder)
+        self._background = Background()
 
     @property
     def embedder_name(self) -> str | None:
@@ -132,7 +126,7 @@ class Recaller:
             StoreError: the database cannot be read.
         """
         question, of_topic = await self._about(question)
-        vector, problem = await self._vector(question.words)
+        vector, problem = await self.asker.vector(question.words)
         found = await self._found(question, of_topic, vector)
         if isinstance(found, list):
             return Recalled(found, problem)
@@ -206,20 +200,6 @@ class Recaller:
             ],
         )
 
-    async def _vector(self, text: str) -> tuple[Vectors | None, list[str]]:
-        """The question's vector; without one, why."""
-        if self._embedder is None:
-            return None, []
-        if time.monotonic() >= self._resting_until:
-            try:
-                async with asyncio.timeout(QUERY_SECONDS):
-                    return unit(await self._embedder.query(text)), []
-            except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, recall works without
-                _logger.warning("Embedder %s failed: %s", self._embedder.name, _said(error))
-                # Not asked again at once: a server that is down must not slow every question.
-                self._resting_until = time.monotonic() + REST_SECONDS
-        return None, [f"The embedder {self._embedder.name} does not work: found by keywords alone."]
-
     async def prepare(self, scope: Scope, progress: Progress | None = None) -> list[str]:
         """Index what is in scope, and give it vectors; warnings, where that failed."""
         async with self._store.reading() as tx:
@@ -231,37 +211,27 @@ class Recaller:
             try:
                 await embed_thread(self._store, self._embedder, thread.thread_id, progress)
             except Exception as error:  # noqa: BLE001 - as above
-                _logger.warning("Thread %s got no vectors: %s", thread.thread_id, _said(error))
-                return [*warnings, f"The embedder {self._embedder.name} does not work: {_said(error)}"]
+                _logger.warning("Thread %s got no vectors: %s", thread.thread_id, reason_of(error))
+                return [*warnings, f"The embedder {self._embedder.name} does not work: {reason_of(error)}"]
         return warnings
 
     def keep_up(self, scope: Scope) -> None:
         """Have a thread indexed and embedded in the background."""
-        thread_id = scope.thread_id or ""
-        if thread_id in self._keeping:
-            return
-        task = asyncio.get_running_loop().create_task(self._keep_up(scope), name=f"index {thread_id}")
-        self._keeping[thread_id] = task
-        task.add_done_callback(lambda _: self._keeping.pop(thread_id, None))
+        self._background.start(f"index {scope.thread_id}", lambda: self._keep_up(scope))
 
     async def _keep_up(self, scope: Scope) -> None:
         try:
             await self.prepare(scope)
         except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for: the store may be closed
-            _logger.warning("Thread %s could not be indexed: %s", scope.thread_id, _said(error))
+            _logger.warning("Thread %s could not be indexed: %s", scope.thread_id, reason_of(error))
 
     async def settle(self) -> None:
         """Wait for what goes on in the background."""
-        await asyncio.gather(*self._keeping.values(), return_exceptions=True)
+        await self._background.settle()
 
     async def close(self) -> None:
         """End what goes on in the background, and stop what takes long; it is made up for later."""
-        tasks = list(self._keeping.values())
-        if tasks:
-            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._background.close()
 
 
 def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float]]) -> list[tuple[Place, float]]:
@@ -273,11 +243,6 @@ def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float
             if value > 0:
                 shares[place] = shares.get(place, 0.0) + weight * value / top
     return sorted(shares.items(), key=lambda item: (-item[1], item[0].thread_id, item[0].seq))
-
-
-def _said(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 async def catch_up(store: Driver, threads: Sequence[Searched]) -> list[str]:

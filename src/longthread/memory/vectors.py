@@ -48,13 +48,14 @@ async def embed_thread(store: Driver, embedder: Embedder, thread_id: str, progre
         total = await vectors.missing_count(tx, thread_id, model)
     while True:
         async with store.reading() as tx:
+            born = await recall.incarnation(tx, thread_id)
             seqs = await vectors.missing(tx, thread_id, model, after=after, limit=BATCH)
             texts = [text for text in await recall.texts_at(tx, thread_id, seqs) if _is_embeddable(text)]
         if not seqs:
             break
         after = seqs[-1]
         if texts:
-            await _embed(store, embedder, model, thread_id, texts)
+            await _embed(store, embedder, model, thread_id, texts, born)
         done += len(seqs)
         if progress is not None:
             progress(done, max(done, total))
@@ -104,7 +105,9 @@ def _is_embeddable(text: Text) -> bool:
     return is_recallable(text) and bool(content_of(text).strip())
 
 
-async def _embed(store: Driver, embedder: Embedder, model: str, thread_id: str, texts: Sequence[Text]) -> None:
+async def _embed(
+    store: Driver, embedder: Embedder, model: str, thread_id: str, texts: Sequence[Text], born: str | None
+) -> None:
     chunks = [text_of(text) for text in texts]
     async with asyncio.timeout(TIMEOUT):
         made = unit(await embedder.documents(chunks))
@@ -118,7 +121,7 @@ async def _embed(store: Driver, embedder: Embedder, model: str, thread_id: str, 
         for text, chunk, vector in zip(texts, chunks, made, strict=True)
     ]
     async with store.writing() as tx:
-        if not await tx.fetch("select_position", id=thread_id):
+        if not await tx.fetch("select_position", id=thread_id) or await recall.incarnation(tx, thread_id) != born:
             return
         first, _ = await recall.first_seq(tx, thread_id)
         await vectors.write(tx, thread_id, model, [row for row in rows if row.seq >= first])

@@ -94,6 +94,8 @@ async def set_source(tx: Transaction, thread_id: str, source: str) -> None:
 
 async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> None:
     """Delete a thread with everything that is kept of it. It cannot be undone."""
+    # Memories that another thread has said too stay, as that one's.
+    await tx.run("rehome_memories", thread_id=thread_id, user_id=user_id)
     # Every table of a thread's refers to it, and its rows go with it.
     if not await tx.run("delete_thread", id=thread_id, user_id=user_id):
         raise ThreadNotFound(thread=thread_id)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from longthread.store import log
+from longthread.store import log, memories
 from longthread.store.driver import Driver, Transaction
 from longthread.store.queries import Sql, queries
 from longthread.store.retention import Plan, Retention
@@ -47,7 +47,18 @@ async def prune(store: Driver, retention: Retention, progress: Progress, *, appl
         pruning = _Pruning(store, retention, await read_tables(tx))
     async for thread_id in each_thread(store, progress):
         await (pruning.apply(thread_id) if apply else pruning.look(thread_id))
+    if retention.policy.now is not None:
+        pruning.pruned.add("memories", await _expire_memories(store, retention.policy.now, apply=apply), 0)
     return pruning.pruned
+
+
+async def _expire_memories(store: Driver, now: str, *, apply: bool) -> int:
+    async with store.reading() as tx:
+        count = await memories.count_expired(tx, now=now)
+    if apply and count:
+        async with store.writing() as tx:
+            return await memories.delete_expired(tx, now=now)
+    return count
 
 
 @dataclass(slots=True)

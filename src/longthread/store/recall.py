@@ -176,6 +176,16 @@ async def first_seq(tx: Transaction, thread_id: str) -> tuple[int, int]:
     return (int(row["first_seq"]), int(row["entry_count"])) if row else (1, 0)
 
 
+async def incarnation(tx: Transaction, thread_id: str) -> str | None:
+    """What tells a thread from a later one of the same id; None where there is none.
+
+    What was read of a thread is written only where this is still the same, under its lock: else what was deleted would
+    come back.
+    """
+    row = await one(tx, "select_incarnation", thread_id=thread_id)
+    return str(row["incarnation"]) if row else None
+
+
 def active_ranges(tip: int, apart: Mapping[int, int]) -> list[tuple[int, int]]:
     """The entries of the branch that ends in `tip`, as ranges of (first, last), the last range first."""
     starts = sorted(apart)

@@ -86,27 +86,37 @@ async def _vacuum_tables(store: Driver, say: Say) -> list[str]:
     problems: list[str] = []
     for table in tables:
         say(f"vacuuming {table.name}")
-        await _vacuum(store, table)
+        await vacuum_table(store, table.name)
         async with store.reading() as tx:
             too_large = await _is_mostly_empty(tx, table)
         if not too_large:
             continue
         say(f"writing {table.name} anew")
         try:
-            async with store.writing() as tx:
-                await tx.run("wait_briefly")
-                # As VACUUM FULL does, but in a transaction: the wait for the lock can be bounded through a pooler too.
-                await tx.run(Sql(f'CLUSTER "{table.name}" USING "{keys[table.name]}"'))
+            await write_table_anew(store, table.name, keys[table.name])
         except StoreError as error:
             problems.append(f"Table {table.name} is mostly empty and could not be written anew. Prune again. {error}")
         else:
-            await _vacuum(store, table)
+            await vacuum_table(store, table.name)
     return problems
 
 
-async def _vacuum(store: Driver, table: Table) -> None:
+async def write_table_anew(store: Driver, name: str, key: str) -> None:
+    """Write a table of PostgreSQL's anew, in the order of its primary key: nothing is left of deleted rows.
+
+    Raises:
+        StoreError: somebody else held the table for too long, or the database failed.
+    """
+    async with store.writing() as tx:
+        await tx.run("wait_briefly")
+        # As VACUUM FULL does, but in a transaction: the wait for the lock can be bounded through a pooler too.
+        await tx.run(Sql(f'CLUSTER "{name}" USING "{key}"'))
+
+
+async def vacuum_table(store: Driver, name: str) -> None:
+    """Let PostgreSQL use the space of deleted rows again."""
     async with store.maintaining() as tx:
-        await tx.run(Sql(f'VACUUM (ANALYZE) "{table.name}"'))
+        await tx.run(Sql(f'VACUUM (ANALYZE) "{name}"'))
 
 
 async def _is_mostly_empty(tx: Transaction, table: Table) -> bool:

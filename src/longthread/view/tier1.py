@@ -11,7 +11,7 @@ from longthread.view.tokens import MESSAGE_OVERHEAD, estimate
 SUMMARY = "[Conversation Summary]"
 TOPICS = "[Recallable Topics]:"
 HINT = "Use the recall_memory tool to retrieve details about any topic above."
-RECALLED = "[Recalled from earlier in this conversation]"
+RECALLED = "[Recalled from earlier]"
 
 
 @dataclass(frozen=True, slots=True)

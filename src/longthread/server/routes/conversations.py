@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from longthread.agent.owner import may_be_alive
-from longthread.errors import NothingToResume, RunElsewhere
+from longthread.errors import NothingToResume, RunElsewhere, RunInProgress
 from longthread.model.thread import Thread
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.history import history, run_json
@@ -68,11 +68,10 @@ async def rename(served: ServedDep, thread_id: str, body: Rename) -> dict[str, A
 async def delete(served: ServedDep, thread_id: str) -> Response:
     """Delete a conversation with all that is kept of it. Its run is stopped first."""
     await _stop(served, thread_id)
-    async with served.analyst.store.writing() as tx:
-        # Again, now that nobody can begin one any more.
-        await log.position(tx, thread_id)
-        await _check_free(tx, thread_id)
-        await log.delete_thread(tx, thread_id, user_id=served.analyst.settings.user)
+    try:
+        await served.analyst.forget_thread(thread_id)
+    except RunInProgress as error:
+        raise RunElsewhere(**error.details) from None
     return Response(status_code=204)
 
 

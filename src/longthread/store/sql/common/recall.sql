@@ -19,6 +19,9 @@ GROUP BY t.id, t.tip, t.first_seq, t.entry_count;
 -- name: select_recall_segments
 SELECT first_seq, last_seq, form, entries FROM recall_segments WHERE thread_id = :thread_id ORDER BY first_seq;
 
+-- name: select_incarnation quick
+SELECT incarnation FROM threads WHERE id = :thread_id;
+
 -- name: select_recall_times
 SELECT s.thread_id, s.first_seq, s.times FROM threads t JOIN recall_segments s ON s.thread_id = t.id
 WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)

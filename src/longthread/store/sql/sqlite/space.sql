@@ -14,6 +14,9 @@ VACUUM;
 -- name: wait_briefly
 PRAGMA busy_timeout = 2000;
 
+-- name: wait_a_moment
+PRAGMA busy_timeout = 200;
+
 -- name: wait_as_before
 PRAGMA busy_timeout = 30000;
 

@@ -1,0 +1,85 @@
+"""`longthread forget`: a conversation, or all that is kept of a person, without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
+
+import typer
+
+from longthread.agent.owner import may_be_alive
+from longthread.cli import options
+from longthread.cli.named import find_thread
+from longthread.cli.progress import counted
+from longthread.cli.prune import row_of
+from longthread.cli.terminal import print_line
+from longthread.cli.whole import existing
+from longthread.errors import InvalidInput
+from longthread.memory.forgetting import Forgotten, forget_thread, forget_user, look_at_thread, look_at_user
+from longthread.settings import Settings
+from longthread.store.driver import Driver
+
+T = TypeVar("T")
+
+
+def forget(
+    user: Annotated[
+        str | None, typer.Option("--user", help="Forget this user: all conversations, all memories.")
+    ] = None,
+    thread: Annotated[
+        str | None,
+        typer.Option("--thread", "-t", help="Forget this conversation: its id, the beginning of it, or last."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """Delete all that is kept of a user or of a conversation, and write the store's files anew without it.
+
+    It cannot be undone. It takes as long as the store is large.
+    """
+    if (user is None) == (thread is None):
+        raise InvalidInput(reason="Say what is to be forgotten: --user or --thread.")
+    settings = Settings.load(database=database)
+    found, thread_id = _run(settings, lambda store: _look(store, settings.user, user, thread))
+    whom = f"user {user}" if user is not None else f"conversation {thread_id}"
+    if not dry_run:
+        if not yes:
+            typer.confirm(f"Forget {whom}: {_described(found)}?", abort=True, err=True)
+        found = _run(settings, lambda store: _forget(store, settings.user, user, thread_id))
+    if as_json:
+        print_line({"forgotten": not dry_run, "threads": found.threads, "rows": found.rows, "problems": found.problems})
+        return
+    typer.echo(f"{'Would forget' if dry_run else 'Forgotten'}: {whom}, {_described(found)}.")
+    for problem in found.problems:
+        typer.echo(problem, err=True)
+
+
+async def _look(store: Driver, own: str, user: str | None, thread: str | None) -> tuple[Forgotten, str | None]:
+    if user is not None:
+        return await look_at_user(store, user), None
+    thread_id = str(await find_thread(store, thread, user=own))
+    return await look_at_thread(store, thread_id, user_id=own), thread_id
+
+
+async def _forget(store: Driver, own: str, user: str | None, thread_id: str | None) -> Forgotten:
+    if user is not None:
+        return await forget_user(store, user, alive=may_be_alive, anew=True)
+    return await forget_thread(store, str(thread_id), user_id=own, alive=may_be_alive, anew=True)
+
+
+def _run(settings: Settings, work: Callable[[Driver], Awaitable[T]]) -> T:
+    async def run() -> T:
+        async with existing(settings.database) as store:
+            return await work(store)
+
+    return asyncio.run(run())
+
+
+def _described(found: Forgotten) -> str:
+    parts = [counted(found.threads, "conversation")]
+    return ", ".join(
+        parts + [counted(found.rows[name], row_of(name)) for name in ("entries", "memories") if name in found.rows]
+    )

@@ -1,0 +1,41 @@
+"""What goes on behind those who wait for nothing: one task for each thing, ended in time when its owner is closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+CLOSE_SECONDS = 2.0
+"""How long closing waits for what goes on."""
+
+
+class Background:
+    """Tasks by what they work on."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do `work`, unless the same goes on already. It must raise nothing that anybody should know of."""
+        if name in self._tasks:
+            return
+
+        async def run() -> None:
+            await work()
+
+        task = asyncio.get_running_loop().create_task(run(), name=name)
+        self._tasks[name] = task
+        task.add_done_callback(lambda _: self._tasks.pop(name, None))
+
+    async def settle(self) -> None:
+        """Wait for what goes on."""
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def close(self) -> None:
+        """End what goes on, and stop what takes long; it is made up for later."""
+        tasks = list(self._tasks.values())
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,201 @@
+"""Forget a thread, a user or a memory: all that is kept of it goes, in every table, and what remains is derived anew.
+
+What a background pass has read before is not written any more: it looks, under the thread's lock, whether the thread is
+still there and still the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from longthread.errors import RunInProgress, ThreadNotFound
+from longthread.store import log, memories, runs
+from longthread.store.driver import Driver, Transaction, one
+from longthread.store.queries import Sql
+from longthread.store.runs import Alive
+from longthread.store.scrubbing import scrub
+from longthread.store.tables import Table, Tables, read_tables
+from longthread.store.transfer import thread_ids
+
+_SESSION = "session_id"
+_USER = "user_id"
+
+
+@dataclass(slots=True)
+class Forgotten:
+    """What went, or would go: threads, and rows by table. `problems` tells people what could not be done besides."""
+
+    threads: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+async def forget_thread(
+    store: Driver, thread_id: str, *, user_id: str, alive: Alive | None = None, anew: bool = False
+) -> Forgotten:
+    """Delete a thread as `delete_thread` does, and take it out of the store's files.
+
+    Args:
+        anew: see `scrub`.
+
+    Raises:
+        ThreadNotFound: there is no such thread, or it is another user's.
+        RunInProgress: a run on it is being executed.
+        StoreError: the database failed.
+    """
+    gone = await delete_thread(store, thread_id, user_id=user_id, alive=alive)
+    gone.problems += await scrub(store, gone.rows, anew=anew)
+    return gone
+
+
+async def delete_thread(store: Driver, thread_id: str, *, user_id: str, alive: Alive | None = None) -> Forgotten:
+    """Delete a thread with all that is kept of it, also what was derived from it: index, vectors, summary, topics, and
+    the memories that no other thread has said. It cannot be undone.
+
+    Args:
+        alive: whether the owner of a run may still be at work; None: runs are not looked at.
+
+    Raises:
+        ThreadNotFound: there is no such thread, or it is another user's.
+        RunInProgress: a run on it is being executed.
+        StoreError: the database failed.
+    """
+    async with store.reading() as tx:
+        tables = await read_tables(tx)
+    gone = Forgotten()
+    async with store.writing() as tx:
+        await _delete_thread(tx, tables, thread_id, user_id, alive, gone)
+    return gone
+
+
+async def forget_user(store: Driver, user_id: str, *, alive: Alive | None = None, anew: bool = False) -> Forgotten:
+    """Delete all threads of a user, all memories, and whatever else is the user's. It cannot be undone.
+
+    Each thread goes in a transaction of its own. Stopped at any moment, what is left is whole; forget again.
+
+    Raises:
+        RunInProgress: a run of the user's is being executed.
+        StoreError: the database failed.
+    """
+    async with store.reading() as tx:
+        tables = await read_tables(tx)
+        page = await thread_ids(tx, user_id=user_id)
+        for thread_id in page:
+            await _expect_idle(tx, thread_id, alive)
+    gone = Forgotten()
+    while page:
+        for thread_id in page:
+            async with store.writing() as tx:
+                try:
+                    await _delete_thread(tx, tables, thread_id, user_id, alive, gone)
+                except ThreadNotFound:  # somebody else has deleted it meanwhile
+                    continue
+        async with store.reading() as tx:
+            page = await thread_ids(tx, user_id=user_id)
+    async with store.writing() as tx:
+        for table in reversed(_of_users(tables)):
+            gone.rows[table.name] += await tx.run(
+                Sql(f'DELETE FROM "{table.name}" WHERE "{_USER}" = :user_id'), user_id=user_id
+            )
+    gone.rows += Counter()
+    gone.problems += await scrub(store, {*gone.rows, *_beside(tables)}, anew=anew)
+    return gone
+
+
+async def forget_memory(store: Driver, memory_id: str, *, user_id: str, anew: bool = False) -> Forgotten:
+    """Delete a memory with its terms and its vector, and take it out of the views of the runs that used it.
+
+    The conversation that it comes from stays.
+
+    Raises:
+        MemoryNotFound: there is no such memory, or it is another user's.
+        StoreError: the database failed.
+    """
+    async with store.writing() as tx:
+        await memories.delete(tx, memory_id, user_id=user_id)
+    rows = Counter({"memories": 1})
+    return Forgotten(rows=rows, problems=await scrub(store, _MEMORIES, anew=anew))
+
+
+async def look_at_user(store: Driver, user_id: str) -> Forgotten:
+    """What `forget_user` would delete."""
+    found = Forgotten()
+    async with store.reading() as tx:
+        tables = await read_tables(tx)
+        after: str | None = None
+        while page := await thread_ids(tx, after=after, user_id=user_id):
+            for thread_id in page:
+                found.rows += await _count(tx, tables, thread_id)
+            found.threads, after = found.threads + len(page), page[-1]
+        for table in _of_users(tables):
+            sql = f'SELECT count(*) AS rows FROM "{table.name}" WHERE "{_USER}" = :user_id'
+            [row] = await tx.fetch(Sql(sql), user_id=user_id)
+            found.rows[table.name] = int(row["rows"])
+    found.rows += Counter()
+    return found
+
+
+async def look_at_thread(store: Driver, thread_id: str, *, user_id: str) -> Forgotten:
+    """What `forget_thread` would delete.
+
+    Raises:
+        ThreadNotFound: there is no such thread, or it is another user's.
+    """
+    async with store.reading() as tx:
+        await log.find_thread(tx, thread_id, user_id=user_id)
+        return Forgotten(1, await _count(tx, await read_tables(tx), thread_id))
+
+
+_MEMORIES = ("memories", "memory_sources", "memory_uses")
+
+
+async def _delete_thread(
+    tx: Transaction, tables: Tables, thread_id: str, user_id: str, alive: Alive | None, gone: Forgotten
+) -> None:
+    """Lock a thread, and delete it; what went is added to `gone`."""
+    await log.position(tx, thread_id)
+    await log.find_thread(tx, thread_id, user_id=user_id)
+    await _expect_idle(tx, thread_id, alive)
+    rows = await _count(tx, tables, thread_id)
+    await log.delete_thread(tx, thread_id, user_id=user_id)
+    gone.rows += rows
+    gone.threads += 1
+
+
+async def _expect_idle(tx: Transaction, thread_id: str, alive: Alive | None) -> None:
+    live = await one(tx, "select_live_run", thread_id=thread_id) if alive is not None else None
+    run = await runs.find_run(tx, thread_id, live["id"]) if live is not None else None
+    if run is not None and alive is not None and await runs.is_held(tx, run, alive=alive):
+        raise RunInProgress(thread=thread_id, run=run.id)
+
+
+async def _count(tx: Transaction, tables: Tables, thread_id: str) -> Counter[str]:
+    """How many rows of each table are a thread's."""
+    found: Counter[str] = Counter()
+    for name, column in _of_threads(tables):
+        sql = f'SELECT count(*) AS rows FROM "{name}" WHERE "{column}" = :thread_id'
+        [row] = await tx.fetch(Sql(sql), thread_id=thread_id)
+        found[name] += int(row["rows"])
+    return found + Counter()
+
+
+def _of_threads(tables: Tables) -> Iterable[tuple[str, str]]:
+    """The tables with rows of a thread's, and the column that says which."""
+    for table in (*tables.of_threads, *tables.derived):
+        yield table.name, str(table.thread)
+    for table in tables.shared:
+        if _SESSION in table.by_name:
+            yield table.name, _SESSION
+
+
+def _of_users(tables: Tables) -> list[Table]:
+    """The tables that say of each row whose it is, but for the threads', which go one by one."""
+    return [table for table in tables.shared if _USER in table.by_name]
+
+
+def _beside(tables: Tables) -> list[str]:
+    """Tables whose rows go with those of another."""
+    own = {table.name for table in _of_users(tables)}
+    return [table.name for table in tables.shared if table.needs & own]

@@ -1,0 +1,286 @@
+"""Memories: what is known of a user beyond one conversation. They are told, and found again; see docs/memories.md.
+
+No model is asked on this path. An embedder is used where there is one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import get_args
+
+from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict, StoreError, TooManyMemories
+from longthread.memory.asking import QUERY_SECONDS, Asker, reason_of
+from longthread.memory.background import Background
+from longthread.memory.embedding import Embedder, Vectors, unit
+from longthread.memory.matching import Bag, form_of, holds_all, scores, telling
+from longthread.memory.recall import MEANING
+from longthread.memory.terms import stem, terms
+from longthread.memory.vectors import BATCH, TIMEOUT
+from longthread.model.ids import new_id
+from longthread.model.memory import Memory, MemoryType, Statement
+from longthread.store import log, memories
+from longthread.store.driver import Driver, Transaction
+from longthread.store.memories import Candidate, Indexed, Owner
+
+LONGEST = 2000
+"""Characters of a memory."""
+MOST = 2000
+"""Memories of one user with one agent: each is looked at for a question."""
+_NEAR = 64
+"""Memories whose meaning is looked at: the nearest."""
+_ARTICLES = frozenset({"a", "an", "the"})
+_TRAILING = re.compile(r"[.,;:!?…。，；：！？、]+(?=\s|$)|[“”\"‘’「」『』《》]+")
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A memory that was told. `is_new`: none said the same before."""
+
+    memory: Memory
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A memory that was found. `score` is comparable within one search; `shares` says whether words were shared, and
+    `cosine` how near it is by meaning, 0 where that is not known."""
+
+    memory: Memory
+    score: float
+    shares: bool
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found, the best first, and what people should know about how."""
+
+    hits: Sequence[Hit]
+    warnings: Sequence[str] = field(default_factory=tuple)
+
+
+class Memories:
+    """The memories of a store. Safe to share between tasks."""
+
+    def __init__(self, store: Driver, asker: Asker | None = None) -> None:
+        self._store = store
+        self._asker = asker or Asker(None)
+        self._background = Background()
+
+    async def remember(self, owner: Owner, statement: Statement) -> Remembered:
+        """Keep what is said. One that says the same is that memory, said again: the newest words count.
+
+        Raises:
+            InvalidInput: there is nothing to remember in it, or too much.
+            TooManyMemories: there are too many already.
+            ThreadNotFound: the thread that says it is not there, or not the user's.
+            StoreError: the database failed.
+        """
+        async with self._store.writing() as tx:
+            if statement.source is not None:
+                await log.position(tx, statement.source.thread_id)
+                await log.find_thread(tx, statement.source.thread_id, user_id=owner.user_id)
+            return await remember(tx, owner, statement)
+
+    async def list_(self, owner: Owner, *, type_: MemoryType | None = None, limit: int = 50) -> list[Memory]:
+        """The memories that have not expired, the most important first, of these the newest."""
+        async with self._store.reading() as tx:
+            return await memories.list_(tx, owner, type_=type_, limit=limit)
+
+    async def search(self, owner: Owner, text: str, *, k: int = 10, seconds: float = QUERY_SECONDS) -> Found:
+        """The memories that say what is asked: by words, and by meaning when there is an embedder.
+
+        An embedder that fails, or takes longer than `seconds`, is done without, and that is said.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        async with self._store.reading() as tx:
+            there = await memories.candidates(tx, owner)
+        if not there:
+            return Found(())
+        vector, warnings = None, list[str]()
+        if any(each.embedded for each in there):
+            vector, warnings = await self._asker.vector(text, seconds)
+        async with self._store.reading() as tx:
+            near = await self._near(tx, owner, vector)
+            hits = await _loaded(tx, owner, rank(there, text, near)[: max(0, k)])
+        return Found(hits, warnings)
+
+    async def that_say(self, owner: Owner, text: str) -> list[Memory]:
+        """The memories that have each telling word of a text; none for a text without words."""
+        wanted = telling(text)
+        async with self._store.reading() as tx:
+            there = await memories.candidates(tx, owner) if wanted else []
+            chosen = [each.id for each in there if holds_all(bag_of(each), wanted)]
+            return [await memories.find(tx, one, user_id=owner.user_id) for one in chosen]
+
+    async def embed(self, user_id: str) -> list[str]:
+        """Give a user's memories vectors of the embedder's model where they have none; a warning, where it failed."""
+        embedder = self._asker.embedder
+        if embedder is None:
+            return []
+        after = ""
+        try:
+            while rows := await self._without(embedder, user_id, after):
+                async with asyncio.timeout(TIMEOUT):
+                    made = unit(await embedder.documents([content for _, content in rows]))
+                if made.ndim != 2 or len(made) != len(rows):
+                    raise ValueError(f"it gave vectors of shape {made.shape} for {len(rows)} texts")
+                async with self._store.writing() as tx:
+                    vectors = [(one, content, made[at]) for at, (one, content) in enumerate(rows)]
+                    await memories.put_vectors(tx, embedder.name, vectors)
+                after = rows[-1][0]
+        except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, words are enough
+            _logger.warning("Memories of a user got no vectors: %s", reason_of(error))
+            return [f"The embedder {embedder.name} does not work: {reason_of(error)}"]
+        return []
+
+    async def _without(self, embedder: Embedder, user_id: str, after: str) -> list[tuple[str, str]]:
+        async with self._store.reading() as tx:
+            return await memories.without_vector(tx, embedder.name, user_id=user_id, after=after, limit=BATCH)
+
+    async def _near(self, tx: Transaction, owner: Owner, vector: Vectors | None) -> list[tuple[str, float]]:
+        if vector is None or self._asker.model is None:
+            return []
+        return await memories.nearest(tx, owner, self._asker.model, vector, _NEAR)
+
+    def keep_up(self, user_id: str) -> None:
+        """Have a user's memories embedded, and what has expired deleted, in the background."""
+        self._background.start(f"memories {user_id}", lambda: self._keep_up(user_id))
+
+    async def _keep_up(self, user_id: str) -> None:
+        try:
+            async with self._store.reading() as tx:
+                if not await memories.any_of(tx, user_id):
+                    return
+            await self.expire(user_id)
+        except StoreError as error:  # nobody waits for it, and it is made up for: the store may be closed
+            _logger.warning("Memories could not be looked after: %s", error)
+        else:
+            await self.embed(user_id)
+
+    async def settle(self) -> None:
+        """Wait for what goes on in the background."""
+        await self._background.settle()
+
+    async def close(self) -> None:
+        """End what goes on in the background; it is made up for later."""
+        await self._background.close()
+
+    async def expire(self, user_id: str | None = None) -> int:
+        """Delete what has expired, of one user or of all; how many memories that were. Nobody finds them any more."""
+        async with self._store.writing() as tx:
+            return await memories.delete_expired(tx, user_id=user_id)
+
+
+async def remember(tx: Transaction, owner: Owner, statement: Statement) -> Remembered:
+    """Keep what is said, in a transaction that has locked the thread that says it. See `Memories.remember`."""
+    assert owner.agent_id is not None, "a memory is of one agent"
+    statement = checked(statement)
+    content = statement.content
+    bag = Bag.of(content)
+    indexed = Indexed(said_of(content), form_of(content), bag.words, bag.packed())
+    await memories.make_agent(tx, owner.agent_id)
+    await memories.delete_if_expired(tx, owner, indexed.said)
+    there = await memories.that_says(tx, owner, indexed.said)
+    memory_id = str(there["id"]) if there else new_id()
+    if there is None:
+        if (count := await memories.count(tx, owner)) >= MOST:
+            raise TooManyMemories(count=f"{count:,}")
+        if not await memories.insert(tx, owner, memory_id, statement, indexed):
+            raise StoreConflict(reason="the same was remembered just now.")
+    elif statement.source is None or there["session_id"] is not None:
+        await memories.update(tx, memory_id, statement, indexed)
+    # What a person told by hand stays as told, whichever thread says it too.
+    if statement.source is not None:
+        await memories.add_source(tx, memory_id, statement.source, content)
+    return Remembered(await memories.find(tx, memory_id, user_id=owner.user_id), there is None)
+
+
+def checked(statement: Statement) -> Statement:
+    """The statement as it can be kept.
+
+    Raises:
+        InvalidInput: there is nothing to remember in it, or too much.
+    """
+    content = statement.content.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd").strip()
+    if not terms(content):
+        raise InvalidInput(reason="There is nothing to remember: give a sentence that says it.")
+    if len(content) > LONGEST:
+        raise InvalidInput(reason=f"A memory has at most {LONGEST:,} characters, and this has {len(content):,}.")
+    if statement.type not in get_args(MemoryType):
+        raise InvalidInput(reason=f"The type {statement.type!r} is none of {', '.join(get_args(MemoryType))}.")
+    if not (math.isfinite(statement.importance) and 0 <= statement.importance <= 1):
+        raise InvalidInput(reason=f"The importance {statement.importance} is no number from 0 to 1.")
+    if statement.expires_at is not None and _utc(statement.expires_at) <= datetime.now(UTC):
+        raise InvalidInput(reason=f"{statement.expires_at.isoformat()} is over: nothing would be remembered.")
+    expires = _utc(statement.expires_at) if statement.expires_at else None
+    return replace(statement, content=content, expires_at=expires)
+
+
+def said_of(content: str) -> str:
+    """What two texts share that say the same: they differ in case, accents, articles, English endings, quotes, and
+    marks at the ends of words, and in nothing else."""
+    folded = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", content).casefold())
+    plain = "".join(letter for letter in folded if not "\u0300" <= letter <= "\u036f")
+    words = [stem(word) for word in _TRAILING.sub(" ", plain).split()]
+    said = " ".join(word for word in words if word not in _ARTICLES) or " ".join(words)
+    return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A memory's place among those found."""
+
+    id: str
+    score: float
+    shares: bool
+    cosine: float
+
+
+def rank(there: Sequence[Candidate], text: str, near: Sequence[tuple[str, float]]) -> list[Ranked]:
+    """Two rankings as one: each score as a share of its ranking's best, and their sum. Of equals the more important
+    comes first."""
+    by_words = scores({each.id: bag_of(each) for each in there}, telling(text))
+    shares: dict[str, float] = {}
+    known = {each.id: each for each in there}
+    for ranking, weight in ((by_words, 1.0), (dict(near), MEANING)):
+        top = max(ranking.values(), default=0.0)
+        for one, value in ranking.items():
+            if value > 0 and one in known:
+                shares[one] = shares.get(one, 0.0) + weight * value / top
+    order = sorted(shares, key=lambda one: (-round(shares[one], 3), -known[one].importance, one))
+    cosines = dict(near)
+    return [Ranked(one, shares[one], one in by_words, cosines.get(one, 0.0)) for one in order]
+
+
+async def _loaded(tx: Transaction, owner: Owner, ranked: Sequence[Ranked]) -> list[Hit]:
+    found = []
+    for each in ranked:
+        with suppress(MemoryNotFound):  # forgotten since it was looked at
+            memory = await memories.find(tx, each.id, user_id=owner.user_id)
+            found.append(Hit(memory, each.score, each.shares, each.cosine))
+    return found
+
+
+def bag_of(candidate: Candidate) -> Bag:
+    """A memory's terms: those that are kept, if they are of what it says now."""
+    if candidate.form == form_of(candidate.content):
+        return Bag.read(candidate.terms, candidate.words)
+    return Bag.of(candidate.content)
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

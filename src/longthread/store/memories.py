@@ -1,0 +1,292 @@
+"""What memories are kept in: their rows, the entries that they come from, and the runs that used them."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longthread.errors import MemoryNotFound
+from longthread.model.memory import Memory, MemoryType, Source, Statement, Use, Used
+from longthread.store import log
+from longthread.store.decoding import decoder
+from longthread.store.driver import Row, Transaction, one
+from longthread.store.numbers import numbers, told
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose memories: a user's with one agent, or with all of them."""
+
+    user_id: str
+    agent_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What a memory is found by: a hash of what it says, and its terms as `form` says."""
+
+    said: str
+    form: str
+    words: int
+    terms: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A memory as a search sees it. Of one without `form` the terms are not known."""
+
+    id: str
+    content: str
+    type: MemoryType
+    importance: float
+    form: str
+    words: int
+    terms: bytes
+    embedded: bool
+
+
+async def find(tx: Transaction, memory_id: str, *, user_id: str, agent_id: str | None = None) -> Memory:
+    """A user's memory, with one agent or any.
+
+    Raises:
+        MemoryNotFound: there is none, or it is another user's.
+    """
+    row = await one(tx, "select_memory", id=_checked(memory_id), user_id=user_id)
+    if row is None or (agent_id is not None and str(row["agent_id"]) != agent_id):
+        raise MemoryNotFound(memory=memory_id)
+    return _memory(row)
+
+
+async def list_(
+    tx: Transaction, owner: Owner, *, type_: MemoryType | None = None, limit: int = 50, now: str | None = None
+) -> list[Memory]:
+    """A user's memories that have not expired, the most important first, of these the newest."""
+    rows = await tx.fetch(
+        "select_memories",
+        user_id=owner.user_id,
+        agent_id=owner.agent_id,
+        memory_type=type_,
+        limit=limit,
+        now=now or log.now(),
+    )
+    return [_memory(row) for row in rows]
+
+
+async def that_says(tx: Transaction, owner: Owner, said: str) -> Row | None:
+    """The `id`, `session_id` and `content` of the memory that says this; locked until the transaction ends."""
+    return await one(tx, "select_memory_that_says", user_id=owner.user_id, agent_id=owner.agent_id, said=said)
+
+
+async def make_agent(tx: Transaction, agent_id: str) -> None:
+    """Make sure that there is an agent of this id."""
+    await tx.run("insert_memory_agent", id=agent_id)
+
+
+async def any_of(tx: Transaction, user_id: str) -> bool:
+    """Whether a user has memories, expired ones too."""
+    return await one(tx, "select_any_memory", user_id=user_id) is not None
+
+
+async def count(tx: Transaction, owner: Owner) -> int:
+    """How many memories a user has with an agent, expired ones too."""
+    [row] = await tx.fetch("count_memories", user_id=owner.user_id, agent_id=owner.agent_id)
+    return int(row["memories"])
+
+
+async def insert(tx: Transaction, owner: Owner, memory_id: str, statement: Statement, indexed: Indexed) -> bool:
+    """Write a new memory; False when another transaction has just written one that says the same."""
+    written = await tx.run(
+        "insert_memory",
+        id=memory_id,
+        user_id=owner.user_id,
+        agent_id=owner.agent_id,
+        said=indexed.said,
+        created_at=log.now(),
+        **_values(statement, indexed),
+    )
+    return written > 0
+
+
+async def update(tx: Transaction, memory_id: str, statement: Statement, indexed: Indexed) -> None:
+    """Give a memory the words, the importance and the rest of what was said now."""
+    await tx.run("update_memory", id=memory_id, **_values(statement, indexed))
+
+
+def _values(statement: Statement, indexed: Indexed) -> dict[str, Any]:
+    expires = statement.expires_at
+    return {
+        "session_id": statement.source.thread_id if statement.source else None,
+        "content": statement.content,
+        "memory_type": statement.type,
+        "importance": float(statement.importance),
+        "expires_at": expires.astimezone(UTC).isoformat(timespec="microseconds") if expires else None,
+        "form": indexed.form,
+        "words": indexed.words,
+        "terms": indexed.terms,
+    }
+
+
+async def add_source(tx: Transaction, memory_id: str, source: Source, content: str) -> None:
+    """Note that a thread's entries say a memory. For who has locked the thread in this transaction."""
+    there = await one(tx, "select_memory_source", memory_id=memory_id, thread_id=source.thread_id)
+    seqs = sorted({*source.seqs, *(json.loads(there["seqs"]) if there else ())})
+    await tx.run(
+        "put_memory_source",
+        memory_id=memory_id,
+        thread_id=source.thread_id,
+        seqs=json.dumps(seqs, separators=(",", ":")),
+        content=content,
+        said_at=log.now(),
+    )
+
+
+async def sources(tx: Transaction, memory_id: str, *, user_id: str) -> list[Source]:
+    """The entries that a memory comes from, the thread first that said it first."""
+    rows = await tx.fetch("select_memory_sources", id=_checked(memory_id), user_id=user_id)
+    return [Source(row["session_id"], tuple(json.loads(row["seqs"]))) for row in rows]
+
+
+async def delete(tx: Transaction, memory_id: str, *, user_id: str) -> None:
+    """Delete a memory with all that is kept of it.
+
+    Raises:
+        MemoryNotFound: there is none, or it is another user's.
+    """
+    if not await tx.run("delete_memory", id=_checked(memory_id), user_id=user_id):
+        raise MemoryNotFound(memory=memory_id)
+
+
+async def delete_expired(tx: Transaction, *, user_id: str | None = None, now: str | None = None) -> int:
+    """Delete what has expired: of one user, or of all; how many that were."""
+    return await tx.run("delete_expired_memories", user_id=user_id, now=now or log.now())
+
+
+async def count_expired(tx: Transaction, *, now: str) -> int:
+    """How many memories had expired at a moment."""
+    [row] = await tx.fetch("count_expired_memories", now=now)
+    return int(row["memories"])
+
+
+async def delete_if_expired(tx: Transaction, owner: Owner, said: str) -> None:
+    """Delete the memory that says this, if it has expired: said again, it begins anew."""
+    await tx.run("delete_memory_that_says", user_id=owner.user_id, agent_id=owner.agent_id, said=said, now=log.now())
+
+
+async def candidates(tx: Transaction, owner: Owner) -> list[Candidate]:
+    """All memories that may be found, in the order of their ids."""
+    rows = await tx.fetch("select_memory_terms", user_id=owner.user_id, agent_id=owner.agent_id, now=log.now())
+    return [_candidate(row) for row in rows]
+
+
+async def nearest(
+    tx: Transaction, owner: Owner, model: str, vector: NDArray[np.float32], count_: int
+) -> list[tuple[str, float]]:
+    """The memories whose vectors are nearest to a vector of length 1, with the cosines; the nearest first."""
+    rows = await tx.fetch(
+        "select_near_memories",
+        user_id=owner.user_id,
+        agent_id=owner.agent_id,
+        model=model,
+        dims=len(vector),
+        text=told(vector),
+        limit=count_,
+        now=log.now(),
+    )
+    found = sorted((-round(float(numbers(row["numbers"], len(vector)) @ vector), 5), str(row["id"])) for row in rows)
+    return [(memory_id, -value) for value, memory_id in found[:count_]]
+
+
+async def without_vector(
+    tx: Transaction, model: str, *, user_id: str, after: str = "", limit: int = 64
+) -> list[tuple[str, str]]:
+    """The next of a user's memories that have no vector of a model, as (id, content)."""
+    rows = await tx.fetch("select_memories_without_vector", user_id=user_id, model=model, after=after, limit=limit)
+    return [(str(row["id"]), str(row["content"])) for row in rows]
+
+
+async def put_vectors(tx: Transaction, model: str, rows: Iterable[tuple[str, str, NDArray[np.float32]]]) -> None:
+    """Keep the vectors of memories, given as (id, content, vector). One that is gone, or says something else now, is
+    passed over."""
+    for memory_id, content, vector in rows:
+        data = vector.astype("<f4").tobytes()
+        await tx.run("put_memory_vector", id=memory_id, content=content, model=model, data=data, text=told(vector))
+
+
+async def note_uses(tx: Transaction, thread_id: str, run_id: str, uses: Sequence[Used]) -> None:
+    """Note which memories a run used. For who has locked the thread. One that is gone is passed over."""
+    for place, use in enumerate(uses):
+        values = {"memory_id": use.memory_id, "how": use.how, "place": place, "shown": use.shown}
+        await tx.later("put_memory_use", thread_id=thread_id, run_id=run_id, **values)
+
+
+async def uses(tx: Transaction, thread_id: str, run_id: str, *, user_id: str | None) -> list[Used]:
+    """The memories that a run used, those that it was given first. What was forgotten is not among them.
+
+    Args:
+        user_id: whose run it must be; None: whoever asks was let in already.
+    """
+    rows = await tx.fetch("select_memory_uses", thread_id=thread_id, run_id=run_id, user_id=user_id)
+    return [_used(row) for row in rows]
+
+
+def _checked(memory_id: str) -> str:
+    """An id as the database writes it: any other text is that of no memory."""
+    try:
+        return str(uuid.UUID(memory_id))
+    except ValueError:
+        raise MemoryNotFound(memory=memory_id) from None
+
+
+@decoder
+def _memory(row: Row) -> Memory:
+    return Memory(
+        id=str(row["id"]),
+        user_id=row["user_id"],
+        agent_id=str(row["agent_id"]),
+        content=row["content"],
+        type=row["memory_type"] or "episodic",
+        importance=_importance(row),
+        created_at=_moment(row["created_at"]) or datetime.fromtimestamp(0, UTC),
+        expires_at=_moment(row["expires_at"]),
+        thread_id=row["session_id"],
+    )
+
+
+@decoder
+def _candidate(row: Row) -> Candidate:
+    return Candidate(
+        id=str(row["id"]),
+        content=row["content"],
+        type=row["memory_type"] or "episodic",
+        importance=_importance(row),
+        form=row["form"] or "",
+        words=int(row["words"] or 0),
+        terms=row["terms"] or b"",
+        embedded=bool(row["embedded"]),
+    )
+
+
+@decoder
+def _used(row: Row) -> Used:
+    how: Use = row["how"]
+    return Used(str(row["memory_id"]), how, row["shown"])
+
+
+def _importance(row: Row) -> float:
+    """Of a row that was written by other means it may be anything."""
+    value = row["importance"]
+    return 0.5 if value is None else min(1.0, max(0.0, float(value)))
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    moment = datetime.fromisoformat(text)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,73 @@
+-- name: select_memory
+SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at
+FROM memories WHERE id = :id AND user_id = :user_id;
+
+-- name: select_memory_that_says
+SELECT id, session_id, content FROM memories
+WHERE user_id = :user_id AND agent_id = :agent_id AND said = :said;
+
+-- name: insert_memory_agent
+-- Always the same row: a store may be copied into another that has it too.
+INSERT INTO agents (id, name, description, system_prompt, config, created_at, updated_at)
+VALUES (:id, 'analyst', 'Answers questions about a database.', 'Built in.', '{}', '2026-01-01T00:00:00.000000+00:00',
+        '2026-01-01T00:00:00.000000+00:00')
+ON CONFLICT (id) DO NOTHING;
+
+-- name: insert_memory
+INSERT INTO memories (id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at, said,
+                      form, words, terms)
+VALUES (:id, :user_id, :agent_id, :session_id, :content, :memory_type, :importance, :expires_at, :created_at, :said,
+        :form, :words, :terms)
+ON CONFLICT (user_id, agent_id, said) DO NOTHING;
+
+-- name: update_memory
+-- Said in other words, it means something a little else: its vector is made anew.
+UPDATE memories
+SET session_id = :session_id, memory_type = :memory_type, importance = :importance, expires_at = :expires_at,
+    content = :content, form = :form, words = :words, terms = :terms,
+    model = CASE WHEN content = :content THEN model END,
+    numbers = CASE WHEN content = :content THEN numbers END,
+    embedding = CASE WHEN content = :content THEN embedding END
+WHERE id = :id;
+
+-- name: delete_memory
+DELETE FROM memories WHERE id = :id AND user_id = :user_id;
+
+-- name: rehome_memories
+-- What another of the user's threads has said too is that one's, in its words, when this one goes.
+UPDATE memories
+SET session_id = s.session_id, content = s.content, form = NULL, words = NULL, terms = NULL, model = NULL,
+    numbers = NULL, embedding = NULL
+FROM memory_sources s
+WHERE memories.session_id = :thread_id AND s.memory_id = memories.id
+  AND s.session_id = (
+      SELECT x.session_id FROM memory_sources x
+      WHERE x.memory_id = memories.id AND x.session_id <> :thread_id
+      ORDER BY x.said_at DESC, x.session_id DESC
+      LIMIT 1
+  )
+  AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id);
+
+-- name: put_memory_source
+INSERT INTO memory_sources (memory_id, session_id, seqs, content, said_at)
+VALUES (:memory_id, :thread_id, :seqs, :content, :said_at)
+ON CONFLICT (memory_id, session_id)
+DO UPDATE SET seqs = excluded.seqs, content = excluded.content, said_at = excluded.said_at;
+
+-- name: select_memory_source
+SELECT seqs FROM memory_sources WHERE memory_id = :memory_id AND session_id = :thread_id;
+
+-- name: select_memory_sources
+SELECT s.session_id, s.seqs FROM memory_sources s JOIN memories m ON m.id = s.memory_id
+WHERE s.memory_id = :id AND m.user_id = :user_id
+ORDER BY s.said_at, s.session_id;
+
+-- name: select_memory_uses
+SELECT u.memory_id, u.how, u.shown FROM memory_uses u
+WHERE u.session_id = :thread_id AND u.run_id = :run_id
+  AND (CAST(:user_id AS TEXT) IS NULL
+       OR EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id))
+ORDER BY u.how DESC, u.place, u.memory_id;
+
+-- name: select_any_memory
+SELECT id FROM memories WHERE user_id = :user_id LIMIT 1;
