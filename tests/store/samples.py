@@ -34,6 +34,7 @@ _CHECKED: dict[str, Any] = {
     "type": "api",
     "memory_type": "semantic",
     "protocol": "auto",
+    "how": "given",
 }
 _AGENT = "0192f0c1-5a0e-7cc3-98c4-dc0c0c07398f"
 _TIME = "2026-01-02T03:04:05.678000+00:00"
@@ -43,11 +44,13 @@ def value_of(table: Table, column: Column, thread_id: str) -> Any:
     """A value that the column allows, and that tells where it belongs."""
     if column.name in _CHECKED:
         return _CHECKED[column.name]
-    if column.name == "agent_id" or (column.name == "id" and table.thread is None):
+    if column.name in ("agent_id", "memory_id") or (column.name == "id" and table.thread is None):
         return _AGENT
     if column.name == "session_id":
         return thread_id
-    if column.name == "embedding":
+    if (table.name, column.name) == ("memory_uses", "run_id"):
+        return f"runs id {thread_id}"
+    if column.name in ("embedding", "numbers"):
         return struct.pack("<1536f", *(number / 7 for number in range(1536)))
     if column.name.endswith("_at"):
         return _TIME

@@ -199,8 +199,8 @@ async def test_what_is_kept_of_a_thread_goes_with_it(store: Driver, plain: Plain
     for table in ("conversation_summaries", "memory_vectors", "memory_topics", "thread_clients", "conversations"):
         assert plain(f"SELECT thread_id FROM {table}") == [("other",)], table
     assert plain("SELECT DISTINCT session_id FROM messages") == [("other",)]
-    # As document 002 has it: a memory outlives its session.
-    assert sorted(plain("SELECT content, session_id FROM memories")) == [("other", "other"), ("t", None)]
+    # Not as document 002 has it: deleting a conversation leaves no trace of it.
+    assert plain("SELECT content, session_id FROM memories") == [("other", "other")]
 
 
 async def test_a_session_and_a_memory_go_with_their_agent(store: Driver, plain: Plain) -> None:

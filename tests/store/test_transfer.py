@@ -30,7 +30,10 @@ from longthread.store.transfer import Outcome, thread_ids
 
 YOURS = Into(user_id="u")
 
-SHARED = {"agents", "skills", "tools", "memories", "items", "item_terms", "item_vectors"}
+SHARED = {
+    *("agents", "skills", "tools", "memories", "memory_sources", "memory_uses"),
+    *("items", "item_terms", "item_vectors"),
+}
 """Tables whose rows belong to no thread."""
 
 
