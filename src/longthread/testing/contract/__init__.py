@@ -21,6 +21,7 @@ from longthread.testing.contract.checkpoints import CheckpointContract
 from longthread.testing.contract.concurrency import ConcurrencyContract
 from longthread.testing.contract.deletion import DeletionContract
 from longthread.testing.contract.entries import EntryContract
+from longthread.testing.contract.memories import MemoryContract
 from longthread.testing.contract.runs import RunContract
 from longthread.testing.contract.search import SearchContract
 from longthread.testing.contract.text import TextContract
@@ -43,5 +44,6 @@ class StoreContract(
     TransactionContract,
     ConcurrencyContract,
     DeletionContract,
+    MemoryContract,
 ):
     """The whole contract. Its parts may be inherited one by one while a backend is being written."""

@@ -1,0 +1,134 @@
+"""Memories: one of what says the same, nobody else's, none that has expired, and nothing left of those that were
+forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from longthread.errors import MemoryNotFound, StoreConflict
+from longthread.memory.memories import remember
+from longthread.model.memory import ANALYST, Memory, Source, Statement, Used
+from longthread.store import log, memories
+from longthread.store.driver import Driver
+from longthread.store.memories import Owner
+from longthread.testing.contract.base import USER, Contract, thread_with
+from longthread.testing.contract.runs import begun
+
+OWNER = Owner(USER, ANALYST)
+SOON = timedelta(seconds=0.05)
+
+
+async def kept(store: Driver, content: str, *, owner: Owner = OWNER, source: Source | None = None) -> Memory:
+    """Remember something in a transaction of its own."""
+    async with store.writing() as tx:
+        if source is not None:
+            await log.position(tx, source.thread_id)
+        return (await remember(tx, owner, Statement(content, source=source))).memory
+
+
+async def contents(store: Driver, owner: Owner = OWNER) -> list[str]:
+    """What a user's memories say."""
+    async with store.reading() as tx:
+        return sorted(memory.content for memory in await memories.list_(tx, owner))
+
+
+class MemoryContract(Contract):
+    """`longthread.store.memories`."""
+
+    async def test_what_is_remembered_twice_at_once_is_one_memory(self, store: Driver) -> None:
+        async def tell() -> None:
+            try:
+                await kept(store, "Ann lives in Lyon.")
+            except StoreConflict:
+                await kept(store, "Ann lives in Lyon.")
+
+        await asyncio.gather(*(tell() for _ in range(5)))
+        assert await contents(store) == ["Ann lives in Lyon."]
+
+    async def test_a_memory_is_nobody_elses(self, store: Driver) -> None:
+        memory = await kept(store, "a secret")
+        other = Owner("v", ANALYST)
+        async with store.writing() as tx:
+            assert await memories.list_(tx, other) == []
+            assert await memories.candidates(tx, other) == []
+            assert not await memories.any_of(tx, "v")
+            assert await memories.sources(tx, memory.id, user_id="v") == []
+            for attempt in (memories.find, memories.delete):
+                with pytest.raises(MemoryNotFound):
+                    await attempt(tx, memory.id, user_id="v")
+            assert await memories.delete_expired(tx, user_id="v") == 0
+        await kept(store, "a secret", owner=other)
+        assert await contents(store) == await contents(store, other) == ["a secret"]
+
+    async def test_an_id_that_is_none_is_not_found(self, store: Driver) -> None:
+        async with store.reading() as tx:
+            for memory_id in ("", "no id", "0" * 32, "'"):
+                with pytest.raises(MemoryNotFound):
+                    await memories.find(tx, memory_id, user_id=USER)
+
+    async def test_what_has_expired_is_not_found_and_is_deleted(self, store: Driver) -> None:
+        await kept(store, "lasting")
+        async with store.writing() as tx:
+            await remember(tx, OWNER, Statement("passing", expires_at=datetime.now(UTC) + SOON))
+        await asyncio.sleep(2 * SOON.total_seconds())
+        assert await contents(store) == ["lasting"]
+        async with store.writing() as tx:
+            assert [found.content for found in await memories.candidates(tx, OWNER)] == ["lasting"]
+            assert await memories.count_expired(tx, now=log.now()) == 1
+            assert await memories.delete_expired(tx) == 1
+            assert await memories.count(tx, OWNER) == 1
+
+    async def test_a_vector_is_of_the_words_that_it_was_made_of(self, store: Driver) -> None:
+        memory = await kept(store, "Ann lives in Lyon.")
+        vector = np.array([0.6, 0.8, 0.0], dtype=np.float32)
+        async with store.writing() as tx:
+            await memories.put_vectors(tx, "m", [(memory.id, "other words", vector)])
+            assert await memories.nearest(tx, OWNER, "m", vector, 9) == []
+            await memories.put_vectors(tx, "m", [(memory.id, memory.content, vector)])
+            assert await memories.nearest(tx, OWNER, "m", vector, 9) == [(memory.id, 1.0)]
+            assert await memories.nearest(tx, OWNER, "another", vector, 9) == []
+            assert await memories.nearest(tx, Owner("v"), "m", vector, 9) == []
+            assert await memories.without_vector(tx, "m", user_id=USER) == []
+        await kept(store, "ANN lives in Lyon")
+        async with store.reading() as tx:
+            assert await memories.without_vector(tx, "m", user_id=USER) == [(memory.id, "ANN lives in Lyon")]
+
+    async def test_a_memory_goes_with_its_thread_unless_another_has_said_it_too(self, store: Driver) -> None:
+        await thread_with(store, "a", thread_id="one")
+        await thread_with(store, "a", "b", thread_id="two")
+        await kept(store, "only here", source=Source("one", (1,)))
+        both = await kept(store, "Said in both", source=Source("two", (2,)))
+        await kept(store, "said in both.", source=Source("one", (1,)))
+        await kept(store, "By hand")
+        await kept(store, "by hand", source=Source("one", (1,)))
+        async with store.writing() as tx:
+            told = await memories.sources(tx, both.id, user_id=USER)
+            assert told == [Source("two", (2,)), Source("one", (1,))]
+            assert (await memories.find(tx, both.id, user_id=USER)).content == "said in both."
+            await log.delete_thread(tx, "one", user_id=USER)
+        assert await contents(store) == ["By hand", "Said in both"]
+        async with store.writing() as tx:
+            assert await memories.sources(tx, both.id, user_id=USER) == [Source("two", (2,))]
+            assert (await memories.find(tx, both.id, user_id=USER)).thread_id == "two"
+            await log.delete_thread(tx, "two", user_id=USER)
+        assert await contents(store) == ["By hand"]
+
+    async def test_a_run_that_used_a_memory_forgets_it_too(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        lease = await begun(store, "r")
+        memory, other = await kept(store, "one"), await kept(store, "other")
+        used = [Used(memory.id, "given", "- one"), Used(other.id, "given", "- other")]
+        async with store.writing() as tx:
+            for _ in range(2):
+                await memories.note_uses(tx, lease.thread_id, lease.run_id, used)
+        async with store.writing() as tx:
+            assert await memories.uses(tx, "t", "r", user_id=USER) == used
+            assert await memories.uses(tx, "t", "r", user_id="v") == []
+            await memories.delete(tx, memory.id, user_id=USER)
+            await memories.note_uses(tx, lease.thread_id, lease.run_id, used)
+        async with store.reading() as tx:
+            assert await memories.uses(tx, "t", "r", user_id=USER) == used[1:]
