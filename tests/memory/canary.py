@@ -6,12 +6,13 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from longthread.agent.packing import _expanded
 from longthread.memory.postings import hash_of
 from longthread.memory.terms import terms
 
@@ -36,10 +37,12 @@ def places(address: str, wanted: Sequence[bytes]) -> set[str]:
 
 
 def _unpacked(data: bytes) -> bytes:
-    try:
-        return zlib.decompress(data)
-    except zlib.error:
-        return b""
+    """What is packed in bytes, in each of the ways that there are; nothing where they are none of these."""
+    found = []
+    for unpack in (zlib.decompress, _expanded):
+        with suppress(zlib.error, ValueError, IndexError):
+            found.append(unpack(data))
+    return b"".join(found)
 
 
 def _values(address: str) -> Iterator[tuple[str, str, Any]]:

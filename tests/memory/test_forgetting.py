@@ -128,7 +128,7 @@ async def test_a_forgotten_user_is_found_nowhere(store: Driver, store_address: s
             "memories.terms",
             "memory_sources.content",
         ),
-        *("steps.observation", "checkpoint_blobs.data"),
+        *("steps.observation", "checkpoint_blobs.body", "checkpoints.body"),
     } <= planted
     assert in_files(store_address, wanted)
     seen = await look_at_user(store, "u")

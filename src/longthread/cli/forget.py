@@ -52,7 +52,7 @@ def forget(
     if as_json:
         print_line({"forgotten": not dry_run, "threads": found.threads, "rows": found.rows, "problems": found.problems})
         return
-    typer.echo(f"{'Would forget' if dry_run else 'Forgotten'}: {whom}, {_described(found)}.")
+    typer.echo(f"{'Would forget' if dry_run else 'Forgotten'}: {whom}: {_described(found)}.")
     for problem in found.problems:
         typer.echo(problem, err=True)
 

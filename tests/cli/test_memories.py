@@ -1,0 +1,125 @@
+"""`longthread memories` and `longthread forget`, on both backends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from tests.memory.canary import CANARY, in_files, marks, places
+from tests.memory.talking import say
+
+from longthread.memory.memories import Memories
+from longthread.model.memory import ANALYST, Source, Statement
+from longthread.store.memories import Owner
+from longthread.store.open import open_store
+from longthread.testing.contract.memories import kept
+
+Run = Callable[..., Any]
+
+
+def lines(result: Any) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_memories_are_added_listed_found_and_forgotten(run: Run, store_address: str) -> None:
+    assert "Remembered" in run("memories", "add", f"The bird is {CANARY}.", "--expires", "30d").stdout
+    [again] = lines(run("memories", "add", f"the bird is {CANARY}", "--importance", "0.9", "--json"))
+    assert (again["new"], again["importance"], again["expires_at"]) == (False, 0.9, None)
+    run("memories", "add", "Deploys are done with make ship.", "--type", "procedural")
+    assert [each["type"] for each in lines(run("memories", "list", "--json"))] == ["semantic", "procedural"]
+    assert [each["type"] for each in lines(run("memories", "list", "--json", "--type", "procedural"))] == ["procedural"]
+    assert f"\t{0.9}\tthe bird is {CANARY}" in run("memories", "list").stdout
+    [found] = lines(run("memories", "search", "which bird?", "--json"))
+    assert found["id"] == again["id"]
+    assert again["id"] in run("memories", "search", "bird").stdout
+    wanted = marks()
+    assert places(store_address, wanted)
+    run("memories", "forget", again["id"], text="n\n", code=1)
+    run("memories", "forget", again["id"], "--yes")
+    assert places(store_address, wanted) == set()
+    assert in_files(store_address, wanted) == set()
+    assert len(lines(run("memories", "list", "--json"))) == 1
+
+
+def test_a_memory_tells_where_it_comes_from(run: Run, store_address: str) -> None:
+    async def tell() -> str:
+        async with open_store(store_address) as store:
+            await say(store, ["My bird is blue."], user_id="default")
+            source = Source("t", (1,))
+            return (await kept(store, "The bird is blue.", owner=Owner("default", ANALYST), source=source)).id
+
+    [told] = lines(run("memories", "show", asyncio.run(tell())))
+    assert (told["thread"], told["sources"]) == ("t", [{"thread": "t", "seqs": [1]}])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["memories", "add", "  "],
+        ["memories", "add", "x", "--type", "working"],
+        ["memories", "add", "x", "--importance", "2"],
+        ["memories", "add", "x", "--expires", "soon"],
+        ["memories", "forget", "none", "--yes"],
+        ["memories", "show", "none"],
+        ["forget"],
+        ["forget", "--user", "u", "--thread", "t"],
+        ["forget", "--thread", "none"],
+    ],
+)
+def test_what_is_wrong_is_said(run: Run, words: list[str]) -> None:
+    assert run(*words, code=2).exception
+
+
+def test_one_user_sees_nothing_of_anothers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    [mine] = lines(run("memories", "add", f"The bird is {CANARY}.", "--json"))
+    monkeypatch.setenv("LONGTHREAD_USER", "v")
+    for words in (["list"], ["search", "bird"], ["list", "--json"]):
+        assert CANARY not in run("memories", *words).output
+    for words in (["show", mine["id"]], ["forget", mine["id"], "--yes"]):
+        assert CANARY not in run("memories", *words, code=2).output
+    monkeypatch.setenv("LONGTHREAD_USER", "default")
+    assert CANARY in run("memories", "list").stdout
+
+
+def test_a_conversation_and_a_user_are_forgotten(run: Run, store_address: str) -> None:
+    async def talk() -> None:
+        async with open_store(store_address) as store:
+            for thread_id in ("one", "two"):
+                await say(store, [f"My bird is {CANARY}.", "Nice."], thread_id=thread_id, user_id="default")
+            await say(store, ["hello"], thread_id="theirs", user_id="v")
+
+    asyncio.run(talk())
+    run("memories", "add", f"The bird is {CANARY}.")
+    assert (
+        "Would forget: conversation one: 1 conversation, 2 entries."
+        in run("forget", "--thread", "one", "--dry-run").stdout
+    )
+    run("forget", "--thread", "one", text="n\n", code=1)
+    run("forget", "--thread", "one", "--yes")
+    [told] = lines(run("forget", "--user", "default", "--dry-run", "--json"))
+    assert (told["forgotten"], told["threads"], told["rows"]["memories"]) == (False, 1, 1)
+    assert places(store_address, marks())
+    assert (
+        "Forgotten: user default: 1 conversation, 2 entries, 1 memory."
+        in run("forget", "--user", "default", "--yes").stdout
+    )
+    assert places(store_address, marks()) == set()
+    assert in_files(store_address, marks()) == set()
+    assert json.loads(run("db", "status", "--json").stdout)["threads"] == 1
+
+
+def test_pruning_deletes_what_has_expired(run: Run, store_address: str) -> None:
+    async def tell() -> None:
+        async with open_store(store_address) as store:
+            soon = datetime.now(UTC) + timedelta(seconds=0.05)
+            await Memories(store).remember(Owner("default", ANALYST), Statement("passing", expires_at=soon))
+            await asyncio.sleep(0.1)
+
+    asyncio.run(tell())
+    assert "1 memory" in run("db", "prune").stdout
+    assert "1 memory" in run("db", "prune", "--apply").stdout
+    assert "nothing" in run("db", "prune").stdout
