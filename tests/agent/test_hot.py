@@ -15,6 +15,7 @@ from tests.agent.script import COUNT, call, finish
 from longthread.agent.analyst import Analyst
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.graph import Graphs, Models
+from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.recall import Recaller
 from longthread.model.entry import Draft, ToolCall
@@ -71,6 +72,7 @@ async def ask(analyst: Analyst, thread_id: str, shop: str) -> None:
 def turns_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is indexed and pruned behind a turn is not part of it."""
     monkeypatch.setattr(Recaller, "keep_up", lambda self, scope: None)
+    monkeypatch.setattr(Memories, "keep_up", lambda self, user_id: None)
     monkeypatch.setattr(Pruner, "keep_up", lambda self, scope, **given: None)
 
 
