@@ -126,8 +126,8 @@ def repeated(processes: list[Ended]) -> list[str]:
 def analyst_on(store: Driver, plan: Any, tell: Tell) -> Analyst:
     """An analyst whose tools tell when they run, and whose model tells what is wrong with a request."""
 
-    def tools(source: Source) -> list[Tool]:
-        return [_told(tool, tell) for tool in [*analysis_tools(source), _send_mail()]]
+    def tools(source: Source, question: str = "") -> list[Tool]:
+        return [_told(tool, tell) for tool in [*analysis_tools(source, question), _send_mail()]]
 
     module.analysis_tools = tools
     settings = Settings.load(env_file=None, data_dir=plan.data, model="test:scripted")

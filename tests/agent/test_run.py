@@ -424,7 +424,9 @@ async def test_a_call_in_flight_is_repeated_only_if_that_is_safe(
         monkeypatch.setattr("longthread.agent.begin.may_be_alive", lambda owner: False)
         monkeypatch.setattr(
             "longthread.agent.analyst.analysis_tools",
-            lambda source, safe=safe: [dataclasses.replace(tool, retry_safe=safe) for tool in analysis_tools(source)],
+            lambda source, _, safe=safe: [
+                dataclasses.replace(tool, retry_safe=safe) for tool in analysis_tools(source)
+            ],
         )
         model = ScriptedChatModel([finish("after")])
         second = await open_analyst(model)
