@@ -84,6 +84,10 @@ class StoreConflict(StoreError):
     exit_code = 4
 
 
+class NotAsExpected(StoreConflict):
+    """The conversation store is not as it was: {reason} Nothing of this was written. Read again and repeat."""
+
+
 class NotStorable(StoreError):
     """The value of {name} cannot be stored."""
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.store.driver import Row, Transaction
+from longthread.store.driver import Asked, Row, Transaction
 from longthread.testing.wrapper import DriverWrapper
 
 
@@ -53,6 +53,14 @@ class _Counted:
         self.counting.rows[query] += len(rows)
         return rows
 
+    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+        found = await self.transaction.fetch_all(*asked, last=last)
+        for (query, values), rows in zip(asked, found, strict=True):
+            self.counting.values[query] = values
+            self.counting.statements[query] += 1
+            self.counting.rows[query] += len(rows)
+        return found
+
     async def run(self, query: str, **values: Any) -> int:
         self.counting.statements[query] += 1
         self.counting.values[query] = values
@@ -62,6 +70,11 @@ class _Counted:
         self.counting.statements[query] += 1
         self.counting.values[query] = values
         await self.transaction.later(query, **values)
+
+    async def expect(self, query: str, rows: int, **values: Any) -> None:
+        self.counting.statements[query] += 1
+        self.counting.values[query] = values
+        await self.transaction.expect(query, rows, **values)
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [dict(row) for row in rows]

@@ -408,3 +408,28 @@ class TestDeletion:
         graph = builder.compile(checkpointer=LongthreadSaver(store))
         await graph.ainvoke(Command(update={"messages": [human("m1")]}), at("t"), durability="sync")
         assert await on_branch(store) == [("m1", "text of m1")]
+
+
+class TestMetadata:
+    @pytest.mark.parametrize(
+        ("metadata", "kept"),
+        [
+            ({"source": "loop", "step": 7, "parents": {}}, "7"),
+            ({"source": "loop", "step": 0, "parents": {}}, "0"),
+            ({"source": "loop", "step": -1, "parents": {}}, '{"source":"loop","step":-1,"parents":{}}'),
+            ({"step": 7, "source": "loop", "parents": {}}, '{"step":7,"source":"loop","parents":{}}'),
+            ({"source": "loop", "step": 7}, '{"source":"loop","step":7}'),
+            ({"source": "loop", "step": "7", "parents": {}}, '{"source":"loop","step":"7","parents":{}}'),
+            ({}, "{}"),
+        ],
+    )
+    async def test_what_nearly_all_say_is_kept_in_short(self, store: Driver, metadata: Any, kept: str) -> None:
+        saver = LongthreadSaver(store)
+        await saver.aput(at("t"), empty_checkpoint(), metadata, {})
+        async with store.reading() as tx:
+            [row] = await tx.fetch("select_newest_checkpoint", thread_id="t", ns="")
+        assert row["metadata"] == kept
+        [listed] = [found async for found in saver.alist(at("t"), filter=metadata)]
+        found = await saver.aget_tuple(at("t"))
+        assert found is not None
+        assert list(found.metadata.items()) == list(listed.metadata.items()) == list(metadata.items())

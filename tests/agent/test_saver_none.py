@@ -92,9 +92,11 @@ async def test_what_replaced_something_is_not_lost_to_who_has_not_learnt_of_it(s
     late.armed = True
     replacing = asyncio.create_task(saver.aput_writes(first, [(RESUME, ["a", "b"])], "task-1"))
     await late.ended.wait()
-    await saver.aput_writes(first, [("other", 1)], "task-2")
+    other = asyncio.create_task(saver.aput_writes(first, [("other", 1)], "task-2"))
+    await asyncio.wait([other], timeout=2)  # one that waits for the other is right as well
     late.tell.set()
     await replacing
+    await other
     for each in (saver, LongthreadSaver(store)):
         found = await each.aget_tuple(at)
         assert found is not None

@@ -16,11 +16,13 @@ from langgraph.checkpoint.base.id import uuid6
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, interrupt
+from tests.agent.counting import Counting
 from typing_extensions import TypedDict
 
 from longthread.agent.retaining import CheckpointKeeper
 from longthread.errors import ThreadConflict
 from longthread.langgraph import LongthreadSaver
+from longthread.model.entry import Draft
 from longthread.store import log
 from longthread.store.archive import export_lines
 from longthread.store.driver import Driver
@@ -184,6 +186,47 @@ async def test_a_value_that_is_changed_while_it_is_being_stored_is_stored_as_it_
 def _both_wait(*tasks: asyncio.Task[Any]) -> bool:
     """Whether they have begun, and wait for something."""
     return all(task.get_coro().cr_await is not None for task in tasks)  # type: ignore[union-attr]
+
+
+async def test_what_is_remembered_of_a_thread_is_only_trusted_while_it_is_so(store: Driver, second: Driver) -> None:
+    counting = Counting(store)
+    graph = _answering(LongthreadSaver(counting))
+    await graph.ainvoke(_question("one"), AT, durability="sync")
+    counting.reset()
+    await graph.ainvoke(_question("two"), AT, durability="sync")
+    assert counting.statements["select_known_place"] > 3
+    assert counting.statements["select_place"] == 0
+
+    async def meanwhile(name: str, say: str) -> None:
+        async with second.writing() as tx:
+            tip, _ = await log.position(tx, "t")
+            await log.extend(tx, "t", [Draft(id=name, role="user", text=say)])
+            await log.set_tip(tx, "t", tip)
+
+    saver = LongthreadSaver(counting)
+    found = await saver.aget_tuple(AT)
+    assert found is not None
+    messages = found.checkpoint["channel_values"]["messages"]
+    config = found.config
+    for number in range(3):
+        counting.reset()
+        messages = [*messages, HumanMessage(f"m{number}", id=f"m{number}")]
+        config = await saver.aput(
+            config,
+            {**_checkpoint(), "channel_values": {"messages": messages}, "channel_versions": {"messages": number + 9}},
+            _metadata(number),
+            {"messages": number + 9},
+        )
+        assert counting.statements["select_place"] == (0 if number == 1 else 1)
+        if number == 1:
+            # It has the id of what is put next, and says something else.
+            await meanwhile("m2", "somebody else's")
+    again = await LongthreadSaver(second).aget_tuple(AT)
+    assert again is not None
+    assert _texts(again.checkpoint["channel_values"]["messages"]) == _texts(messages)
+    async with second.reading() as tx:
+        branch = await log.branch(tx, "t", (await log.position(tx, "t"))[0])
+        assert [entry.text for entry in branch] == _texts(messages)
 
 
 async def test_what_a_command_says_again_is_no_rival(store: Driver, second: Driver) -> None:

@@ -12,7 +12,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from longthread.errors import InvalidInput, LeaseLost, RunInProgress, StoreError, StoreUnavailable, ThreadNotFound
+from longthread.errors import (
+    InvalidInput,
+    LeaseLost,
+    NotAsExpected,
+    RunInProgress,
+    StoreError,
+    StoreUnavailable,
+    ThreadNotFound,
+)
 from longthread.model.entry import Draft
 from longthread.store import log, postgres, runs
 from longthread.store.driver import Driver
@@ -138,6 +146,23 @@ async def test_a_connection_cut_at_the_commit_leaves_it_open_what_was_written(
     admin.execute("DROP TRIGGER at_commit ON entries")
     await extend(store, "b")
     assert await ids(store) == ["a", "b"]
+
+
+async def test_who_expected_something_learns_of_a_lost_connection_as_of_a_change(
+    store: Driver, admin: psycopg.Connection[Any]
+) -> None:
+    await extend(store, "a")
+    cut_all(admin)
+    with pytest.raises(NotAsExpected, match="the connection was lost"):
+        async with store.writing() as tx:
+            await tx.expect("select_entry", 1, thread_id="t", id="a")
+            await tx.later("update_source", id="t", source="x")
+    assert await ids(store) == ["a"]
+    async with store.writing() as tx:
+        await tx.expect("select_entry", 1, thread_id="t", id="a")
+        await tx.later("update_source", id="t", source="y")
+    async with store.reading() as tx:
+        assert (await log.find_thread(tx, "t", user_id="u")).source == "y"
 
 
 async def test_a_commit_that_is_refused_wrote_nothing(store: Driver, admin: psycopg.Connection[Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longthread.errors import LongthreadError
-from longthread.store.driver import Driver, Row, Transaction
+from longthread.store.driver import Asked, Driver, Row, Transaction
 from longthread.store.open import open_store
 from longthread.testing.contract import StoreContract
 
@@ -89,11 +89,17 @@ class _Odd:
     async def fetch(self, query: str, **values: Any) -> list[Row]:
         return await self.tx.fetch(query, **values)
 
+    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+        return [await self.fetch(query, **values) for query, values in asked]
+
     async def run(self, query: str, **values: Any) -> int:
         return await self.tx.run(query, **values)
 
     async def later(self, query: str, **values: Any) -> None:
         await self.run(query, **values)
+
+    async def expect(self, query: str, rows: int, **values: Any) -> None:
+        await self.tx.expect(query, rows, **values)
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         await self.tx.run_all(query, rows)
@@ -153,6 +159,15 @@ class ForgetsTheLast(Sound):
         return Forgetful(tx)
 
 
+class ExpectsNothing(Sound):
+    def transaction(self, tx: Transaction) -> Any:
+        class Trusting(_Odd):
+            async def expect(self, query: str, rows: int, **values: Any) -> None:
+                """Whatever there is."""
+
+        return Trusting(tx)
+
+
 FAULTS = [
     (CommitsOnError, "test_a_transaction_that_raises_leaves_nothing", {"error": RuntimeError}),
     (CommitsOnError, "test_a_transaction_that_is_cancelled_leaves_nothing_and_lets_the_next_one_in", {}),
@@ -165,6 +180,7 @@ FAULTS = [
     (NoCount, "test_the_number_of_rows_that_a_statement_touched_is_told", {}),
     (ReplacesNul, "test_what_no_database_can_store_is_refused_and_nothing_is_written", {"column": "text", "bad": "\0"}),
     (FoldsIds, "test_names_that_look_alike_are_different_users", {"other": "OWNER"}),
+    (ExpectsNothing, "test_what_is_expected_is_so_or_nothing_is_written", {}),
     (ForgetsTheLast, "test_the_number_of_rows_that_a_statement_touched_is_told", {}),
 ]
 

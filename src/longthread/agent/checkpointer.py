@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, get_args
 
@@ -30,12 +30,13 @@ from longthread.agent.history import channel_history
 from longthread.agent.kept import Kept, private
 from longthread.agent.places import Growth
 from longthread.agent.putting import Putting
-from longthread.agent.reading import Reader
+from longthread.agent.reading import NotRemembered, Reader
 from longthread.agent.remembered import CONVERSATION, Memory, Remembered
 from longthread.agent.trail import Trail, anew
+from longthread.agent.turns import Turns
 from longthread.agent.versions import next_version
 from longthread.agent.writing import Writing
-from longthread.errors import ThreadConflict, ThreadNotFound
+from longthread.errors import StoreConflict, ThreadConflict, ThreadNotFound
 from longthread.memory.forgetting import delete_thread
 from longthread.model.entry import Entry
 from longthread.store import checkpoints, runs
@@ -70,6 +71,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         self._lease = lease
         self._remembered = Remembered()
         self._trail = Trail()
+        self._turns = Turns()
         self._new: set[str] = set()
 
     def know(self, messages: Iterable[BaseMessage], entries: Iterable[Entry]) -> None:
@@ -89,18 +91,31 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         """The checkpoint that `config` names, or its thread's newest."""
         thread_id, ns = _address(config)
         wanted = get_checkpoint_id(config)
+        if self._remembered.peek(thread_id).lists:
+            # All but the checkpoint itself is mostly known.
+            with suppress(NotRemembered):
+                return await self._loaded(thread_id, ns, wanted, at_once=True)
+        return await self._loaded(thread_id, ns, wanted)
+
+    async def _loaded(
+        self, thread_id: str, ns: str, wanted: str | None, *, at_once: bool = False
+    ) -> CheckpointTuple | None:
+        """A checkpoint.
+
+        Raises:
+            NotRemembered: `at_once`, more is needed of the store than can be asked for at once.
+        """
         async with self._store.reading() as tx:
-            thread = await checkpoints.lock(tx, thread_id, user_id=self._user_id)
+            at = thread_id, ns, wanted
+            thread, row, rows = await checkpoints.look(tx, *at, user_id=self._user_id, last=at_once)
             if thread is None:
                 self._expect_new(thread_id)
-            row = await checkpoints.find(tx, thread_id, ns, wanted) if thread is not None else None
             if thread is None or row is None:
                 if not wanted:
                     self._trail.note_nothing((thread_id, ns))
                 return None
             memory = self._remembered.of_locked(thread)
-            rows = await checkpoints.writes(tx, thread_id, ns, row.id)
-            found = await self._reader(tx, thread_id, memory).read(row, rows)
+            found = await self._reader(None if at_once else tx, thread_id, memory).read(row, rows)
         self._remembered.trim(memory)
         if not wanted:
             self._trail.note(found.config["configurable"]["checkpoint_id"])
@@ -164,33 +179,58 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
     async def _put(self, given: Given) -> RunnableConfig:
         thread_id, ns = _address(given.config)
         parent_id = given.parent_id
-        try:
-            async with self._store.writing() as tx:
-                create = parent_id is None or not self._remembered.has_seen(thread_id)
-                ids = {"checkpoint_id": given.id, "written_id": parent_id or ""}
-                place = await self._place(tx, thread_id, ns, create=create, **ids)
-                memory = self._remembered.of_locked(place.thread)
-                self._trail.check((thread_id, ns), place.head, given.config, given.id)
-                growth = Growth(tx, place.thread, self._lease.run_id if self._lease else None)
-                putting = Putting(growth, memory, self.serde, ns, place)
-                await putting.put(given.referring_to(memory, self.serde))
-        except ThreadConflict:
-            self._trail.lose(given.id)
-            self._remembered.forget(thread_id)
-            await self._drop_writes(thread_id, ns, given.id)
-            raise
-        except BaseException:
-            # What was prepared may be half of it, and whether it was committed is not known for certain.
-            self._remembered.forget(thread_id)
-            raise
-        putting.remember()
-        self._remembered.trim(memory)
-        self._new.discard(thread_id)
+        async with self._turns.of(thread_id):
+            putting = None
+            try:
+                if (known := self._known(thread_id, ns, parent_id)) is not None:
+                    with suppress(StoreConflict, ThreadConflict):
+                        putting = await self._putting(given, known)
+                if putting is None:
+                    putting = await self._putting(given)
+            except ThreadConflict:
+                self._trail.lose(given.id)
+                self._remembered.forget(thread_id)
+                await self._drop_writes(thread_id, ns, given.id)
+                raise
+            except BaseException:
+                # What was prepared may be half of it, and whether it was committed is not known for certain.
+                self._remembered.forget(thread_id)
+                raise
+            putting.remember()
+            self._remembered.trim(putting.memory)
+            self._new.discard(thread_id)
         if parent_id is None:
             self._trail.began((thread_id, ns))
         self._trail.note(given.id)
         at = {"thread_id": thread_id, "checkpoint_ns": ns}
         return {"configurable": {**at, "checkpoint_id": anew(given.id)}}
+
+    async def _putting(self, given: Given, known: Place | None = None) -> Putting:
+        """Store a checkpoint, at its place as it is known or else looked up.
+
+        Raises:
+            StoreConflict: the place is not what was known.
+        """
+        thread_id, ns = _address(given.config)
+        ids = {"checkpoint_id": given.id, "written_id": given.parent_id or ""}
+        async with self._store.writing() as tx:
+            if known is not None:
+                await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=ids["written_id"])
+            create = given.parent_id is None or not self._remembered.has_seen(thread_id)
+            place = known or await self._place(tx, thread_id, ns, create=create, **ids)
+            memory = self._remembered.of_locked(place.thread)
+            self._trail.check((thread_id, ns), place.head, given.config, given.id)
+            growth = Growth(tx, place.thread, self._lease.run_id if self._lease else None, guesses=known is not None)
+            putting = Putting(growth, memory, self.serde, ns, place)
+            await putting.put(given.referring_to(memory, self.serde))
+        return putting
+
+    def _known(self, thread_id: str, ns: str, checkpoint_id: str | None) -> Place | None:
+        """Where to store what goes on from a checkpoint, unless somebody else has written since.
+
+        The log of a run of ours grows between its checkpoints.
+        """
+        return self._remembered.peek(thread_id).place(ns, checkpoint_id) if self._lease is None else None
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -214,21 +254,38 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
     async def _put_writes(self, given: GivenWrites) -> None:
         thread_id, ns = _address(given.config)
         checkpoint_id = str(get_checkpoint_id(given.config))
-        if self._trail.is_lost(checkpoint_id):
-            raise ThreadConflict(thread=thread_id)
-        try:
-            async with self._store.writing() as tx:
-                # A graph that begins with a command writes before its first checkpoint.
-                create = thread_id in self._new or not self._remembered.has_seen(thread_id)
-                place = await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
-                memory = self._remembered.of_locked(place.thread)
-                goes_on = self._trail.holds(checkpoint_id)
-                writing = Writing(tx, place, memory, self.serde, ns, checkpoint_id, goes_on)
-                remember = await writing.put(given.task_for(memory, self.serde))
-        except ThreadConflict:
-            self._trail.refuse(checkpoint_id)
-            raise
-        remember()
+        async with self._turns.of(thread_id):
+            if self._trail.is_lost(checkpoint_id):
+                raise ThreadConflict(thread=thread_id)
+            remember = None
+            try:
+                if (known := self._known(thread_id, ns, checkpoint_id)) is not None:
+                    with suppress(StoreConflict, ThreadConflict):
+                        remember = await self._writing(given, checkpoint_id, known)
+                if remember is None:
+                    remember = await self._writing(given, checkpoint_id)
+            except ThreadConflict:
+                self._trail.refuse(checkpoint_id)
+                raise
+            remember()
+
+    async def _writing(self, given: GivenWrites, checkpoint_id: str, known: Place | None = None) -> Callable[[], None]:
+        """Store what a task has written, at its place as it is known or else looked up; what is to be remembered of it.
+
+        Raises:
+            StoreConflict: the place is not what was known.
+        """
+        thread_id, ns = _address(given.config)
+        async with self._store.writing() as tx:
+            if known is not None:
+                await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=checkpoint_id)
+            # A graph that begins with a command writes before its first checkpoint.
+            create = thread_id in self._new or not self._remembered.has_seen(thread_id)
+            place = known or await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
+            memory = self._remembered.of_locked(place.thread)
+            goes_on = self._trail.holds(checkpoint_id)
+            writing = Writing(tx, place, memory, self.serde, ns, checkpoint_id, goes_on)
+            return await writing.put(given.task_for(memory, self.serde))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread with everything that is kept of it, its messages too. It cannot be undone."""
@@ -314,7 +371,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             self._new.clear()
         self._new.add(thread_id)
 
-    def _reader(self, tx: Transaction, thread_id: str, memory: Memory) -> Reader:
+    def _reader(self, tx: Transaction | None, thread_id: str, memory: Memory) -> Reader:
         """Reads for who goes on from what is read."""
         return Reader(tx, thread_id, memory, self.serde, remembers=True)
 

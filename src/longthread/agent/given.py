@@ -19,8 +19,11 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import Cell, cell_of
+from longthread.agent.kept import Held
 from longthread.agent.record import Task, slim_of
 from longthread.agent.remembered import Memory
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,8 @@ class Given:
     slim: tuple[str, bytes]
     metadata: str
     new: ChannelVersions
-    lists: Mapping[str, Sequence[BaseMessage]]
+    lists: Mapping[str, list[BaseMessage]]
+    held: Mapping[str, Held]
     cells: Mapping[str, Cell]
     memory: Memory
     first_seq: int
@@ -56,7 +60,15 @@ class Given:
     ) -> Given:
         """What `put` is called with. `memory` is what is remembered of the thread, as far as that is right."""
         values = dict(checkpoint["channel_values"])
-        lists = {name: list(value) for name, value in values.items() if name in new and _is_messages(value)}
+        lists, held = dict[str, list[BaseMessage]](), dict[str, Held]()
+        for name, value in values.items():
+            if name not in new or not isinstance(value, list):
+                continue
+            messages, kept = list(value), memory.lists.get((ns, name))
+            same = kept.held(messages) if kept is not None else Held([], 0)
+            # What is held was such a list before.
+            if messages and _are_messages(messages[same.count :]):
+                lists[name], held[name] = messages, same
         newest = memory.newest.get(ns)
         stored = newest.cells.keys() if newest is not None else ()
         rest = [name for name in values if name not in lists and (name in new or name not in stored)]
@@ -70,6 +82,7 @@ class Given:
             metadata=_metadata(config, metadata),
             new=dict(new),
             lists=lists,
+            held=held,
             cells={name: cell_of(values[name], serde, finder) for name in rest},
             memory=memory,
             first_seq=memory.first_seq,
@@ -121,14 +134,13 @@ class GivenWrites:
         return Task.of(self.task.id, self.task.path, self.writes, serde, memory.finder())
 
 
-def _is_messages(value: Any) -> bool:
-    kinds = set(map(type, value)) if isinstance(value, list) else ()
-    return bool(kinds) and all(issubclass(kind, BaseMessage) and kind is not RemoveMessage for kind in kinds)
+def _are_messages(values: list[Any]) -> bool:
+    return all(issubclass(kind, BaseMessage) and kind is not RemoveMessage for kind in set(map(type, values)))
 
 
 def _metadata(config: RunnableConfig, metadata: CheckpointMetadata) -> str:
     found = get_serializable_checkpoint_metadata(config, metadata)
-    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"), default=str)
+    text = _ENCODER.encode(found)
     try:
         text.encode()
     except UnicodeEncodeError:

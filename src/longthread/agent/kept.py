@@ -5,9 +5,10 @@ from __future__ import annotations
 import marshal
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from functools import cache
-from itertools import repeat
+from itertools import chain, repeat
 from operator import attrgetter, is_
 from typing import Any
 
@@ -59,19 +60,30 @@ class Message:
         return plain and alike(self.fields, message.__dict__)
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How many of a list's first messages are those objects that a list of ours holds."""
+
+    objects: list[BaseMessage]
+    count: int
+
+
 class Kept:
     """A list of messages. It only grows; what was given away is never seen again here."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self.messages: list[Message] = []
+        self.seqs: list[int] = []
+        """Where each message stands."""
         self.runs: list[Run] = []
         """Their seqs, those that follow one another together."""
+        self._parent_seqs: list[int] = []
         self._fields: list[Fields] = []
         self._types: list[type[BaseMessage]] = []
         self._names: list[set[str]] = []
         # By the field's name, the places of the messages whose field is one, and what it is.
         self._nested: dict[str, tuple[list[int], list[Any]]] = {}
         self._flat: dict[str, tuple[list[int], list[Any]]] = {}
+        self._single: dict[str, tuple[list[int], list[Any]]] = {}
         self._empty_objects: dict[str, tuple[list[int], list[Any]]] = {}
         self._empty_lists: dict[str, tuple[list[int], list[Any]]] = {}
         self._odd: dict[int, Message] = {}
@@ -79,14 +91,57 @@ class Kept:
         self._places: dict[str, int] | None = None
         self.extend(messages)
 
+    @classmethod
+    def of(
+        cls,
+        messages: Sequence[BaseMessage | tuple[type[BaseMessage], Fields]],
+        seqs: Sequence[int],
+        parent_seqs: Sequence[int],
+        varied: Set[str],
+    ) -> Kept:
+        """Many messages at once.
+
+        Args:
+            messages: those of one class that are given as fields have the same ones.
+            varied: fields that may be lists or objects. All others are texts and the like, or empty: the same in all
+                messages of a class.
+        """
+        kept = cls()
+        kept.seqs, kept._parent_seqs = list(seqs), list(parent_seqs)
+        for place, message in enumerate(messages):
+            if isinstance(message, tuple):
+                kind, fields = message
+            else:
+                kind, fields = type(message), message.__dict__
+                kept._odd[place] = Message(message, seqs[place], parent_seqs[place])
+            kept._types.append(kind)
+            kept._fields.append(fields)
+        kept._names = list(map(_names_of, kept._types))
+        for seq in seqs:
+            add_run(kept.runs, seq, seq)
+        kept._sort_all(varied)
+        return kept
+
     def __len__(self) -> int:
-        return len(self.messages)
+        return len(self.seqs)
+
+    def at(self, place: int) -> Message:
+        """The message at this place."""
+        odd = self._odd.get(place)
+        if odd is not None:
+            return odd
+        return Message((self._types[place], self._fields[place]), self.seqs[place], self._parent_seqs[place])
+
+    def first(self, count: int) -> Kept:
+        """A list of the first messages."""
+        return Kept(map(self.at, range(count)))
 
     def extend(self, messages: Iterable[Message]) -> None:
         """Append messages."""
         for message in messages:
-            place = len(self.messages)
-            self.messages.append(message)
+            place = len(self.seqs)
+            self.seqs.append(message.seq)
+            self._parent_seqs.append(message.parent_seq)
             self._fields.append(message.fields)
             self._types.append(message.type)
             self._names.append(_names_of(message.type))
@@ -96,7 +151,8 @@ class Kept:
             if message.odd is not None:
                 self._odd[place] = message
             else:
-                self._sort(place, message.fields)
+                for name, value in message.fields.items():
+                    self._sort(name, place, value)
 
     def place_of(self, message_id: str | None) -> int | None:
         """Where in the list the message of this id is: the last one, if there are several."""
@@ -104,43 +160,51 @@ class Kept:
             self._places = {fields["id"] or "": place for place, fields in enumerate(self._fields)}
         return self._places.get(message_id or "")
 
-    def hold(self, messages: Sequence[BaseMessage]) -> None:
-        """Note that these objects are the first messages, as they are now: see `equal`."""
-        self._held = list(messages)
+    def hold(self, messages: list[BaseMessage]) -> list[BaseMessage]:
+        """Note that these objects are the first messages, as they are now: see `equal`. The list becomes ours; what is
+        returned are those that were held before."""
+        before, self._held = self._held, messages
+        return before
 
-    def equal(self, messages: Sequence[BaseMessage], place: int = 0) -> int:
+    def held(self, messages: Sequence[BaseMessage]) -> Held:
+        """How many of the first messages are held; 0 when not all are that could be. From any thread."""
+        held = self._held
+        count = min(len(messages), len(held))
+        return Held(held, count if all(map(is_, messages[:count], held)) else 0)
+
+    def equal(self, messages: Sequence[BaseMessage], place: int = 0, held: Held | None = None) -> int:
         """How many of `messages`, from their first on, are equal to those kept from `place` on.
 
         Objects that are held are taken for what they were, but for the last ones: who changes a message in its place,
         and does not return another one, does so to a new one.
+
+        Args:
+            held: what `held` has said of these messages, if that was asked before.
         """
-        count = min(len(messages), len(self.messages) - place)
-        same = max(0, self._same_objects(messages, count) - RECENT) if place == 0 else 0
+        count = min(len(messages), len(self) - place)
+        if place == 0 and (held is None or held.objects is not self._held):
+            held = self.held(messages[:count])
+        same = max(0, min(held.count, count) - RECENT) if place == 0 and held is not None else 0
         given = messages if same == 0 and count == len(messages) else messages[same:count]
         if not self._odd:
             # Nearly always they all are, and comparing whole lists is many times faster than message by message.
-            whole = same == place == 0 and count == len(self.messages)
+            whole = same == place == 0 and count == len(self)
             fields, types = (self._fields, self._types) if whole else self._between(place + same, place + count)
             same_types = list(map(type, given)) == types
             if same_types and not any(map(_extra_of, given)) and alike(list(map(_fields_of, given)), fields):
                 return count
         for number, message in enumerate(given, same):
-            if not self.messages[place + number].is_like(message):
+            if not self.at(place + number).is_like(message):
                 return number
         return count
 
-    def _same_objects(self, messages: Sequence[BaseMessage], count: int) -> int:
-        """How many of the first messages are held; 0 when not all are that could be."""
-        held = min(count, len(self._held))
-        return held if all(map(is_, messages[:held], self._held)) else 0
-
     def runs_of(self, count: int) -> list[Run]:
         """The seqs of the first `count` messages."""
-        if count == len(self.messages):
+        if count == len(self):
             return list(self.runs)
         found: list[Run] = []
-        for message in self.messages[:count]:
-            add_run(found, message.seq, message.seq)
+        for seq in self.seqs[:count]:
+            add_run(found, seq, seq)
         return found
 
     def starts_with(self, runs: Sequence[Run]) -> int | None:
@@ -176,6 +240,9 @@ class Kept:
         for name, (places, values) in self._flat.items():
             for target, value in zip(_at(fields, places, count), values, strict=False):
                 target[name] = value.copy()
+        for name, (places, values) in self._single.items():
+            for target, value in zip(_at(fields, places, count), values, strict=False):
+                target[name] = [_copied_flat(value)]
         for name, (places, values) in self._nested.items():
             for target, value in zip(_at(fields, places, count), values, strict=False):
                 target[name] = marshal.loads(value) if type(value) is bytes else copied(value)
@@ -185,23 +252,57 @@ class Kept:
         _exhaust(map(_set_private, made, repeat(None)))
         return made
 
-    def _sort(self, place: int, fields: Fields) -> None:
-        """Note which fields hold what must be copied, and how."""
-        for name, value in fields.items():
-            if type(value) not in _FLAT:
-                kind = self._kind(value)
-                places, values = kind.setdefault(name, ([], []))
-                places.append(place)
-                values.append(_compact(value) if kind is self._nested else value)
+    def _sort_all(self, varied: Set[str]) -> None:
+        """Note of all messages which fields hold what must be copied, and how: one field after the other."""
+        places: dict[type[BaseMessage], list[int]] = {}
+        for place, kind in enumerate(self._types):
+            if place not in self._odd:
+                places.setdefault(kind, []).append(place)
+        blank = {kind: self._fields[where[0]] for kind, where in places.items()}
+        for name in {name: None for fields in blank.values() for name in fields}:
+            if name in varied:
+                having = [kind for kind, fields in blank.items() if name in fields]
+                for place in sorted(chain(*(places[kind] for kind in having))):
+                    self._sort(name, place, self._fields[place][name])
+                continue
+            for empty, table in ({}, self._empty_objects), ([], self._empty_lists):
+                having = [kind for kind, fields in blank.items() if type(fields.get(name)) is type(empty)]
+                if having:
+                    table[name] = sorted(chain(*(places[kind] for kind in having))), []
+
+    def _sort(self, name: str, place: int, value: Any) -> None:
+        """Note of a field whether it holds what must be copied, and how."""
+        if type(value) not in _FLAT:
+            kind = self._kind(value)
+            places, values = kind.setdefault(name, ([], []))
+            places.append(place)
+            values.append(_compact(value) if kind is self._nested else value[0] if kind is self._single else value)
 
     def _kind(self, value: dict[Any, Any] | list[Any]) -> dict[str, tuple[list[int], list[Any]]]:
         if not value:
             return self._empty_objects if type(value) is dict else self._empty_lists
         items = value.values() if isinstance(value, dict) else value
-        return self._flat if _FLAT.issuperset(map(type, items)) else self._nested
+        if _FLAT.issuperset(map(type, items)):
+            return self._flat
+        return self._single if _is_single(value) else self._nested
 
     def _between(self, first: int, stop: int) -> tuple[list[Fields], list[type[BaseMessage]]]:
         return self._fields[first:stop], self._types[first:stop]
+
+
+def _is_single(value: Any) -> bool:
+    """Whether it is a list of nothing but a call, or what looks like one: an object with a flat one under `args`."""
+    if type(value) is not list or len(value) != 1 or type(value[0]) is not dict:
+        return False
+    args = value[0].get("args")
+    inner = type(args) is dict and _FLAT.issuperset(map(type, args.values()))
+    return inner and all(type(item) in _FLAT for key, item in value[0].items() if key != "args")
+
+
+def _copied_flat(call: dict[str, Any]) -> dict[str, Any]:
+    made = call.copy()
+    made["args"] = made["args"].copy()
+    return made
 
 
 def _compact(value: Any) -> Any:

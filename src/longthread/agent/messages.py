@@ -42,6 +42,7 @@ _NAMED: dict[str, type[BaseMessage]] = {
 _NOT_NOTED = {"latency_ms", MESSAGE_ID}
 """What of a note is not kept as metadata: a column of its own, and the log's word."""
 _SERDE = JsonPlusSerializer()
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _PACKED = b"\x00"
 """First byte of a payload that is not JSON but a whole message, with its kind up to the next such byte: a message that
 the columns and JSON cannot hold."""
@@ -115,7 +116,7 @@ def rest_of(payloads: Sequence[bytes]) -> list[Fields]:
 
 
 def read_message(
-    row: Mapping[str, Any], calls: list[dict[str, Any]], rest: Fields | None, sent_id: str | None
+    row: Mapping[str, Any], calls: Sequence[dict[str, Any]], rest: Fields | None, sent_id: str | None
 ) -> BaseMessage | tuple[type[BaseMessage], Fields]:
     """The message of an entry's row: its class and fields, or the message itself where these do not say it all.
 
@@ -132,7 +133,7 @@ def read_message(
     cls = _CLASSES[row["role"]]
     fields = _BLANK[cls].copy()
     fields["content"], fields["name"], fields["id"] = row["text"], row["name"], sent_id or row["id"]
-    if cls is AIMessage:
+    if calls and cls is AIMessage:
         # The keys in the order in which LangChain has them.
         fields["tool_calls"] = [
             {"name": call["name"], "args": call["args"], "id": call["id"], "type": "tool_call"} for call in calls
@@ -306,4 +307,4 @@ def _json(value: Fields) -> bytes | None:
 
 
 def _dumped(value: Fields) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return _ENCODER.encode(value).encode("utf-8", "surrogatepass")

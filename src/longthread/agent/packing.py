@@ -25,10 +25,12 @@ _DICTIONARY = (
     b'"branch:to:model":3},"versions_seen":{"__input__":{},"__start__":{"__start__":1},"model":{"branch:to:model":2}'
 )
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
 
 def pack_body(head: Any, parts: Sequence[bytes] = ()) -> bytes:
     """A JSON value, and the parts that it tells the lengths of, as one body."""
-    text = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    text = _ENCODER.encode(head).encode("utf-8", "surrogatepass")
     return _compressed(b"".join((len(text).to_bytes(4), text, *parts)))
 
 

@@ -17,6 +17,9 @@ from longthread.store import checkpoints, log
 from longthread.store.checkpoints import Locked, entry_row
 from longthread.store.driver import Transaction
 
+FEW = 16
+"""So many messages are taken for new without looking."""
+
 
 @dataclass(slots=True)
 class Growth:
@@ -28,6 +31,8 @@ class Growth:
     tx: Transaction
     thread: Locked
     run_id: str | None = None
+    guesses: bool = False
+    """Whether new messages are taken for new, and the transaction fails if they are not: see `Transaction.expect`."""
     tip: int = field(init=False)
     size: int = field(init=False)
     rows: list[Mapping[str, Any]] = field(default_factory=list)
@@ -42,6 +47,9 @@ class Growth:
 
     async def find(self, ids: Sequence[str]) -> dict[str, Entry]:
         """Those entries that there are of these ids; none that were added here."""
+        if self.guesses and len(ids) <= FEW:
+            await log.expect_no_entries(self.tx, self.thread.id, ids)
+            return {}
         return await log.find_entries(self.tx, self.thread.id, ids)
 
     async def add(self, message: BaseMessage, draft: Draft, parent: int, *, is_free: bool) -> Message:
@@ -87,7 +95,9 @@ class Placed:
         if base is self.base and len(base) == self.count:
             base.extend(self.more)
             return base
-        return Kept([*self.base.messages[: self.count], *self.more])
+        kept = self.base.first(self.count)
+        kept.extend(self.more)
+        return kept
 
     @property
     def runs(self) -> list[Run]:
@@ -123,7 +133,7 @@ class Placing:
             ThreadConflict: the conversation was extended by somebody else than the run.
         """
         more: list[Message] = []
-        before = self.known.messages[count - 1] if count else None
+        before = self.known.at(count - 1) if count else None
         tip = self.growth.tip
         rest = messages[count:]
         there = await self._look_up(rest)
@@ -158,7 +168,7 @@ class Placing:
     def _same(self, message: BaseMessage) -> Message | None:
         """The message of this id that is known, if it is still the same."""
         place = self.known.place_of(message.id)
-        known = self.known.messages[place] if place is not None else self.growth.new.get(message.id or "")
+        known = self.known.at(place) if place is not None else self.growth.new.get(message.id or "")
         return known if known is not None and known.is_like(message) else None
 
     async def _known(self, message: BaseMessage, before: Message | None) -> Message | None:
@@ -194,7 +204,7 @@ class Placing:
         """Where a list begins whose first message is new: beside the entry that it is an edit of, or at the root."""
         place = self.known.place_of(message.id)
         if place is not None:
-            return self.known.messages[place].parent_seq
+            return self.known.at(place).parent_seq
         return entry.parent_seq if entry is not None else 0
 
     def _expect_tip(self, tip: int, seq: int) -> None:

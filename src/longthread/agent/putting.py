@@ -30,7 +30,7 @@ class Putting:
     ns: str
     place: Place
     placed: dict[Name, tuple[Kept | None, Placed]] = field(default_factory=dict)
-    given: dict[Name, Sequence[BaseMessage]] = field(default_factory=dict)
+    given: dict[Name, list[BaseMessage]] = field(default_factory=dict)
     stored: Stored | None = None
     parent_n: int | None = None
 
@@ -42,7 +42,7 @@ class Putting:
         """
         parent_id = given.parent_id
         base = await self._parent(parent_id)
-        await self._place_lists(given.lists)
+        await self._place_lists(given)
         settled = await self._settled(parent_id)
         number = 1 if self.head is None else self.head.n + (self.head.id != given.id)
         cells = self._cells(given, settled.stored if settled is not None else base, number)
@@ -66,6 +66,7 @@ class Putting:
 
     def remember(self) -> None:
         """Note what has been stored."""
+        self.memory.thread = self.growth.thread
         for name, (base, placed) in self.placed.items():
             current = self.memory.lists.get(name)
             kept = placed.kept(current if current is base else None)
@@ -95,7 +96,8 @@ class Putting:
         is_it = newest is not None and self.head is not None and newest.id == self.head.id == parent_id
         return newest if is_it else None
 
-    async def _place_lists(self, lists: Mapping[str, Sequence[BaseMessage]]) -> None:
+    async def _place_lists(self, given: Given) -> None:
+        lists = given.lists
         # The conversation first: entries that other channels share with it then stand where it has them.
         for name in sorted(((self.ns, channel) for channel in lists), key=lambda name: name != CONVERSATION):
             messages, leads = lists[name[1]], name == CONVERSATION
@@ -104,7 +106,7 @@ class Putting:
             if known is None:
                 thread = self.growth.thread
                 known = await kept_on_branch(self.growth.tx, thread.id, thread.tip, len(messages))
-            count = known.equal(messages)
+            count = known.equal(messages, held=given.held[name[1]])
             if all(message.id for message in messages[count:]):
                 self.given[name] = messages
                 self.placed[name] = kept, await Placing(self.growth, known, leads).place(messages, count)
@@ -193,8 +195,8 @@ class Putting:
     def _known(self, message_id: str) -> Message | None:
         for kept in self.memory.lists.values():
             place = kept.place_of(message_id)
-            if place is not None and kept.messages[place].seq >= self.memory.first_seq:
-                return kept.messages[place]
+            if place is not None and kept.seqs[place] >= self.memory.first_seq:
+                return kept.at(place)
         return None
 
 

@@ -13,12 +13,13 @@ from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import MESSAGES, Cell, Gap, merged
-from longthread.agent.collector import paused
+from longthread.agent.collector import let_go, paused
 from longthread.agent.kept import Kept, Message, Run, seqs_of
 from longthread.agent.messages import Fields, is_packed, read_message, rest_of
 from longthread.agent.record import Stored, Task, cell_of_blob, in_order
 from longthread.agent.remembered import Memory
 from longthread.agent.trail import anew
+from longthread.model.payload import names_in
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.driver import Row, Transaction
@@ -27,14 +28,19 @@ from longthread.store.log import MESSAGE_ID
 _SENT_ID = f'"{MESSAGE_ID}"'
 
 
+class NotRemembered(Exception):  # told apart from errors of the product
+    """Something is asked for that is not remembered."""
+
+
 @dataclass(slots=True)
 class Reader:
     """Reads one thread's checkpoints in one snapshot.
 
     `remembers`: the lists that are read replace those that are remembered. They do so for who goes on from them.
+    Without `tx` nothing can be asked: `NotRemembered`.
     """
 
-    tx: Transaction
+    tx: Transaction | None
     thread_id: str
     memory: Memory
     serde: SerializerProtocol
@@ -44,10 +50,14 @@ class Reader:
         """The checkpoint of a row, with what its tasks have written since."""
         stored = Stored.from_row(row, self.serde)
         writes = in_order(merged_tasks(stored, rows).values())
-        cells = {name: await filled(self.tx, row, name, cell) for name, cell in stored.cells.items()}
+        cells = {
+            name: cell if cell.stored_by is None else await filled(self._snapshot, row, name, cell)
+            for name, cell in stored.cells.items()
+        }
         lists = {name: runs for name, cell in cells.items() if cell is not None and (runs := list_of(cell)) is not None}
         values = {name: cell for name, cell in cells.items() if cell is not None and name not in lists}
-        source = await source_of(self.tx, self.thread_id, [*values.values(), *(cell for *_, cell in writes)])
+        referring = [cell for cell in (*values.values(), *(cell for *_, cell in writes)) if cell.hole is not None]
+        source = await source_of(self._snapshot, self.thread_id, referring) if referring else Found({})
         channels: dict[str, Any] = {name: await self.messages((row.ns, name), runs) for name, runs in lists.items()}
         channels |= {name: cell.value(self.serde, source) for name, cell in values.items()}
         at = {"thread_id": row.thread_id, "checkpoint_ns": row.ns}
@@ -69,14 +79,20 @@ class Reader:
         kept = self.memory.lists.get(name)
         count = kept.starts_with(runs) if kept is not None else None
         if kept is None or count is None:
-            kept = Kept(await _messages(self.tx, self.thread_id, runs))
+            kept = await _messages(self._snapshot, self.thread_id, runs)
             count = len(kept)
             if self.remembers:
                 self.memory.keep(name, kept)
         copies = kept.copies(count)
         if self.remembers:
-            kept.hold(copies)
+            let_go(kept.hold(list(copies)))
         return copies
+
+    @property
+    def _snapshot(self) -> Transaction:
+        if self.tx is None:
+            raise NotRemembered
+        return self.tx
 
 
 @dataclass(slots=True)
@@ -94,8 +110,8 @@ class Found:
 async def source_of(tx: Transaction, thread_id: str, cells: Iterable[Cell]) -> Found:
     """All messages that values refer to."""
     runs = [run for cell in cells for run in cell.runs()]
-    found = await _messages(tx, thread_id, merged(runs)) if runs else []
-    return Found({message.seq: message for message in found})
+    found = await _messages(tx, thread_id, merged(runs)) if runs else Kept()
+    return Found({seq: found.at(place) for place, seq in enumerate(found.seqs)})
 
 
 async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: Cell) -> Cell | None:
@@ -118,14 +134,14 @@ def merged_tasks(stored: Stored, rows: Iterable[WriteRow]) -> dict[str, Task]:
     return tasks
 
 
-async def _messages(tx: Transaction, thread_id: str, runs: Sequence[Run]) -> list[Message]:
+async def _messages(tx: Transaction, thread_id: str, runs: Sequence[Run]) -> Kept:
     """The messages with these seqs, in the order of the runs, as far as they are still there."""
     rows = await checkpoints.messages(tx, thread_id, merged(runs))
     with paused():
         found = messages_of(rows)
         if any(later <= first for (_, first), (later, _) in pairwise(runs)):
-            by_seq = {message.seq: message for message in found}
-            found = [by_seq[seq] for seq in seqs_of(runs) if seq in by_seq]
+            places = {seq: place for place, seq in enumerate(found.seqs)}
+            found = Kept(found.at(places[seq]) for seq in seqs_of(runs) if seq in places)
     return found
 
 
@@ -133,22 +149,22 @@ async def kept_on_branch(tx: Transaction, thread_id: str, tip: int, count: int) 
     """The last `count` messages of the branch that ends in `tip`."""
     rows = await checkpoints.messages_of_branch(tx, thread_id, tip, limit=count)
     with paused():
-        return Kept(messages_of(rows))
+        return messages_of(rows)
 
 
-def messages_of(rows: Sequence[Row]) -> list[Message]:
+def messages_of(rows: Sequence[Row]) -> Kept:
     """The messages of entries' rows."""
     calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
-    plain = [row["payload"] for row in rows if row["payload"] and not is_packed(row["payload"])]
-    rests = iter(rest_of(plain))
-    found = []
+    rests = rest_of([row["payload"] for row in rows if row["payload"] and not is_packed(row["payload"])])
+    varied = names_in(rests) | {"tool_calls"}
+    unread = iter(rests)
+    found: list[BaseMessage | tuple[type[BaseMessage], Fields]] = []
     for row in rows:
         payload, metadata = row["payload"], row["metadata"]
-        rest: Fields | None = next(rests) if payload and not is_packed(payload) else None
+        rest = next(unread) if payload and not is_packed(payload) else None
         sent_id = json.loads(metadata).get(MESSAGE_ID) if metadata and _SENT_ID in metadata else None
-        message = read_message(row, next(calls) if row["tool_calls"] else [], rest, sent_id)
-        found.append(Message(message, row["seq"], row["parent_seq"]))
-    return found
+        found.append(read_message(row, next(calls) if row["tool_calls"] else (), rest, sent_id))
+    return Kept.of(found, [row["seq"] for row in rows], [row["parent_seq"] for row in rows], varied)
 
 
 def _parsed(texts: Sequence[str]) -> list[Any]:

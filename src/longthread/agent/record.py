@@ -14,6 +14,7 @@ from longthread.agent.cells import Cell, Finder, Inline, cell_of
 from longthread.agent.packing import pack_body, unpack_body
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 _JSON = ""
 """Kind of a slim checkpoint that is JSON and needed no serializer."""
 TASK_BYTES = 8192
@@ -205,7 +206,7 @@ def slim_of(checkpoint: Mapping[str, Any], serde: SerializerProtocol) -> tuple[s
     """What a checkpoint holds besides its channels' values, serialized."""
     slim = {key: value for key, value in checkpoint.items() if key not in ("channel_values", "id")}
     try:
-        text = json.dumps(slim, separators=(",", ":"))
+        text = _ENCODER.encode(slim)
         if json.loads(text) == slim:
             return _JSON, text.encode()
     except (TypeError, ValueError):

@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 
 from longthread.agent.kept import Kept, Message
 from longthread.agent.record import Stored, Task
-from longthread.store.checkpoints import Locked
+from longthread.store.checkpoints import Head, Locked, Place
 
 THREADS = 2048
 """Threads that are remembered; the one not used for the longest time goes first."""
@@ -41,6 +41,8 @@ class Memory:
 
     incarnation: str | None = None
     first_seq: int = 1
+    thread: Locked | None = None
+    """Its row, as it was seen or written last."""
     lists: OrderedDict[Name, Kept] = field(default_factory=OrderedDict)
     newest: OrderedDict[str, Stored] = field(default_factory=OrderedDict)
     """By namespace, the checkpoint that this process put there last."""
@@ -68,6 +70,14 @@ class Memory:
         for name, kept in list(self.lists.items()):
             if any(first < seq for first, _ in kept.runs):
                 del self.lists[name]
+
+    def place(self, ns: str, checkpoint_id: str | None) -> Place | None:
+        """Where to store what goes on from a checkpoint, or what its tasks have written, if this process has put it and
+        nothing since: unless somebody else has."""
+        newest = self.newest.get(ns)
+        if self.thread is None or newest is None or newest.id != checkpoint_id or self.tasks.get((ns, newest.id)):
+            return None
+        return Place(self.thread, Head(newest.n, newest.id, newest.writes), None, 0)
 
     def finder(self, new: dict[str, Message] | None = None) -> Known:
         """Finds the messages that are remembered, the conversation's first; and those in `new`, by id."""
@@ -106,7 +116,7 @@ class Remembered:
             memory = self.of(thread.id)
         if memory.first_seq != thread.first_seq:
             memory.drop_before(thread.first_seq)
-        memory.incarnation, memory.first_seq = thread.incarnation, thread.first_seq
+        memory.incarnation, memory.first_seq, memory.thread = thread.incarnation, thread.first_seq, thread
         _put(self._seen, thread.id, None, SEEN)
         return memory
 
@@ -162,8 +172,8 @@ class Known:
             if place is None:
                 continue
             if count := kept.equal(messages, place):
-                return [message.seq for message in kept.messages[place : place + count]]
-            kept.hold(())  # it may have been changed where it stands
+                return list(kept.seqs[place : place + count])
+            kept.hold([])  # it may have been changed where it stands
         new = self.new.get(first.id)
         return [new.seq if new is not None and new.is_like(first) else None]
 

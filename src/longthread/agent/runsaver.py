@@ -62,7 +62,7 @@ class RunSaver(LongthreadSaver):
         if any(channel in WRITES_IDX_MAP for channel, _ in writes):
             await super().aput_writes(config, writes, task_id, task_path)
 
-    def _reader(self, tx: Transaction, thread_id: str, memory: Memory) -> Reader:
+    def _reader(self, tx: Transaction | None, thread_id: str, memory: Memory) -> Reader:
         return _WindowReader(tx, thread_id, memory, self.serde, remembers=False, state=self._state)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 NOTE = "longthread"
@@ -19,6 +19,7 @@ _MARK = b'{"":'
 _KWARGS = "additional_kwargs"
 _USAGE = "usage_metadata"
 _COUNTS = ("input_tokens", "output_tokens", "total_tokens")
+_TOLD = {"n": _KWARGS, "u": _USAGE}
 _LATENCY = "latency_ms"
 _RAW = "raw"
 
@@ -76,6 +77,13 @@ def whole(fields: Fields, text: str, metadata: Mapping[str, Any] | str | None) -
     if "u" in short:
         rest[_USAGE] = dict(zip(_COUNTS, short["u"], strict=True))
     return rest
+
+
+def names_in(payloads: Collection[Fields]) -> set[str]:
+    """The names of all fields that payloads speak of."""
+    names = set[str]().union(*payloads)
+    short = set[str]().union(*(fields[SHORT] for fields in payloads if SHORT in fields))
+    return names | {_TOLD[key] for key in short if key in _TOLD}
 
 
 def whole_payload(payload: bytes | None, text: str, metadata: Mapping[str, Any]) -> bytes | None:

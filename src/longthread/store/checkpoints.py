@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -11,10 +12,12 @@ from typing import Any
 from longthread.errors import ThreadNotFound, ThreadTaken
 from longthread.model.entry import Draft
 from longthread.store import log
-from longthread.store.driver import Row, Transaction, one
+from longthread.store.driver import Asked, Row, Transaction, one
 
 _ENDLESS = 2**62
 _FEW = 16
+_USUAL_METADATA = '{"source":"loop","step":%s,"parents":{}}'
+_USUAL = re.compile(r'\{"source":"loop","step":(0|[1-9][0-9]{0,17}),"parents":\{\}\}')
 _MOMENT = timedelta(seconds=1)
 LAST = "\U0010ffff"
 """Sorts behind every id: where a listing starts."""
@@ -131,6 +134,19 @@ async def place(
     return Place(_locked(row), head, row["there"], row["tasks"])
 
 
+async def expect(tx: Transaction, place: Place, ns: str, *, user_id: str, written_id: str) -> None:
+    """Lock a thread, and go on only if its place is this one, and no task of a checkpoint has rows. See
+    `Transaction.expect`. That another checkpoint is not there need not be expected: to insert it again would fail.
+    """
+    thread, head = place.thread, place.head
+    assert head is not None  # else there is nothing to expect
+    await tx.later("hold_thread", id=thread.id, user_id=user_id)
+    values = {"id": thread.id, "user_id": user_id, "tip": thread.tip, "size": thread.size, "ns": ns}
+    values |= {"first_seq": thread.first_seq, "incarnation": thread.incarnation}
+    values["head"] = f"{head.n} {head.writes} {head.id}"
+    await tx.expect("select_known_place", 1, **values, written_id=written_id)
+
+
 async def put(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> None:
     """Store a new checkpoint: its id is not there yet.
 
@@ -152,9 +168,20 @@ def _values(row: CheckpointRow, parent_n: int | None) -> dict[str, Any]:
         "n": row.n,
         "parent_n": parent_n,
         "parent_id": row.parent_id if parent_n is None else None,
-        "metadata": row.metadata,
+        "metadata": _short(row.metadata),
         "body": row.body,
     }
+
+
+def _short(metadata: str) -> str:
+    """Metadata as it is stored: what LangGraph says of nearly every checkpoint, as the number of its step."""
+    match = _USUAL.fullmatch(metadata)
+    return match[1] if match else metadata
+
+
+def _checkpoint(row: Row) -> CheckpointRow:
+    found = CheckpointRow(**row)
+    return found if found.metadata.startswith("{") else replace(found, metadata=_USUAL_METADATA % found.metadata)
 
 
 async def update_body(tx: Transaction, thread_id: str, ns: str, head: Head, body: bytes, writes: int) -> None:
@@ -241,7 +268,28 @@ async def find(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str | No
         row = await one(tx, "select_newest_checkpoint", **at)
     else:
         row = await one(tx, "select_checkpoint", **at, id=checkpoint_id)
-    return CheckpointRow(**row) if row else None
+    return _checkpoint(row) if row else None
+
+
+async def look(
+    tx: Transaction, thread_id: str, ns: str, checkpoint_id: str | None, *, user_id: str, last: bool = False
+) -> tuple[Locked | None, CheckpointRow | None, list[WriteRow]]:
+    """A user's thread, its checkpoint of an id, or the newest one of a namespace, and the rows of its tasks.
+
+    Args:
+        last: nothing more will be asked in this transaction.
+    """
+    at = {"thread_id": thread_id, "ns": ns}
+    thread: Asked = "lock_thread", {"id": thread_id, "user_id": user_id}
+    if checkpoint_id is None:
+        asked = thread, ("select_newest_checkpoint", at), ("select_writes_of_newest", at)
+    else:
+        one_of = {**at, "checkpoint_id": checkpoint_id}
+        asked = thread, ("select_checkpoint", {**at, "id": checkpoint_id}), ("select_writes_of", one_of)
+    threads, rows, tasks = await tx.fetch_all(*asked, last=last)
+    if not threads or not rows:
+        return (_locked(threads[0]) if threads else None), None, []
+    return _locked(threads[0]), _checkpoint(rows[0]), [WriteRow(**row) for row in tasks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,19 +309,19 @@ async def page(tx: Transaction, where: Where, after: CheckpointRow | None, *, li
         before = where.before if after is None else after.id
         values |= {"thread_id": where.thread_id, "ns": where.ns, "before": before}
         rows = await tx.fetch("select_checkpoints_of_ns", **values)
-        return [CheckpointRow(**row) for row in rows]
+        return [_checkpoint(row) for row in rows]
     values |= {"after_id": after.id if after else LAST, "after_ns": after.ns if after else LAST}
     if where.thread_id is not None:
         rows = await tx.fetch("select_checkpoints_of_thread", **values, thread_id=where.thread_id)
     else:
         rows = await tx.fetch("select_checkpoints_of_user", **values, after_thread=after.thread_id if after else LAST)
-    return [CheckpointRow(**row) for row in rows]
+    return [_checkpoint(row) for row in rows]
 
 
 async def before(tx: Transaction, thread_id: str, ns: str, n: int | None, *, limit: int) -> list[CheckpointRow]:
     """The checkpoints of a namespace that were stored before number `n`, or all; the last of them first."""
     at = {"thread_id": thread_id, "ns": ns, "n": _ENDLESS if n is None else n}
-    return [CheckpointRow(**row) for row in await tx.fetch("select_checkpoints_down", **at, limit=limit)]
+    return [_checkpoint(row) for row in await tx.fetch("select_checkpoints_down", **at, limit=limit)]
 
 
 async def namespaces(tx: Transaction, thread_id: str) -> list[str]:
@@ -285,7 +333,7 @@ async def of_run(tx: Transaction, run_id: str, *, user_id: str) -> list[Checkpoi
     """A user's checkpoints whose metadata names this run."""
     escaped = json.dumps(run_id, ensure_ascii=False).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     rows = await tx.fetch("select_checkpoints_of_run", user_id=user_id, pattern=f"%{escaped}%")
-    found = [CheckpointRow(**row) for row in rows]
+    found = [_checkpoint(row) for row in rows]
     return [row for row in found if json.loads(row.metadata).get("run_id") == run_id]
 
 
@@ -312,6 +360,9 @@ async def delete_namespace(tx: Transaction, thread_id: str, ns: str) -> None:
 
 async def messages(tx: Transaction, thread_id: str, runs: Sequence[tuple[int, int]]) -> list[Row]:
     """The entries with these seqs, in their order, as far as a message is made of them."""
+    if len(runs) == 1:
+        [(first, last)] = runs
+        return await tx.fetch("select_messages_between", thread_id=thread_id, first=first, last=last)
     rows = await tx.fetch("select_messages", thread_id=thread_id, runs=json.dumps(runs))
     return sorted(rows, key=_seq)
 

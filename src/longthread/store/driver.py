@@ -12,6 +12,10 @@ from typing import Any, Protocol
 from longthread.errors import NumberNotStorable, TextNotStorable
 
 Row = Mapping[str, Any]
+Asked = tuple[str, Mapping[str, Any]]
+"""The name of a query, and its values."""
+CHANGED = "somebody else has changed what was known of it."
+"""Why an expectation fails."""
 
 
 class Transaction(Protocol):
@@ -30,6 +34,14 @@ class Transaction(Protocol):
         neither case nor accents nor spaces at the end are ignored."""
         ...
 
+    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+        """The rows of several queries, of which none needs what another finds.
+
+        Args:
+            last: nothing more will be asked in this transaction, which only reads: it may be ended with these.
+        """
+        ...
+
     async def run(self, query: str, **values: Any) -> int:
         """Run a statement; the number of rows it touched, which is 0 where it found nothing to change."""
         ...
@@ -37,6 +49,16 @@ class Transaction(Protocol):
     async def later(self, query: str, **values: Any) -> None:
         """Run a statement of which only the effect is wanted: now, or together with what comes next, at the latest the
         commit. The transaction's queries that follow see its effect, and if it fails, nothing is committed."""
+        ...
+
+    async def expect(self, query: str, rows: int, **values: Any) -> None:
+        """Go on only if the query finds so many rows where it is asked: that is made sure of now, or together with what
+        comes next, at the latest the commit.
+
+        Raises, then or when it is made sure of:
+            NotAsExpected: it does not, or the connection was lost before that was known. Repeat the transaction with
+                what `fetch` finds: the same may have been written.
+        """
         ...
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -108,8 +130,10 @@ def storable(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     given = dict(values)
     for name, value in values.items():
+        if value is None or type(value) is bytes:
+            continue
         if isinstance(value, str):
-            if "\x00" in value or not _is_unicode(value):
+            if "\x00" in value or not (value.isascii() or _is_unicode(value)):
                 raise TextNotStorable(name=name)
         elif value == 0:
             given[name] = value + 0  # and -0.0 + 0 is 0.0
@@ -122,8 +146,6 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def _is_unicode(text: str) -> bool:
-    if text.isascii():
-        return True
     try:
         text.encode()
     except UnicodeEncodeError:

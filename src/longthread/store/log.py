@@ -352,6 +352,12 @@ async def find_entries(tx: Transaction, thread_id: str, ids: Sequence[str]) -> d
     return found
 
 
+async def expect_no_entries(tx: Transaction, thread_id: str, ids: Sequence[str]) -> None:
+    """Go on only if the thread has none of the entries `ids`. See `Transaction.expect`."""
+    for entry_id in ids:
+        await tx.expect("select_entry_seq", 0, thread_id=thread_id, id=entry_id)
+
+
 @decoder
 def _thread(row: Row) -> Thread:
     return Thread(

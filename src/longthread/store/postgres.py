@@ -20,9 +20,17 @@ from psycopg.types.numeric import FloatDumper
 from psycopg.types.string import TextLoader
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from longthread.errors import StoreConflict, StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from longthread.errors import (
+    NotAsExpected,
+    StoreConflict,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 from longthread.store.completion import to_the_end
-from longthread.store.driver import Row, sentence, storable
+from longthread.store.driver import CHANGED, Asked, Row, sentence, storable
 from longthread.store.migrate import migrate_postgres, postgres_version
 from longthread.store.queries import queries
 
@@ -79,6 +87,7 @@ class PostgresTransaction:
         self._alone = alone
         self._renew = renew
         self._has_begun = not begin
+        self._expects = False
         self._failed = False
 
     @property
@@ -89,6 +98,19 @@ class PostgresTransaction:
     async def fetch(self, query: str, **values: Any) -> list[Row]:
         return list(await (await self._run(query, values)).fetchall())
 
+    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+        if self._alone or any(_is_large(values) for _, values in asked):
+            return [await self.fetch(query, **values) for query, values in asked]
+        first = len(self._waiting)
+        bound = [self._bound(query, storable(values)) for query, values in asked]
+        # What only reads has nothing to commit: whether its end is reached makes no difference.
+        cursor = await self._send([*self._waiting, *bound, *["COMMIT"] * (last and self._reads)], skip=first)
+        found: list[list[Row]] = []
+        for _ in asked:
+            found.append(list(await cursor.fetchall()))
+            cursor.nextset()
+        return found
+
     async def run(self, query: str, **values: Any) -> int:
         return (await self._run(query, values)).rowcount
 
@@ -98,6 +120,12 @@ class PostgresTransaction:
             await self._run(query, given)
         else:
             self._waiting.append(self._bound(query, given))
+
+    async def expect(self, query: str, rows: int, **values: Any) -> None:
+        # What is divided by nothing fails, and all that comes behind it with it.
+        found = f"SELECT count(*) = {rows:d} FROM ({self._bound(query, storable(values))}) AS found"
+        self._waiting.append(f"SELECT 1 / CAST(({found}) AS INTEGER)")
+        self._expects = True
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [storable(row) for row in rows]
@@ -118,7 +146,7 @@ class PostgresTransaction:
         """
         if not self._failed and not self._has_begun and len(self._waiting) <= len(_WRITE):
             return
-        if not self._has_begun and not self._failed:
+        if not self._has_begun and not self._expects and not self._failed:
             await self._flush()
         if self._failed:
             # COMMIT would roll back, and say nothing.
@@ -127,7 +155,9 @@ class PostgresTransaction:
             await self.connection.execute(_joined([*self._waiting, "COMMIT"]))
         except psycopg.Error as error:
             if error.sqlstate is not None and not (self.connection.closed or self.connection.broken):
-                raise _failure(error) from None
+                raise self._failure(error) from None
+            if not self._has_begun:
+                raise NotAsExpected(reason=f"the connection was lost ({_reason(error)})") from None
             raise StoreError(
                 reason=f"the connection was lost while the transaction was being committed ({_reason(error)}) Whether "
                 "it was written is not known; repeating it is safe."
@@ -148,8 +178,8 @@ class PostgresTransaction:
         if self._waiting:
             await self._send(self._waiting)
 
-    async def _send(self, statements: Sequence[str]) -> AsyncCursor[DictRow]:
-        """Send statements in one message, and go to the result of the last."""
+    async def _send(self, statements: Sequence[str], *, skip: int | None = None) -> AsyncCursor[DictRow]:
+        """Send statements in one message, and go to the result of the last, or to the one behind the first so many."""
         with self._told():
             while True:
                 try:
@@ -159,8 +189,8 @@ class PostgresTransaction:
                     if not await self._is_renewed():
                         raise
             self._has_begun, self._waiting = True, []
-            while cursor.nextset():
-                pass
+            for _ in range(len(statements) - 1 if skip is None else skip):
+                cursor.nextset()
             return cursor
 
     async def _is_renewed(self) -> bool:
@@ -180,7 +210,12 @@ class PostgresTransaction:
             yield
         except psycopg.Error as error:
             self._failed = True
-            raise _failure(error) from error
+            raise self._failure(error) from error
+
+    def _failure(self, error: psycopg.Error) -> StoreError:
+        if self._expects and isinstance(error, errors.DivisionByZero):
+            return NotAsExpected(reason=CHANGED)
+        return _failure(error)
 
 
 def _joined(statements: Iterable[str]) -> bytes:

@@ -5,15 +5,23 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from longthread.errors import StoreConflict, StoreDamaged, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from longthread.errors import (
+    NotAsExpected,
+    StoreConflict,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 from longthread.store.completion import to_the_end
 from longthread.store.connection import Connection
-from longthread.store.driver import Row, sentence, storable
+from longthread.store.driver import CHANGED, Asked, Row, sentence, storable
 from longthread.store.migrate import latest, pending
 from longthread.store.queries import queries
 
@@ -28,6 +36,7 @@ MANY = 64
 """Rows up to which a query is quick that asks for so many at most."""
 SMALL = 65_536
 """Characters or bytes of a value up to which a statement is quick."""
+_SIZED = frozenset((str, bytes))
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What a statement may raise; the latter where SQLite quotes damaged text in its message."""
 _FAILED = "a statement of the transaction failed; nothing of it was written."
@@ -47,21 +56,35 @@ class SqliteTransaction:
         self.failed = False
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
-        with self._told():
-            sql, given = self._queries[query], storable(values)
+        sql, given = self._queries[query], storable(values)
+        self._expect_sound()
+        try:
             if self._is_quick(query, given):
                 return _rows(self._connection.database, sql, given)
             return await self._connection.apart(lambda database: _rows(database, sql, given))
+        except ERRORS as error:
+            raise self._told(error) from error
+
+    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+        return [await self.fetch(query, **values) for query, values in asked]
 
     async def run(self, query: str, **values: Any) -> int:
-        with self._told():
-            sql, given = self._queries[query], storable(values)
+        sql, given = self._queries[query], storable(values)
+        self._expect_sound()
+        try:
             if self._is_quick(query, given):
                 return self._connection.database.execute(sql, given).rowcount
             return await self._connection.apart(lambda database: database.execute(sql, given).rowcount)
+        except ERRORS as error:
+            raise self._told(error) from error
 
     async def later(self, query: str, **values: Any) -> None:
         await self.run(query, **values)
+
+    async def expect(self, query: str, rows: int, **values: Any) -> None:
+        if len(await self.fetch(query, **values)) != rows:
+            self.failed = True
+            raise NotAsExpected(reason=CHANGED)
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [storable(row) for row in rows]
@@ -70,24 +93,29 @@ class SqliteTransaction:
                 await self.run(query, **values)
             return
         sql = self._queries[query]
-        with self._told():
+        self._expect_sound()
+        try:
             await self._connection.apart(lambda database: database.executemany(sql, given).close())
+        except ERRORS as error:
+            raise self._told(error) from error
 
     def _is_quick(self, query: str, values: Mapping[str, Any]) -> bool:
         if self._connection.broken_off or query not in self._queries.quick or values.get("limit", 0) > MANY:
             return False
-        return all(not isinstance(value, str | bytes) or len(value) <= SMALL for value in values.values())
+        # Written out: it is asked of each statement, and a generator would be most of what it takes.
+        for value in values.values():  # noqa: SIM110
+            if type(value) in _SIZED and len(value) > SMALL:
+                return False
+        return True
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Errors of the database as errors of the store. After one, SQLite may have ended the transaction already."""
+    def _expect_sound(self) -> None:
         if self.failed:
             raise StoreError(reason=_FAILED)
-        try:
-            yield
-        except ERRORS as error:
-            self.failed = True
-            raise failure(error) from error
+
+    def _told(self, error: Exception) -> StoreError:
+        """An error of the database as one of the store. After it, SQLite may have ended the transaction already."""
+        self.failed = True
+        return failure(error)
 
 
 class SqliteDriver:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.store.driver import Row, Transaction
+from longthread.store.driver import Asked, Row, Transaction
 from longthread.testing.wrapper import DriverWrapper
 
 Reach = Callable[[str], None]
@@ -73,6 +73,9 @@ class _Watched:
         self.reach(f"after {query}")
         return rows
 
+    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+        return [await self.fetch(query, **values) for query, values in asked]
+
     async def run(self, query: str, **values: Any) -> int:
         self.reach(f"before {query}")
         touched = await self.transaction.run(query, **values)
@@ -84,6 +87,11 @@ class _Watched:
         self.reach(f"before {query}")
         await self.transaction.later(query, **values)
         self.writes.append(Write(query, values))
+        self.reach(f"after {query}")
+
+    async def expect(self, query: str, rows: int, **values: Any) -> None:
+        self.reach(f"before {query}")
+        await self.transaction.expect(query, rows, **values)
         self.reach(f"after {query}")
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from longthread.errors import LongthreadError, StoreError
+from longthread.errors import LongthreadError, NotAsExpected, StoreError
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
@@ -139,6 +139,46 @@ class TransactionContract(Contract):
                     await log.extend(tx, "t", [draft("b")])
                     await tx.later(query, **row)
         assert await branch_ids(store) == ["a"]
+
+    async def test_what_is_expected_is_so_or_nothing_is_written(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        row = {"thread_id": "t", "first": 1, "last": 1}
+        async with store.writing() as tx:
+            await tx.expect("select_entries_range", 1, **row)
+            await tx.expect("select_entry", 0, thread_id="t", id="b :x % '")
+            await tx.later("update_source", id="t", source="so")
+        for query, rows, values in (
+            ("select_entries_range", 0, row),
+            ("select_entry", 1, {"thread_id": "t", "id": "none"}),
+        ):
+            with pytest.raises(NotAsExpected):
+                async with store.writing() as tx:
+                    await tx.expect(query, rows, **values)
+                    await tx.later("update_source", id="t", source="not so")
+            with pytest.raises(NotAsExpected):
+                async with store.writing() as tx:
+                    await log.extend(tx, "t", [draft("b")])
+                    await tx.later("update_source", id="t", source="not so")
+                    await tx.expect(query, rows, **values)
+                    await tx.fetch("select_position", id="t")
+            with pytest.raises(StoreError):
+                async with store.writing() as tx:
+                    with pytest.raises(NotAsExpected):
+                        await tx.expect(query, rows, **values)
+                        await tx.fetch("select_position", id="t")
+                    await tx.later("update_source", id="t", source="not so")
+        async with store.reading() as tx:
+            assert (await log.find_thread(tx, "t", user_id=USER)).source == "so"
+        assert await branch_ids(store) == ["a"]
+
+    async def test_what_the_transaction_itself_has_written_is_expected(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            await tx.later("insert_entry", **_row(seq=5))
+            await tx.expect("select_entry", 1, thread_id="t", id="e5")
+            await tx.later("update_source", id="t", source="so")
+        async with store.reading() as tx:
+            assert (await log.find_thread(tx, "t", user_id=USER)).source == "so"
 
     async def test_a_transaction_whose_statement_failed_can_only_be_rolled_back(self, store: Driver) -> None:
         await thread_with(store, "a")

@@ -17,6 +17,17 @@ FROM threads t LEFT JOIN checkpoints h ON h.thread_id = :id AND h.ns = :ns AND h
 )
 WHERE t.id = :id AND t.user_id = :user_id;
 
+-- name: select_known_place quick
+-- One row if a thread and the newest checkpoint of a namespace are these, and no task of one has rows.
+SELECT 1 AS found FROM threads t
+WHERE t.id = :id AND t.user_id = :user_id AND t.tip = :tip AND t.entry_count = :size AND t.first_seq = :first_seq
+  AND t.incarnation = :incarnation AND :head = (
+    SELECT h.n || ' ' || h.writes || ' ' || h.id FROM checkpoints h
+    WHERE h.thread_id = :id AND h.ns = :ns ORDER BY h.n DESC LIMIT 1
+) AND 0 = (
+    SELECT count(*) FROM checkpoint_writes w WHERE w.thread_id = :id AND w.ns = :ns AND w.checkpoint_id = :written_id
+);
+
 -- name: grow_thread quick
 -- Times are in an index: one that is newer by less than a moment is not worth another entry in it.
 UPDATE threads SET tip = :tip, entry_count = :entry_count, title = coalesce(title, CAST(:title AS TEXT)),
@@ -66,6 +77,12 @@ DELETE FROM checkpoint_writes WHERE thread_id = :thread_id AND ns = :ns AND chec
 -- name: select_writes_of quick
 SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id;
+
+-- name: select_writes_of_newest quick
+SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes
+WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = (
+    SELECT id FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns ORDER BY n DESC LIMIT 1
+);
 
 -- name: select_writes
 SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes
@@ -143,6 +160,10 @@ SELECT e.seq, e.parent_seq, e.id, e.role, e.text, e.tool_calls, e.tool_call_id, 
 FROM json_each(:runs) r
 JOIN entries e ON e.thread_id = :thread_id
               AND e.seq BETWEEN json_extract(r.value, '$[0]') AND json_extract(r.value, '$[1]');
+
+-- name: select_messages_between
+SELECT seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, metadata FROM entries
+WHERE thread_id = :thread_id AND seq BETWEEN :first AND :last ORDER BY seq;
 
 -- name: select_messages_down
 SELECT seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, metadata FROM entries

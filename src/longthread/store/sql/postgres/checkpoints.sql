@@ -14,3 +14,31 @@ JOIN entries e ON e.thread_id = :thread_id AND e.seq BETWEEN CAST(r ->> 0 AS BIG
 SELECT e.* FROM jsonb_array_elements_text(CAST(:ids AS JSONB)) i JOIN entries e
     ON e.thread_id || ' ' || e.id = CAST(:thread_id AS TEXT) || ' ' || i
    AND e.thread_id || '' = :thread_id AND e.id = i;
+
+-- name: select_place
+-- The index on ids knows threads by a hash; without statistics, a plain comparison would have the whole thread read.
+SELECT t.id, t.tip, t.entry_count, t.first_seq, t.incarnation, t.title IS NULL AS untitled,
+       h.n AS head_n, h.id AS head_id, h.writes AS head_writes,
+       (SELECT c.n FROM checkpoints c
+        WHERE hashtextextended(c.thread_id, 0) = hashtextextended(:id, 0) AND c.ns = :ns AND c.id = :checkpoint_id
+          AND c.thread_id || '' = :id) AS there,
+       (SELECT count(*) FROM checkpoint_writes w
+        WHERE w.thread_id = :id AND w.ns = :ns AND w.checkpoint_id = :written_id) AS tasks
+FROM threads t LEFT JOIN checkpoints h ON h.thread_id = :id AND h.ns = :ns AND h.n = (
+    SELECT max(n) FROM checkpoints WHERE thread_id = :id AND ns = :ns
+)
+WHERE t.id = :id AND t.user_id = :user_id;
+
+-- name: select_checkpoint
+SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
+FROM checkpoints c LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
+WHERE hashtextextended(c.thread_id, 0) = hashtextextended(:thread_id, 0) AND c.ns = :ns AND c.id = :id
+  AND c.thread_id || '' = :thread_id;
+
+-- name: select_checkpoints_of_ns
+SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
+FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+    LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
+WHERE hashtextextended(c.thread_id, 0) = hashtextextended(:thread_id, 0) AND c.ns = :ns AND c.id < :before
+  AND c.thread_id || '' = :thread_id
+ORDER BY c.id DESC LIMIT :limit;
