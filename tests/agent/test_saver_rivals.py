@@ -252,6 +252,22 @@ async def test_what_an_update_wrote_that_failed_is_no_rival(store: Driver, secon
         assert _texts((await each.aget_state(AT)).values["messages"]) == ["one"]
 
 
+def _wait_for_each_other(*savers: Any) -> None:
+    """Two updates are at once when both have loaded before either goes on."""
+    both = asyncio.Barrier(2)
+
+    def waiting(load: Any) -> Any:
+        async def loaded(config: Any) -> Any:
+            found = await load(config)
+            await both.wait()
+            return found
+
+        return loaded
+
+    for saver in savers:
+        saver.aget_tuple = waiting(saver.aget_tuple)
+
+
 @pytest.mark.parametrize("savers", ["one", "two"])
 async def test_of_two_updates_at_once_one_wins(store: Driver, second: Driver, savers: str) -> None:
     for number in range(6):
@@ -259,6 +275,7 @@ async def test_of_two_updates_at_once_one_wins(store: Driver, second: Driver, sa
         ours = _answering(LongthreadSaver(store))
         theirs = _answering(LongthreadSaver(second)) if savers == "two" else ours
         await ours.ainvoke(_question("one"), at)
+        _wait_for_each_other(*{id(graph): graph.checkpointer for graph in (ours, theirs)}.values())
         said = [[AIMessage(text, id="edit")] for text in ("1", "2")]
         updates = (
             graph.aupdate_state(at, {"messages": each}, as_node="answer")
