@@ -13,7 +13,7 @@ from tests.store.samples import all_of
 
 from longthread.agent import embedders
 from longthread.agent.embedders import embedder_of
-from longthread.memory import recall as recalling
+from longthread.memory import asking
 from longthread.memory import vectors as embedding
 from longthread.memory.recall import Question, Recalled, Recaller
 from longthread.settings import Settings
@@ -128,7 +128,7 @@ async def test_a_server_that_is_not_there(store: Driver) -> None:
 
 
 async def test_a_slow_one_is_not_waited_for(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recalling, "QUERY_SECONDS", 0.1)
+    monkeypatch.setattr(asking, "QUERY_SECONDS", 0.1)
     monkeypatch.setattr(embedding, "TIMEOUT", 0.1)
     with ProviderEmulator(embed=lambda texts: Slow(embed()(texts), seconds=3)) as provider:
         await keywords_do(store, recaller_at(store, provider))

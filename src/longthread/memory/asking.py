@@ -28,13 +28,13 @@ class Asker:
         """The embedder's model, as `provider:model`."""
         return self.embedder.name if self.embedder else None
 
-    async def vector(self, text: str, seconds: float = QUERY_SECONDS) -> tuple[Vectors | None, list[str]]:
-        """The vector of a text, of length 1; without one, why."""
+    async def vector(self, text: str, seconds: float | None = None) -> tuple[Vectors | None, list[str]]:
+        """The vector of a text, of length 1, if it takes no longer than `seconds` (QUERY_SECONDS); without one, why."""
         if self.embedder is None:
             return None, []
         if time.monotonic() >= self._resting_until:
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(QUERY_SECONDS if seconds is None else seconds):
                     return unit(await self.embedder.query(text)), []
             except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, words are enough
                 _logger.warning("Embedder %s failed: %s", self.embedder.name, reason_of(error))
