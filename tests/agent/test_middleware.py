@@ -292,6 +292,55 @@ async def test_time_travel_and_forks_have_the_view_of_their_state(store_address:
     assert spy.over == [] and spy.watch.orphans == 0
 
 
+async def test_a_fork_of_a_state_that_was_cut_short_gets_its_summary_back(store_address: str) -> None:
+    spy = Spy(window=2_500)
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        agent = agent_of(saver, said("word " * 100), spy=spy, memory_summary_threshold=6, memory_enable_summary=False)
+        for n in range(40):
+            await agent.ainvoke(asked(f"Question {n} " + "more " * 100), on())
+            await settle(saver)
+        ends = [s async for s in agent.aget_state_history(on()) if not s.next]
+        marks = sorted({s.values["memory_summary"]["mark"] for s in ends} - {0})
+        # What it begins with was summarised, what it ends with is older than what the thread's summary tells of now.
+        past = next(s for s in reversed(ends) if s.values["memory_summary"]["mark"] == marks[0])
+        assert not past.values["messages"][0].text.startswith("Question 0") and len(marks) > 1
+        await agent.ainvoke(asked("Fork"), past.config)
+        forked = await agent.aget_state(on())
+        assert forked.values["memory_summary"]["mark"] == marks[0]  # its own, not that of the other branch, nor none
+        await settle(saver)
+        await agent.ainvoke(asked("And on"), on())
+        await settle(saver)
+        async with saver.backing.store.reading() as tx:
+            kept = await summaries.find(tx, "t")
+        assert kept is not None and kept.first_seq == 1 and "Question 0" in kept.summary
+        assert kept.last_seq >= marks[0]
+    assert spy.over == [] and spy.watch.orphans == 0
+
+
+async def test_what_had_no_room_is_summarised_where_turns_end_with_a_structured_reply(store_address: str) -> None:
+    class Answer(BaseModel):
+        text: str
+
+    calls = iter(range(1000))
+
+    def reply(messages: list[BaseMessage]) -> AIMessage:
+        args = {"text": "word " * 100}
+        return AIMessage(
+            "", tool_calls=[{"name": "Answer", "args": args, "id": f"c{next(calls)}", "type": "tool_call"}]
+        )
+
+    spy = Spy(window=2_500)
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        given = {"memory_summary_threshold": 6, "memory_enable_summary": False}
+        agent = agent_of(saver, reply, spy=spy, response_format=ToolStrategy(Answer), **given)
+        for n in range(15):
+            await agent.ainvoke(asked(f"Question {n} " + "more " * 100), on())
+            await settle(saver)
+        state = await agent.aget_state(on())
+        assert state.values["memory_summary"]["mark"] > 0 and len(state.values["messages"]) < 30
+    assert spy.over == [] and spy.watch.orphans == 0
+
+
 async def test_threads_at_once_do_not_disturb_each_other(store_address: str) -> None:
     spy = Spy()
     async with LongthreadSaver.from_conn_string(store_address) as saver:

@@ -94,7 +94,9 @@ class LongTerm:
         scope = Scope(self.backing.user_id, thread_id)
         try:
             await self._stored(thread_id, last)
-            view = await self._view(thread_id, first_shown, found.kept) if hidden else []
+            # Without a summary, what a state does not begin with is told nowhere, whether the view had room or not.
+            seen = hidden or found.kept is None
+            view = await self._view(thread_id, first_shown, found.kept) if seen else []
             self.pruner.keep_up(
                 scope, count=count, view=view, kept=found.kept, stale=found.stale, summarizer=_Writer(model, loop)
             )

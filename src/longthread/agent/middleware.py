@@ -88,6 +88,8 @@ class _Call:
         if self.found is None:
             return dict(before)
         kept = self.found.kept
+        if kept is None and self.found.stale:
+            return dict(before)  # of another branch; the state's own tells of what has left this very state
         if kept is None:
             return {"mark": 0, "summary": "", "topics": [], "shown": before.get("shown", "")}
         told = {"mark": kept.last_seq, "summary": kept.summary, "topics": list(kept.topics)}
@@ -246,16 +248,22 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if removed := call.removed:
             update["messages"] = [RemoveMessage(id=each) for each in removed]
         if call.memory is not None:
-            self._keep_up(call, call.memory, len(call.messages) - len(removed) + len(response.result), reply)
+            count = len(call.messages) - len(removed) + len(response.result)
+            is_end = response.structured_response is not None
+            self._keep_up(call, call.memory, count, reply, is_end=is_end)
         return ExtendedModelResponse(response, Command(update=update))
 
-    def _keep_up(self, call: _Call, memory: LongTerm, count: int, reply: AIMessage | None) -> None:
+    def _keep_up(
+        self, call: _Call, memory: LongTerm, count: int, reply: AIMessage | None, *, is_end: bool = False
+    ) -> None:
         """In the background, when a turn is over or the state is too long; nobody waits for it."""
-        over = count > self._settings.memory_max_messages_per_thread
-        if not over and (reply is None or reply.tool_calls):
-            return
         assert call.fitted is not None
         segments = call.fitted.segments
+        over = count > self._settings.memory_max_messages_per_thread
+        # A turn may end with a call: of a structured reply, or of a tool whose result is the answer.
+        over = over or left_out(segments, 0) >= self._settings.memory_summary_threshold
+        if not over and not is_end and (reply is None or reply.tool_calls):
+            return
         first = first_shown(segments)
         memory.backing.home.start(
             memory.keep_up,
