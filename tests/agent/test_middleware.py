@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 import random
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -24,6 +25,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 from pydantic import BaseModel
 
+from longthread.agent.longterm import _Writer
 from longthread.agent.requested import fixed_tokens, reply_tokens
 from longthread.agent.window import item_of
 from longthread.errors import InvalidInput, WindowTooSmall
@@ -266,6 +268,43 @@ def test_it_works_without_await_and_the_loop_is_nobodys(store_address: str) -> N
         # The model is asked for a summary on the loop on which it answers.
         assert len(asyncio.run(elsewhere())["messages"]) <= 44
     assert spy.over == []
+
+
+def test_a_loop_for_each_turn_has_its_summaries_from_the_model_too(store_address: str) -> None:
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        for n in range(9):
+            agent = agent_of(saver, said("Noted."), memory_max_messages_per_thread=10)
+            asyncio.run(agent.ainvoke(asked(f"note {n}"), on()))
+            saver.backing.home.call("settle", saver.backing.home.settle)
+
+        async def kept() -> summaries.Kept | None:
+            async with saver.backing.store.reading() as tx:
+                return await summaries.find(tx, "t")
+
+        found = saver.backing.home.call("look", kept)
+    assert found is not None
+    assert found.model == "scripted"
+
+
+async def test_a_loop_that_ends_while_the_model_is_asked_leaves_it_to_a_thread() -> None:
+    begun, there = threading.Event(), threading.Event()
+
+    class Slow(ScriptedChatModel):
+        async def ainvoke(self, *asked: Any, **more: Any) -> AIMessage:
+            begun.set()
+            await asyncio.sleep(3600)
+            raise AssertionError
+
+    async def turn() -> None:
+        loops.append(asyncio.get_running_loop())
+        there.set()
+        await asyncio.to_thread(begun.wait)
+
+    loops: list[asyncio.AbstractEventLoop] = []
+    running = asyncio.create_task(asyncio.to_thread(asyncio.run, turn()))
+    await asyncio.to_thread(there.wait)
+    assert await _Writer(Slow(["the summary"]), loops[0]).write("Sum up.", "a text") == "the summary"
+    await running
 
 
 async def test_time_travel_and_forks_have_the_view_of_their_state(store_address: str) -> None:
@@ -692,3 +731,53 @@ class TestDocumentedVariables:
         data: dict[str, Any] = observation["data"]
         assert all("Which port" not in hit["text"] for hit in data["found"])  # what it answers is not found again
         return data
+
+
+class TestWhatRecallMaySearch:
+    """All threads of a saver without user_id belong to one user: what one person said is not told to another."""
+
+    async def test_other_threads_are_not_offered_nor_searched(self, store_address: str) -> None:
+        async with LongthreadSaver.from_conn_string(store_address) as saver:
+            tool = recall_tool(saver)
+            assert "scope" not in tool.args
+            for scope in ("user", "agent"):
+                assert (await self.found(saver, tool, scope=scope))["error"]["type"] == "invalid_input"
+            assert (await self.found(saver, tool))["data"]["found"] == []
+            elsewhere = {"query": "", "entry_id": "ann-1/ann-said"}
+            assert (await self.found(saver, tool, **elsewhere))["error"]["type"] == "thread_not_found"
+
+    async def test_the_users_threads_are_where_the_program_says_so(self, store_address: str) -> None:
+        async with LongthreadSaver.from_conn_string(store_address) as saver:
+            tool = recall_tool(saver, scopes=("thread", "user"))
+            assert tool.args["scope"]["enum"] == ["thread", "user"]
+            assert (await self.found(saver, tool))["data"]["found"] == []
+            assert "123456" in json.dumps(await self.found(saver, tool, scope="user"))
+            assert (await self.found(saver, tool, scope="agent"))["error"]["type"] == "invalid_input"
+
+    async def test_savers_of_different_users_find_nothing_of_one_another(self, store_address: str) -> None:
+        async with LongthreadSaver.from_conn_string(store_address, user_id="ann") as saver:
+            bobs = LongthreadSaver(saver.backing.store, user_id="bob")
+            tool = recall_tool(bobs, scopes=("thread", "user"))
+            assert (await self.found(saver, tool, bobs, scope="user"))["data"]["found"] == []
+
+    @pytest.mark.parametrize("scopes", ["thread", (), ("user",), ("thread", "agent"), ("thread", "world")])
+    async def test_no_other_scopes_can_be_had(self, store_address: str, scopes: Any) -> None:
+        async with LongthreadSaver.from_conn_string(store_address) as saver:
+            with pytest.raises(InvalidInput, match="scopes"):
+                recall_tool(saver, scopes=scopes)
+
+    async def found(
+        self, anns: LongthreadSaver, tool: Any, bobs: LongthreadSaver | None = None, **given: Any
+    ) -> dict[str, Any]:
+        """What Bob's model is told when it calls the tool like this, after Ann has spoken in a thread of hers."""
+        secret = HumanMessage("my secret salary is 123456", id="ann-said")
+        asks = {"action": "recall_memory", "args": {"query": "secret salary", **given}}
+        await agent_of(anns, said("Noted.")).ainvoke({"messages": [secret]}, on("ann-1"))
+        bob = f"bob-{json.dumps(given)}"
+        await agent_of(bobs or anns, said("Hello.")).ainvoke(asked("hello"), on(bob))
+        await settle(anns)
+        agent = create_agent(ScriptedChatModel([asks, {"finish": "ok"}]), [tool], checkpointer=bobs or anns)
+        state = await agent.ainvoke(asked("what do you know?"), on(bob))
+        [result] = [message for message in state["messages"] if message.type == "tool"]
+        observation: dict[str, Any] = json.loads(str(result.text))
+        return observation

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from longthread.agent.backing import Backing
 from longthread.agent.embedders import embedder_of
@@ -25,6 +25,9 @@ from longthread.store.summaries import Kept
 
 _LOOKS, _LOOK_SECONDS = 20, 0.05
 """How often, and after what time, it is looked whether a run's last message is in the log."""
+
+_LOOP_SECONDS = 0.5
+"""How often it is looked whether the loop on which the model was asked is still there."""
 
 _logger = logging.getLogger(__name__)
 
@@ -135,7 +138,8 @@ async def _entry(tx: Transaction, thread_id: str, message_id: str) -> int | None
 class _Writer:
     """The agent's own model, as one that writes summaries.
 
-    Its connections belong to the loop on which it is used, so that it is asked there.
+    Its connections belong to the loop on which it is used, so that it is asked there; when that loop has ended, as with
+    an `asyncio.run` for each turn, without one, on a thread.
     """
 
     def __init__(self, model: BaseChatModel, loop: asyncio.AbstractEventLoop | None) -> None:
@@ -145,10 +149,33 @@ class _Writer:
 
     async def write(self, instructions: str, text: str) -> str:
         """What the model makes of a text, as it was instructed."""
-        asked = self._model.ainvoke([SystemMessage(instructions), HumanMessage(text)])
+        messages = [SystemMessage(instructions), HumanMessage(text)]
         if self._loop is None or self._loop is asyncio.get_running_loop():
-            return str((await asked).text)
-        if not self._loop.is_running():
-            asked.close()
-            raise RuntimeError("the event loop of the model has ended")
-        return str((await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._loop))).text)
+            return str((await self._model.ainvoke(messages)).text)
+        reply = await self._asked_on(self._loop, messages) if self._loop.is_running() else None
+        if reply is None:
+            reply = await asyncio.to_thread(self._model.invoke, messages)
+        return str(reply.text)
+
+    async def _asked_on(self, loop: asyncio.AbstractEventLoop, messages: list[BaseMessage]) -> BaseMessage | None:
+        """The model's reply; None when the loop ends before it is there."""
+        coroutine = self._model.ainvoke(messages)
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        except RuntimeError:  # it was closed in between
+            coroutine.close()
+            return None
+        waiting = asyncio.wrap_future(future)
+        try:
+            # A loop that stops tells nobody of what it has not begun.
+            while not (await asyncio.wait({waiting}, timeout=_LOOP_SECONDS))[0]:
+                if not loop.is_running():
+                    break
+        finally:
+            if not waiting.done():
+                waiting.cancel()
+        if not waiting.done() or waiting.cancelled():
+            if loop.is_closed():
+                coroutine.close()
+            return None
+        return waiting.result()

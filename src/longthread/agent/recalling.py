@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -24,6 +24,12 @@ WHOLE_CHARS = 20_000
 """Of one that was asked for by its id."""
 MOST = 50
 _NEIGHBOURS = 5
+SCOPES: Mapping[str, str] = {
+    "thread": "This conversation (default)",
+    "user": "or all of this user's",
+    "agent": "or those of them with this agent",
+}
+"""What may be searched, and how a model is told of it."""
 _ABOUT = (
     "Finds earlier messages of this conversation, also those that are no longer shown, by what they say: facts, "
     "decisions, names, numbers, paths, results of tools. Give the words that were probably used."
@@ -36,11 +42,6 @@ _PROPERTIES: Mapping[str, Any] = {
     "until": {"type": "string", "description": "Only messages before this date or time (ISO 8601)."},
     "neighbours": {"type": "integer", "minimum": 0, "maximum": _NEIGHBOURS, "description": "Messages around each; 1."},
     "k": {"type": "integer", "minimum": 1, "maximum": MOST, "description": "How many messages at most."},
-    "scope": {
-        "type": "string",
-        "enum": ["thread", "user", "agent"],
-        "description": "This conversation (default), or all of this user's, or those of them with this agent.",
-    },
 }
 
 
@@ -57,6 +58,7 @@ def recall_tool(
     top_k: int,
     before: Place | None,
     look_up: LookUp | None = None,
+    scopes: Sequence[str] = tuple(SCOPES),
 ) -> Tool:
     """`recall_memory` for a run on a thread.
 
@@ -65,11 +67,12 @@ def recall_tool(
         top_k: how many entries it returns when it is not told.
         before: the run's own first entry; it and those behind it are what the model sees anyway.
         look_up: finds memories of the same user, where more than this conversation is searched.
+        scopes: those that may be asked for, "thread" among them.
     """
 
     async def call(arguments: Mapping[str, Any]) -> Observation:
         try:
-            asked = _question(arguments, scope, agent_id, top_k, before)
+            asked = _question(arguments, scope, scopes, agent_id, top_k, before)
             entry_id = _text(arguments, "entry_id")
             if entry_id:
                 return succeeded({"found": [await _one(recaller, asked, thread_id, entry_id)]})
@@ -85,25 +88,34 @@ def recall_tool(
         data |= {"memories": remembered} if remembered else {}
         return succeeded(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
 
-    return replace(offered(), call=call)
+    return replace(offered(scopes), call=call)
 
 
-def offered() -> Tool:
-    """The tool as a model is told of it; it belongs to no thread, and finds nothing."""
+def offered(scopes: Sequence[str] = tuple(SCOPES)) -> Tool:
+    """The tool as a model is told of it; it belongs to no thread, and finds nothing. Of one scope nothing is told."""
 
     async def call(arguments: Mapping[str, Any]) -> Observation:
         return failed(InvalidInput(reason="This tool belongs to no thread."))
 
-    parameters = {"type": "object", "properties": dict(_PROPERTIES), "required": []}
+    properties = dict(_PROPERTIES)
+    if len(scopes) > 1:
+        told = ", ".join(SCOPES[scope] for scope in scopes)
+        properties["scope"] = {"type": "string", "enum": list(scopes), "description": f"{told}."}
+    parameters = {"type": "object", "properties": properties, "required": []}
     return Tool(RECALL_TOOL, _ABOUT, parameters, call, retry_safe=True)
 
 
 def _question(
-    arguments: Mapping[str, Any], scope: Scope, agent_id: str | None, top_k: int, before: Place | None
+    arguments: Mapping[str, Any],
+    scope: Scope,
+    scopes: Sequence[str],
+    agent_id: str | None,
+    top_k: int,
+    before: Place | None,
 ) -> Question:
     where = _text(arguments, "scope") or "thread"
-    if where not in ("thread", "user", "agent"):
-        raise InvalidInput(reason=f"The scope {where!r} is none of thread, user and agent.")
+    if where not in scopes:
+        raise InvalidInput(reason=f"The scope {where!r} cannot be searched; there is {', '.join(scopes)}.")
     if where == "agent" and agent_id is None:
         raise InvalidInput(reason="This conversation has no agent. Use the scope thread or user.")
     of_user = Scope(scope.user_id, agent_id=agent_id if where == "agent" else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from langchain.tools import ToolRuntime
@@ -19,28 +20,39 @@ from longthread.store import log
 from longthread.store.recall import Scope
 from longthread.tools.tool import Observation, failed
 
+SCOPES = ("thread", "user")
+"""What may be offered. Threads of LangGraph's have no agent."""
 _NOT_HERE = "not-opened.db"
 
 
-def recall_tool(saver: Backed, *, settings: Settings | None = None, **given: Any) -> BaseTool:
+def recall_tool(
+    saver: Backed, *, scopes: Sequence[str] = ("thread",), settings: Settings | None = None, **given: Any
+) -> BaseTool:
     """`recall_memory`: finds what was said earlier, also what is no longer shown or no longer in the state.
 
     ```
     agent = create_agent(model, [recall_tool(saver)], checkpointer=saver, middleware=[MemoryMiddleware(saver)])
     ```
 
-    It looks in the thread that the agent runs on, and, when the model asks for it, in all threads of the saver's user.
+    It looks in the thread that the agent runs on, and nowhere else.
 
     Args:
         saver: a saver, or a store of items in the same database.
+        scopes: with ("thread", "user"), the model may also look in all threads of the saver's `user_id`. Safe only
+            where each of your users has a saver, or a store, with a `user_id` of their own: all that was opened
+            without one share the user "default", and would find each other's words.
         settings: None: those of the environment and `.env`; they say which embedder, and how many are found.
         given: settings by name, such as `memory_recall_top_k=3`, which win.
 
     Raises:
-        InvalidInput: a setting has no such value.
+        InvalidInput: a setting has no such value, or there is no such scope.
     """
+    if isinstance(scopes, str) or "thread" not in scopes or not set(scopes) <= set(SCOPES):
+        raise InvalidInput(reason=f'The scopes {scopes!r} are neither ("thread",) nor ("thread", "user").')
+    scopes = [scope for scope in SCOPES if scope in scopes]
     known = settings or Settings.load(**{"database": _NOT_HERE, **given})
-    lookup = _Lookup(saver.backing, Recaller(saver.backing.store, embedder_of(known)), known.memory_recall_top_k)
+    recaller = Recaller(saver.backing.store, embedder_of(known))
+    lookup = _Lookup(saver.backing, recaller, known.memory_recall_top_k, scopes)
     home = saver.backing.home
 
     def recall(runtime: ToolRuntime, **arguments: Any) -> str:
@@ -49,7 +61,7 @@ def recall_tool(saver: Backed, *, settings: Settings | None = None, **given: Any
     async def arecall(runtime: ToolRuntime, **arguments: Any) -> str:
         return _told(await home.run(lookup.find, *_asked(runtime), arguments))
 
-    offered = recalling.offered()
+    offered = recalling.offered(scopes)
     return StructuredTool.from_function(
         recall, arecall, name=offered.name, description=offered.description, args_schema=dict(offered.parameters)
     )
@@ -58,10 +70,11 @@ def recall_tool(saver: Backed, *, settings: Settings | None = None, **given: Any
 class _Lookup:
     """Finds entries for a tool call, on the store's event loop."""
 
-    def __init__(self, backing: Backing, recaller: Recaller, top_k: int) -> None:
+    def __init__(self, backing: Backing, recaller: Recaller, top_k: int, scopes: Sequence[str]) -> None:
         self._backing = backing
         self._recaller = recaller
         self._top_k = top_k
+        self._scopes = scopes
 
     async def find(self, thread_id: str | None, question_id: str | None, arguments: dict[str, Any]) -> Observation:
         if thread_id is None:
@@ -69,7 +82,13 @@ class _Lookup:
         scope = Scope(self._backing.user_id, thread_id)
         before = await self._question(thread_id, question_id)
         tool = recalling.recall_tool(
-            self._recaller, scope, thread_id=thread_id, agent_id=None, top_k=self._top_k, before=before
+            self._recaller,
+            scope,
+            thread_id=thread_id,
+            agent_id=None,
+            top_k=self._top_k,
+            before=before,
+            scopes=self._scopes,
         )
         return await tool.call(arguments)
 
