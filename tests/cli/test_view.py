@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,16 @@ def test_a_long_conversation_fits_its_window(run: CliRunner, language: str) -> N
 
 def test_another_language_than_these_is_refused(run: CliRunner) -> None:
     assert isinstance(run.invoke(app, ["eval", "context", "--lang", "fr"]).exception, InvalidInput)
+
+
+def test_messages_that_had_no_room_share_a_row(run: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_CONTEXT_WINDOW", "7000")
+    monkeypatch.setenv("LLM_MAX_TOKENS", "500")
+    for country in ("China", "Japan", "India", "France"):
+        said(run, "ask", "How many launches per year?", "--source", "demo", *_thread(country))
+    entries = json.loads(said(run, "view", "last", "--json").stdout)["entries"]
+    assert sum(entry["how"] == "left out" for entry in entries) > 1
+    assert re.search(r"\d+-\d+ +left out +no room", said(run, "view", "last").stdout)
 
 
 def test_numbers_are_told_as_ranges() -> None:

@@ -165,3 +165,22 @@ def test_an_answer_finds_its_question_in_the_part_before() -> None:
     both = merged(digest_entries(asked), digest_entries(answered))
     assert both.text() == "Asked before:\n- Why? → Because."
     assert merged(both, digest_entries(answered)).items["asked"] == ["Why? → Because.", "… → Because."]
+
+
+def test_a_few_decisions_outlive_many_questions_and_a_year_is_none() -> None:
+    asked = [f"Remember: the budget of part {n} is {n}2000 euros." for n in range(4)]
+    asked += [f"How many since {2000 + n % 25} in part {n}? Only since {2000 + n % 25}." for n in range(60)]
+    whole = digest_entries(entries(*(Draft(str(n), "user", text) for n, text in enumerate(asked))))
+    assert len(whole.items["told"]) == 4
+    cut = fitted(whole, 400)
+    assert len(cut.items["told"]) == 4
+    assert len(cut.items["asked"]) < 20
+
+
+def test_tables_that_are_left_out_are_counted_and_columns_are_whole() -> None:
+    tables = {f"table_{n}": "id: int, name: text, created_at: timestamp" for n in range(10)}
+    cut = fitted(Digest(tables=tables), 60)
+    assert cut.left["tables"] == 10 - len(cut.tables) > 0
+    assert f"Known tables (and {cut.left['tables']} before that):" in cut.text()
+    assert all(text.endswith(("timestamp", "int, …", "text, …", "…")) for text in cut.tables.values())
+    assert not any("creat, " in text or "nam…" in text for text in cut.tables.values())

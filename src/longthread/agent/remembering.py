@@ -77,7 +77,7 @@ class Remembering:
     async def _remember(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         statement = Statement(
             content=_text(arguments, "content"),
-            type=arguments.get("type") or "semantic",
+            type=arguments.get("type") or None,
             importance=_importance(arguments),
             expires_at=_moment(arguments),
             source=Source(self.lease.thread_id, self.seqs),
@@ -140,11 +140,11 @@ def _text(arguments: Mapping[str, Any], name: str) -> str:
     return value or ""
 
 
-def _importance(arguments: Mapping[str, Any]) -> float:
+def _importance(arguments: Mapping[str, Any]) -> float | None:
     value = arguments.get("importance")
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise InvalidInput(reason=f"importance is {value!r}; give a number from 0 to 1.")
-    return 0.5 if value is None else float(value)
+    return None if value is None else float(value)
 
 
 def _moment(arguments: Mapping[str, Any]) -> datetime | None:

@@ -41,7 +41,7 @@ def forget(
     It cannot be undone. It takes as long as the store is large.
     """
     if (user is None) == (thread is None):
-        raise InvalidInput(reason="Say what is to be forgotten: --user or --thread.")
+        raise InvalidInput(reason="Say what is to be forgotten: --user or --thread, one of them.")
     settings = Settings.load(database=database)
     found, thread_id = _run(settings, lambda store: _look(store, settings.user, user, thread))
     whom = f"user {user}" if user is not None else f"conversation {thread_id}"

@@ -52,16 +52,20 @@ def list_(
 @memories.command()
 def add(
     text: Annotated[str, typer.Argument(help="What is to be remembered, in a sentence.")],
-    kind: Kind = "semantic",
-    importance: Annotated[float, typer.Option(help="0 to 1; from 0.9 on it is given to every run.")] = 0.5,
+    kind: Kind = None,
+    importance: Annotated[
+        float | None, typer.Option(help="0 to 1 (0.5); from 0.9 on it is given to every run.")
+    ] = None,
     expires: Annotated[
         str | None, typer.Option(metavar="WHEN", help="A date or time (ISO 8601), or an age such as 30d.")
     ] = None,
     as_json: options.AsJson = False,
     database: options.Database = None,
 ) -> None:
-    """Remember something. What says the same as a memory is that memory, said again."""
-    statement = Statement(text, _kind(kind or "semantic"), importance, _moment(expires) if expires else None)
+    """Remember something. What says the same as a memory is that memory, said again; what is not given stays."""
+    statement = Statement(
+        text, _kind(kind) if kind is not None else None, importance, _moment(expires) if expires else None
+    )
 
     async def write(all_: Memories, _: Driver, user: str) -> tuple[Memory, bool, list[str]]:
         done = await all_.remember(Owner(user, ANALYST), statement)

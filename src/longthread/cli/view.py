@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -168,7 +168,7 @@ def _rows(entries: Sequence[Seen]) -> list[tuple[int, int, Seen]]:
     for seen in entries:
         last = rows[-1][2] if rows else None
         if last is not None and (last.how, last.why, seen.how) == ("left out", seen.why, "left out"):
-            rows[-1] = (rows[-1][0], seen.seq, Seen(seen.seq, "", "left out", seen.why, None, 0, ""))
+            rows[-1] = (rows[-1][0], seen.seq, replace(seen, role="", tokens=0, text=""))
         else:
             rows.append((seen.seq, seen.seq, seen))
     return rows

@@ -26,6 +26,7 @@ _ARROW = " → "
 _UNASKED = f"…{_ARROW}"
 """How an answer begins whose question is not there."""
 _SHARES = (1.0, 0.85, 0.7, 0.55, 0.42, 0.32, 0.24, 0.17, 0.11, 0.07, 0.04, 0.02, 0.0)
+_DECISIONS = 8
 _LOOKS = frozenset({"list_tables", "describe_table", "sample_rows"})
 _WORDS: Mapping[bool, Mapping[str, str]] = {
     False: {
@@ -50,9 +51,9 @@ _WORDS: Mapping[bool, Mapping[str, str]] = {
     },
 }
 _SENTENCE = re.compile(r"[^。！？!?\n；]+?(?:[。！？!?\n；]+|\.(?=\s|$)|$)")
-# What is worth keeping word for word: code, paths, addresses, numbers, and what somebody has decided.
+# What is worth keeping word for word: code, paths, addresses, numbers but years, and what somebody has decided.
 _SPECIFIC = re.compile(
-    r"`[^`]+`|https?://\S+|(?<![\w/])[~.]?/[\w.-]+/[\w./-]+|[A-Za-z]:\\\S+|\S+@\S+\.\w+|\d{3,}|\d+(?:\.\d+)?\s?%"
+    r"`[^`]+`|https?://\S+|(?<![\w/])[~.]?/[\w.-]+/[\w./-]+|[A-Za-z]:\\\S+|\S+@\S+\.\w+|(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{3,}|\d+(?:\.\d+)?\s?%"
     r"|\b(?:remember|decided?|agreed?|always|never|must|prefer(?:s|red)?|from now on|instead of|is called|responsible"
     r"|deadline|budget|means)\b|记住|决定|约定|总是|永远|必须|不要|以后|改为|改成|负责|预算|截止|叫做|称为|意思是|口径|是指|指的是",
     re.IGNORECASE,
@@ -86,7 +87,7 @@ class Digest:
         parts = [*self._listed(words, "asked"), *self._listed(words, "told")]
         if self.tables:
             lines = [f"- {name}: {columns}" if columns else f"- {name}" for name, columns in self.tables.items()]
-            parts.append("\n".join([f"{words['tables']}:", *lines]))
+            parts.append("\n".join([f"{words['tables']}{self._more(words, 'tables')}:", *lines]))
         parts += self._listed(words, "done")
         if self.tools:
             counts = ", ".join(f"{name} ×{count}" for name, count in sorted(self.tools.items()))
@@ -97,8 +98,12 @@ class Digest:
         items, left = self.items.get(name, ()), self.left.get(name, 0)
         if not items and not left:
             return []
-        more = f" ({words['left'].format(count=left)})" if left else ""
-        return ["\n".join([f"{words[name]}{more}:", *(f"- {item}" for item in items)])]
+        return ["\n".join([f"{words[name]}{self._more(words, name)}:", *(f"- {item}" for item in items)])]
+
+    def _more(self, words: Mapping[str, str], name: str) -> str:
+        """How many of a section are left out, in words."""
+        left = self.left.get(name, 0)
+        return f" ({words['left'].format(count=left)})" if left else ""
 
     def to_json(self) -> dict[str, Any]:
         """The digest as JSON; `from_json` restores it."""
@@ -195,13 +200,17 @@ def _newest(digest: Digest, share: float) -> Digest:
         return digest
     items, left = dict[str, Sequence[str]](), dict(digest.left)
     for name, lines in digest.items.items():
-        count = _part(len(lines), share**0.5 if name == "told" else share)
+        count = _part(len(lines), share)
+        if name == "told":
+            # Of a few things that were decided none goes before much else has gone.
+            count = max(_part(len(lines), share**0.5), min(len(lines), _part(_DECISIONS, share**0.25)))
         items[name] = lines[len(lines) - count :]
         if len(lines) > count:
             left[name] = left.get(name, 0) + len(lines) - count
     names = list(digest.tables)
-    names = names[len(names) - _part(len(names), share) :]
-    tables = {name: _cut(digest.tables[name], int(_COLUMNS * share)) for name in names}
+    if gone := len(names) - _part(len(names), share):
+        left["tables"] = left.get("tables", 0) + gone
+    tables = {name: _columns(digest.tables[name], int(_COLUMNS * share)) for name in names[gone:]}
     tools = sorted(digest.tools.items(), key=lambda tool: (-tool[1], tool[0]))[: _part(len(digest.tools), share)]
     return replace(digest, items=items, left=left, tables=tables, tools=dict(tools))
 
@@ -284,6 +293,11 @@ def _error_of(observation: Mapping[str, Any]) -> str | None:
 def _cut(text: str, limit: int) -> str:
     line = " ".join(clean(text[: 4 * limit + 200]).split())
     return line if len(line) <= limit else f"{line[: max(0, limit - 1)]}…"
+
+
+def _columns(text: str, limit: int) -> str:
+    """Names of columns, the first of them, each whole."""
+    return text if len(text) <= limit else f"{text[:limit].rpartition(',')[0]}, …".removeprefix(", ")
 
 
 def _once(items: Iterable[str]) -> list[str]:

@@ -79,7 +79,8 @@ class Memories:
         self._background = Background()
 
     async def remember(self, owner: Owner, statement: Statement) -> Remembered:
-        """Keep what is said. One that says the same is that memory, said again: the newest words count.
+        """Keep what is said. One that says the same is that memory, said again: the newest words count, and what
+        is told of type, importance and expiry.
 
         Raises:
             InvalidInput: there is nothing to remember in it, or too much.
@@ -220,10 +221,11 @@ def checked(statement: Statement) -> Statement:
         raise InvalidInput(reason="There is nothing to remember: give a sentence that says it.")
     if len(content) > LONGEST:
         raise InvalidInput(reason=f"A memory has at most {LONGEST:,} characters, and this has {len(content):,}.")
-    if statement.type not in get_args(MemoryType):
+    if statement.type is not None and statement.type not in get_args(MemoryType):
         raise InvalidInput(reason=f"The type {statement.type!r} is none of {', '.join(get_args(MemoryType))}.")
-    if not (math.isfinite(statement.importance) and 0 <= statement.importance <= 1):
-        raise InvalidInput(reason=f"The importance {statement.importance} is no number from 0 to 1.")
+    importance = statement.importance
+    if importance is not None and not (math.isfinite(importance) and 0 <= importance <= 1):
+        raise InvalidInput(reason=f"The importance {importance} is no number from 0 to 1.")
     if statement.expires_at is not None and _utc(statement.expires_at) <= datetime.now(UTC):
         raise InvalidInput(reason=f"{statement.expires_at.isoformat()} is over: nothing would be remembered.")
     expires = _utc(statement.expires_at) if statement.expires_at else None

@@ -20,6 +20,7 @@ _INSTRUCTIONS = "You keep the index of a long conversation. Reply as you are ask
 _READ = 12_000
 """Characters that a model is given to read, the newest."""
 _ESCAPE = re.compile(r"\\[nrt]")
+_SQL = re.compile(r"\"sql\"\s*:\s*\"((?:[^\"\\]|\\.)*+)\"")
 
 Extract = Callable[[Sequence[str], Sequence[str]], Iterable[Topic]]
 """Statistics: the topics of some messages, of which the thread has had some already."""
@@ -67,11 +68,21 @@ class Mentions:
 
 
 def _said(entries: Iterable[Entry]) -> list[str]:
-    """What the messages say, and the texts that their calls were made with; the escapes of JSON are no words."""
+    """What the messages say, and the texts that their calls were made with; the escapes of JSON are no words, and SQL
+    is code."""
     said = []
     for entry in entries:
         if is_recallable(entry):
-            asked = [value for call in entry.tool_calls for value in call.args.values() if isinstance(value, str)]
-            text = _ESCAPE.sub(" ", entry.text) if entry.role == "tool" else entry.text
+            given = [item for call in entry.tool_calls for item in call.args.items()]
+            asked = [_code(text) if name == "sql" else text for name, text in given if isinstance(text, str)]
+            text = (
+                _SQL.sub(lambda sql: _code(sql[1]), _ESCAPE.sub(" ", entry.text))
+                if entry.role == "tool"
+                else entry.text
+            )
             said.append(clean("\n".join([text, *asked])))
     return said
+
+
+def _code(text: str) -> str:
+    return f"```\n{text}\n```"

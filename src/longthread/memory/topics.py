@@ -40,6 +40,8 @@ _NOISE = {
     "://": re.compile(r"\bhttps?://[!-~]++"),
     "@": re.compile(r"(?<![\w.+-])[A-Za-z0-9_.+-]{1,64}+@[A-Za-z0-9-]++\.[A-Za-z0-9.-]++"),
     "<": re.compile(r"<[^<>\n]{1,200}+>"),
+    # A line that is all in italics labels what it stands below.
+    "*": re.compile(r"^\*[^*\n]{1,200}+\*[ \t]*$", re.MULTILINE),
     '":': re.compile(r"\"[\w $.-]{1,60}+\":"),
 }
 """Code, addresses, tags, and the keys of JSON: what stands there is not spoken of."""

@@ -29,14 +29,14 @@ class Statement:
     """What is to be remembered.
 
     Args:
-        importance: 0 to 1.
-        expires_at: from when on it is no longer true, in any time zone; None: it stays.
+        type, importance, expires_at: None leaves what a memory that says the same has; a new one is semantic, of
+            importance 0.5, and stays. The importance is 0 to 1; from `expires_at` on, in any time zone, it is not true.
         source: the entries that say it; None: a person told it by hand.
     """
 
     content: str
-    type: MemoryType = "semantic"
-    importance: float = 0.5
+    type: MemoryType | None = None
+    importance: float | None = None
     expires_at: datetime | None = None
     source: Source | None = None
 

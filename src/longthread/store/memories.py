@@ -125,7 +125,7 @@ def _values(statement: Statement, indexed: Indexed) -> dict[str, Any]:
         "session_id": statement.source.thread_id if statement.source else None,
         "content": statement.content,
         "memory_type": statement.type,
-        "importance": float(statement.importance),
+        "importance": None if statement.importance is None else float(statement.importance),
         "expires_at": expires.astimezone(UTC).isoformat(timespec="microseconds") if expires else None,
         "form": indexed.form,
         "words": indexed.words,

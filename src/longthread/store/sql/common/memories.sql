@@ -16,14 +16,16 @@ ON CONFLICT (id) DO NOTHING;
 -- name: insert_memory
 INSERT INTO memories (id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at, said,
                       form, words, terms)
-VALUES (:id, :user_id, :agent_id, :session_id, :content, :memory_type, :importance, :expires_at, :created_at, :said,
+VALUES (:id, :user_id, :agent_id, :session_id, :content, coalesce(:memory_type, 'semantic'), coalesce(:importance, 0.5),
+        :expires_at, :created_at, :said,
         :form, :words, :terms)
 ON CONFLICT (user_id, agent_id, said) DO NOTHING;
 
 -- name: update_memory
 -- Said in other words, it means something a little else: its vector is made anew.
 UPDATE memories
-SET session_id = :session_id, memory_type = :memory_type, importance = :importance, expires_at = :expires_at,
+SET session_id = :session_id, memory_type = coalesce(:memory_type, memory_type),
+    importance = coalesce(:importance, importance), expires_at = coalesce(:expires_at, expires_at),
     content = :content, form = :form, words = :words, terms = :terms,
     model = CASE WHEN content = :content THEN model END,
     numbers = CASE WHEN content = :content THEN numbers END,
