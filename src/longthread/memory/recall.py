@@ -19,7 +19,7 @@ from longthread.memory.postings import Postings, buckets_of, hash_of, in_bucket,
 from longthread.memory.ranking import REACH, Block, Corpus, Layout, Scores, best, lay_out, score
 from longthread.memory.spans import ranges_of
 from longthread.memory.terms import FORM, terms
-from longthread.memory.vectors import Progress, embed_thread, named
+from longthread.memory.vectors import Embedded, Progress, embed_thread, named
 from longthread.model.entry import Entry
 from longthread.store import log, recall
 from longthread.store.driver import Driver, Transaction
@@ -207,13 +207,14 @@ class Recaller:
         warnings = await catch_up(self._store, threads)
         if self._embedder is None:
             return warnings
+        refused = 0
         for thread in threads:
             try:
-                await embed_thread(self._store, self._embedder, thread.thread_id, progress)
+                refused += (await embed_thread(self._store, self._embedder, thread.thread_id, progress)).refused
             except Exception as error:  # noqa: BLE001 - as above
                 _logger.warning("Thread %s got no vectors: %s", thread.thread_id, reason_of(error))
                 return [*warnings, f"The embedder {self._embedder.name} does not work: {reason_of(error)}"]
-        return warnings
+        return [*warnings, *Embedded(refused=refused).warning(self._embedder)]
 
     def keep_up(self, scope: Scope) -> None:
         """Have a thread indexed and embedded in the background."""

@@ -6,14 +6,17 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from weakref import WeakKeyDictionary
 
-from longthread.memory.embedding import Embedder, unit
+from longthread.memory.batch import Made, make_vectors
+from longthread.memory.embedding import Embedder, Vectors, unit
 from longthread.memory.indexing import content_of, is_recallable
 from longthread.store import recall, vectors
-from longthread.store.driver import Driver
+from longthread.store.driver import Driver, Transaction
 from longthread.store.recall import Text
-from longthread.store.vectors import Vector
+from longthread.store.vectors import Mark, Vector
 
 MOST_TEXT = 4000
 """Characters of an entry that are embedded: models read no more, or refuse more."""
@@ -32,35 +35,48 @@ Progress = Callable[[int, int], None]
 _logger = logging.getLogger(__name__)
 
 
-async def embed_thread(store: Driver, embedder: Embedder, thread_id: str, progress: Progress | None = None) -> int:
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """How many entries were looked at, and how many of them the embedder did not take: they are found by keywords."""
+
+    entries: int = 0
+    refused: int = 0
+
+    def warning(self, embedder: Embedder) -> list[str]:
+        """What people should know."""
+        if not self.refused:
+            return []
+        return [f"The embedder {embedder.name} refused {self.refused} entries: they are found by keywords alone."]
+
+
+async def embed_thread(store: Driver, embedder: Embedder, thread_id: str, progress: Progress | None = None) -> Embedded:
     """Give every entry of a thread a vector of this embedder's model, and drop those of others when that is done.
 
-    Stopped at any moment, it goes on from there. How many entries got one.
+    Stopped at any moment, it goes on from there. Where nothing is to do, one small row is read.
 
     Raises:
         StoreError: the database failed.
-        Exception: whatever the embedder raises.
+        Exception: whatever the embedder raises, when it does not work.
     """
-    done = 0
-    after = -1
     model = await model_of(embedder)
-    async with store.reading() as tx:
-        total = await vectors.missing_count(tx, thread_id, model)
+    done = refused = total = 0
     while True:
         async with store.reading() as tx:
-            born = await recall.incarnation(tx, thread_id)
-            seqs = await vectors.missing(tx, thread_id, model, after=after, limit=BATCH)
+            mark = await vectors.find_mark(tx, thread_id, model)
+            if mark is None or not mark.is_behind:
+                break
+            if progress is not None and not done:
+                total = await vectors.missing_count(tx, thread_id, model, after=mark.after)
+            seqs = await vectors.missing(tx, thread_id, model, after=mark.after, limit=BATCH)
             texts = [text for text in await recall.texts_at(tx, thread_id, seqs) if _is_embeddable(text)]
-        if not seqs:
-            break
-        after = seqs[-1]
-        if texts:
-            await _embed(store, embedder, model, thread_id, texts, born)
+        end = seqs[-1] if len(seqs) == BATCH else mark.entry_count
+        refused += await _embed(store, embedder, _Batch(thread_id, model, mark, texts, end))
         done += len(seqs)
-        if progress is not None:
+        if progress is not None and seqs:
             progress(done, max(done, total))
-    await _tidy(store, thread_id, model)
-    return done
+    if mark is not None and mark.is_untidy:
+        await _tidy(store, thread_id, model, mark)
+    return Embedded(done, refused)
 
 
 async def model_of(embedder: Embedder) -> str:
@@ -80,19 +96,24 @@ def named(model: str, dims: int) -> str:
     return f"{model}@{dims}"
 
 
-async def _tidy(store: Driver, thread_id: str, model: str) -> None:
+async def _tidy(store: Driver, thread_id: str, model: str, mark: Mark) -> None:
     """Make the signatures that are missing, and drop vectors of other models."""
     async with store.reading() as tx:
-        blocks = await vectors.unsigned_blocks(tx, thread_id, model)
-        others = await vectors.has_others(tx, thread_id, model)
+        blocks = await vectors.unsigned_blocks(tx, thread_id, model, mark)
     for block in blocks:
         async with store.writing() as tx:
             if await tx.fetch("select_position", id=thread_id):
                 await vectors.sign_block(tx, thread_id, model, block)
-    if others:
-        async with store.writing() as tx:
-            if await tx.fetch("select_position", id=thread_id):
-                await vectors.delete_others(tx, thread_id, model)
+    async with store.writing() as tx:
+        if await tx.fetch("select_position", id=thread_id) and await _is_same(tx, thread_id, model, mark):
+            await vectors.delete_others(tx, thread_id, model)
+            await vectors.mark_signed(tx, thread_id, model, mark.first_seq)
+
+
+async def _is_same(tx: Transaction, thread_id: str, model: str, mark: Mark) -> bool:
+    """Whether it is still the thread that was read, and nobody else has gone on with it."""
+    now = await vectors.find_mark(tx, thread_id, model)
+    return now is not None and (now.incarnation, now.last_seq) == (mark.incarnation, mark.last_seq)
 
 
 def text_of(text: Text) -> str:
@@ -105,26 +126,58 @@ def _is_embeddable(text: Text) -> bool:
     return is_recallable(text) and bool(content_of(text).strip())
 
 
-async def _embed(
-    store: Driver, embedder: Embedder, model: str, thread_id: str, texts: Sequence[Text], born: str | None
-) -> None:
-    chunks = [text_of(text) for text in texts]
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Texts of a thread: with their vectors, the thread has all up to entry `end`."""
+
+    thread_id: str
+    model: str
+    mark: Mark
+    texts: Sequence[Text]
+    end: int
+
+
+async def _embed(store: Driver, embedder: Embedder, batch: _Batch) -> int:
+    """Keep the vectors of a batch, and how far they go, together; how many texts the embedder did not take.
+
+    Raises:
+        Exception: whatever the embedder raises, when it does not work. What it made before is kept.
+    """
+    chunks = [text_of(text) for text in batch.texts]
+    made = await make_vectors(partial(_made, embedder, batch.model), chunks) if chunks else Made(0)
+    rows = []
+    for place, vector in made.vectors.items():
+        seq = batch.texts[place].seq
+        rows.append(Vector(_id(batch.thread_id, seq, batch.model), seq, chunks[place], vector.astype("<f4").tobytes()))
+    for place, reason in made.refused.items():
+        _logger.warning("Entry %d of thread %s gets no vector: %s", batch.texts[place].seq, batch.thread_id, reason)
+    if made.failure is None:
+        await _keep(store, batch, rows, batch.end, len(made.refused))
+        return len(made.refused)
+    if made.end:
+        await _keep(store, batch, rows, batch.texts[made.end].seq - 1, len(made.refused))
+    raise made.failure
+
+
+async def _keep(store: Driver, batch: _Batch, rows: Sequence[Vector], end: int, refused: int) -> None:
+    thread_id, model, mark = batch.thread_id, batch.model, batch.mark
+    async with store.writing() as tx:
+        # Where somebody else was faster, or the thread is another one now, what is there is read again.
+        if await tx.fetch("select_position", id=thread_id) and await _is_same(tx, thread_id, model, mark):
+            first, _ = await recall.first_seq(tx, thread_id)
+            await vectors.write(tx, thread_id, model, [row for row in rows if row.seq >= first])
+            await vectors.move_mark(tx, thread_id, model, end, mark.refused + refused)
+
+
+async def _made(embedder: Embedder, model: str, chunks: Sequence[str]) -> Vectors:
     async with asyncio.timeout(TIMEOUT):
         made = unit(await embedder.documents(chunks))
-    if made.shape[:1] != (len(texts),) or made.ndim != 2:
-        raise ValueError(f"the embedder gave vectors of shape {made.shape} for {len(texts)} texts")
+    if made.shape[:1] != (len(chunks),) or made.ndim != 2:
+        raise ValueError(f"the embedder gave vectors of shape {made.shape} for {len(chunks)} texts")
     if named(embedder.name, made.shape[1]) != model:
         _models.pop(embedder, None)
         raise ValueError(f"the embedder now gives vectors of {made.shape[1]} numbers, and gave others before")
-    rows = [
-        Vector(_id(thread_id, text.seq, model), text.seq, chunk, vector.astype("<f4").tobytes())
-        for text, chunk, vector in zip(texts, chunks, made, strict=True)
-    ]
-    async with store.writing() as tx:
-        if not await tx.fetch("select_position", id=thread_id) or await recall.incarnation(tx, thread_id) != born:
-            return
-        first, _ = await recall.first_seq(tx, thread_id)
-        await vectors.write(tx, thread_id, model, [row for row in rows if row.seq >= first])
+    return made
 
 
 def _id(thread_id: str, seq: int, model: str) -> str:

@@ -65,9 +65,67 @@ class Signatures:
     bits: Bits
 
 
-async def missing_count(tx: Transaction, thread_id: str, model: str) -> int:
-    """How many entries of a thread have no vector of a model."""
-    [row] = await tx.fetch("count_missing_vectors", thread_id=thread_id, model=model)
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a thread has vectors of a model, and the thread as it was then.
+
+    Args:
+        first_seq, entry_count, incarnation: the thread's.
+        last_seq: up to this entry all that can have a vector do; None: nobody has begun.
+        signed_from: from this entry on all vectors have signatures; None: nobody has looked.
+        refused: entries that the embedder did not take.
+        others: whether the thread may have vectors of other models.
+    """
+
+    first_seq: int
+    entry_count: int
+    incarnation: str
+    last_seq: int | None
+    signed_from: int | None
+    refused: int
+    others: bool
+
+    @property
+    def after(self) -> int:
+        """The entry behind which vectors may be missing."""
+        return self.last_seq or 0
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether entries may be without vectors."""
+        return self.last_seq is None or self.last_seq < self.entry_count
+
+    @property
+    def is_untidy(self) -> bool:
+        """Whether signatures may be missing, or vectors of other models be there. Retention takes the signatures of the
+        block that it ends in."""
+        return self.others or self.signed_from is None or self.signed_from < self.first_seq
+
+
+async def find_mark(tx: Transaction, thread_id: str, model: str) -> Mark | None:
+    """How far a thread has vectors of a model; None where there is no such thread."""
+    row = await one(tx, "select_embedded", thread_id=thread_id, model=model)
+    if row is None:
+        return None
+    last, signed_from = (None if row[name] is None else int(row[name]) for name in ("last_seq", "signed_from"))
+    of_thread = int(row["first_seq"]), int(row["entry_count"]), str(row["incarnation"])
+    return Mark(*of_thread, last, signed_from, int(row["refused"]), bool(row["others"]))
+
+
+async def move_mark(tx: Transaction, thread_id: str, model: str, last_seq: int, refused: int) -> None:
+    """Note that a thread has vectors of a model up to an entry. For who has locked it in this transaction, in which the
+    vectors are written."""
+    await tx.run("write_embedded", thread_id=thread_id, model=model, last_seq=last_seq, refused=refused)
+
+
+async def mark_signed(tx: Transaction, thread_id: str, model: str, signed_from: int) -> None:
+    """Note that the vectors from an entry on have signatures. For who has locked the thread in this transaction."""
+    await tx.run("sign_embedded", thread_id=thread_id, model=model, signed_from=signed_from)
+
+
+async def missing_count(tx: Transaction, thread_id: str, model: str, *, after: int) -> int:
+    """How many entries of a thread have no vector of a model, behind entry `after`."""
+    [row] = await tx.fetch("count_missing_vectors", thread_id=thread_id, model=model, after=after)
     return int(row["missing"])
 
 
@@ -139,9 +197,13 @@ def unpacked(data: bytes, block: int) -> Signatures:
     return Signatures(np.frombuffer(data[end:], "<u2").astype(np.int64) + block * BLOCK, bits)
 
 
-async def unsigned_blocks(tx: Transaction, thread_id: str, model: str) -> list[int]:
-    """The blocks of a thread that have vectors and no signatures: where they were imported, or some were deleted."""
-    rows = await tx.fetch("select_unsigned_blocks", thread_id=thread_id, model=model, size=BLOCK)
+async def unsigned_blocks(tx: Transaction, thread_id: str, model: str, mark: Mark) -> list[int]:
+    """The blocks of a thread that have vectors and no signatures: where they were imported, or some were deleted.
+
+    Where all were there once, only the block that the thread now begins in is looked at.
+    """
+    before = 2**62 if mark.signed_from is None else (mark.first_seq // BLOCK + 1) * BLOCK
+    rows = await tx.fetch("select_unsigned_blocks", thread_id=thread_id, model=model, size=BLOCK, before=before)
     return [int(row["block"]) for row in rows]
 
 
@@ -169,15 +231,11 @@ def _asked(scope: Scope) -> dict[str, Any]:
     return {"user_id": scope.user_id, **more}
 
 
-async def has_others(tx: Transaction, thread_id: str, model: str) -> bool:
-    """Whether entries of a thread have vectors of other models."""
-    return bool(await tx.fetch("select_other_vectors", thread_id=thread_id, model=model))
-
-
 async def delete_others(tx: Transaction, thread_id: str, model: str) -> None:
-    """Delete the vectors of other models."""
+    """Delete the vectors of other models. For who has locked the thread in this transaction."""
     await tx.run("delete_other_vectors", thread_id=thread_id, model=model)
     await tx.run("delete_other_signatures", thread_id=thread_id, model=model)
+    await tx.run("delete_other_embedded", thread_id=thread_id, model=model)
 
 
 async def between(tx: Transaction, model: str, ranges: Iterable[tuple[str, int, int]]) -> list[Candidate]:

@@ -1,6 +1,24 @@
+-- name: select_embedded
+-- All that a pass with nothing to do has to know.
+SELECT t.first_seq, t.entry_count, t.incarnation, m.last_seq, m.signed_from, coalesce(m.refused, 0) AS refused,
+       EXISTS (SELECT 1 FROM recall_embedded o WHERE o.thread_id = t.id AND o.model <> :model) AS others
+FROM threads t LEFT JOIN recall_embedded m ON m.thread_id = t.id AND m.model = :model
+WHERE t.id = :thread_id;
+
+-- name: write_embedded
+INSERT INTO recall_embedded (thread_id, model, last_seq, refused)
+VALUES (:thread_id, :model, :last_seq, :refused)
+ON CONFLICT (thread_id, model) DO UPDATE SET last_seq = excluded.last_seq, refused = excluded.refused;
+
+-- name: sign_embedded
+UPDATE recall_embedded SET signed_from = :signed_from WHERE thread_id = :thread_id AND model = :model;
+
+-- name: delete_other_embedded
+DELETE FROM recall_embedded WHERE thread_id = :thread_id AND model <> :model;
+
 -- name: count_missing_vectors
 SELECT count(*) AS missing FROM entries e
-WHERE e.thread_id = :thread_id AND NOT EXISTS (
+WHERE e.thread_id = :thread_id AND e.seq > :after AND NOT EXISTS (
     SELECT 1 FROM memory_vectors v WHERE v.thread_id = :thread_id AND v.model = :model AND v.seq = e.seq
 );
 
@@ -11,10 +29,6 @@ WHERE e.thread_id = :thread_id AND e.seq > :after AND NOT EXISTS (
 )
 ORDER BY e.seq
 LIMIT :limit;
-
--- name: select_other_vectors
-SELECT v.id FROM memory_vectors v
-WHERE v.thread_id = :thread_id AND v.seq IS NOT NULL AND v.model <> :model LIMIT 1;
 
 -- name: delete_other_vectors
 DELETE FROM memory_vectors WHERE thread_id = :thread_id AND seq IS NOT NULL AND model <> :model;
@@ -32,7 +46,7 @@ ON CONFLICT (thread_id, model, block) DO UPDATE SET stamp = excluded.stamp, data
 
 -- name: select_unsigned_blocks
 SELECT DISTINCT v.seq / :size AS block FROM memory_vectors v
-WHERE v.thread_id = :thread_id AND v.model = :model AND v.seq IS NOT NULL AND NOT EXISTS (
+WHERE v.thread_id = :thread_id AND v.model = :model AND v.seq < :before AND NOT EXISTS (
     SELECT 1 FROM recall_signatures s
     WHERE s.thread_id = :thread_id AND s.model = :model AND s.block = v.seq / :size
 )

@@ -22,3 +22,14 @@ CREATE TABLE recall_signatures (
 
 -- Bits do not get smaller.
 ALTER TABLE recall_signatures ALTER COLUMN data SET STORAGE EXTERNAL;
+
+-- How far a thread has vectors of a model: up to entry `last_seq`, those that can have one. From entry `signed_from` on all
+-- have their signatures; NULL: nobody has looked yet. `refused` of them the embedder did not take.
+CREATE TABLE recall_embedded (
+    thread_id   TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    model       TEXT COLLATE "C" NOT NULL,
+    last_seq    BIGINT NOT NULL,
+    signed_from BIGINT,
+    refused     BIGINT NOT NULL,
+    PRIMARY KEY (thread_id, model)
+);

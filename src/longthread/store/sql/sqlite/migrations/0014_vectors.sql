@@ -19,3 +19,14 @@ CREATE TABLE recall_signatures (
     data      BLOB NOT NULL,
     PRIMARY KEY (thread_id, model, block)
 );
+
+-- How far a thread has vectors of a model: up to entry `last_seq`, those that can have one. From entry `signed_from` on all
+-- have their signatures; NULL: nobody has looked yet. `refused` of them the embedder did not take.
+CREATE TABLE recall_embedded (
+    thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    model       TEXT NOT NULL,
+    last_seq    INTEGER NOT NULL,
+    signed_from INTEGER,
+    refused     INTEGER NOT NULL,
+    PRIMARY KEY (thread_id, model)
+);
