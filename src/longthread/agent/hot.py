@@ -37,9 +37,10 @@ class Hot:
 @dataclass(slots=True)
 class _Kept:
     """A thread's last messages, which begin behind the mark. Entries never change: what is kept is true as long as the
-    thread is the same."""
+    thread is the same and retention has deleted no more of it."""
 
     since: datetime
+    first_seq: int
     mark: int
     spots: list[Spot]
     size: int
@@ -100,7 +101,7 @@ class HotWindows:
         self._kept.pop(thread.id, None)
         if last:
             size = sum(len(spot.entry.text) for spot in last)
-            self._kept[thread.id] = _Kept(thread.created_at, mark, last, size, prompts, run_id, past)
+            self._kept[thread.id] = _Kept(thread.created_at, thread.first_seq, mark, last, size, prompts, run_id, past)
         while len(self._kept) > THREADS or (len(self._kept) > 1 and self._size() > CHARACTERS):
             self._kept.popitem(last=False)
 
@@ -119,18 +120,19 @@ class HotWindows:
         return kept.past if kept is not None and kept.since == thread.created_at and kept.run_id == run_id else None
 
     async def _known(self, tx: Transaction, thread: Thread, mark: int) -> list[Spot]:
-        """What is remembered of this very thread, and has not been deleted by retention; nothing when the mark has gone
-        back, for then there is more to be shown."""
+        """What is remembered of this very thread; nothing when retention has deleted entries since, or when the mark
+        has gone back, for then there is more to be shown."""
         kept = self._kept.get(thread.id)
         if kept is None:
             return []
         last = kept.spots[-1].entry
         # A thread that was deleted and imported again is as old as it was: what tells is whether it has this entry.
         said = await one(tx, "select_said", thread_id=thread.id, first=last.seq, last=last.seq)
-        if kept.since != thread.created_at or said is None or said["id"] != last.id or mark < kept.mark:
+        same = (kept.since, kept.first_seq) == (thread.created_at, thread.first_seq)
+        if not same or said is None or said["id"] != last.id or mark < kept.mark:
             del self._kept[thread.id]
             return []
-        return [spot for spot in kept.spots if spot.entry.seq >= thread.first_seq]
+        return kept.spots
 
     def _most(self, mark: int) -> int:
         return self.limit + (buffer_of(self.limit) if mark else 0)

@@ -181,11 +181,14 @@ async def _last_view(tx: Transaction, thread_id: str) -> Sequence[Segment]:
 async def _is_current(tx: Transaction, thread_id: str, found: _Found, config: Config) -> bool:
     """Whether what is kept can be gone on from: its mark counts, and it was made from all there is, in this way.
 
-    Where retention has deleted entries, nobody can count them any more.
+    Where retention has deleted entries, nobody can count them any more; where it has deleted all of them, a summary
+    cannot be made anew, and stays as it is.
     """
     kept = found.thread.kept
     if kept is None or not found.mark:
         return kept is None
+    if found.thread.first_seq > kept.last_seq:
+        return True
     count = kept.message_count
     if found.thread.first_seq <= kept.first_seq:
         ranges = recall.active_ranges(found.mark, await recall.branch_points(tx, thread_id))
