@@ -70,7 +70,10 @@ async def embed_thread(store: Driver, embedder: Embedder, thread_id: str, progre
             seqs = await vectors.missing(tx, thread_id, model, after=mark.after, limit=BATCH)
             texts = [text for text in await recall.texts_at(tx, thread_id, seqs) if _is_embeddable(text)]
         end = seqs[-1] if len(seqs) == BATCH else mark.entry_count
-        refused += await _embed(store, embedder, _Batch(thread_id, model, mark, texts, end))
+        taken = await _embed(store, embedder, _Batch(thread_id, model, mark, texts, end))
+        if taken is None:
+            return Embedded(done, refused)  # Somebody else goes on, or the next pass does.
+        refused += taken
         done += len(seqs)
         if progress is not None and seqs:
             progress(done, max(done, total))
@@ -137,8 +140,9 @@ class _Batch:
     end: int
 
 
-async def _embed(store: Driver, embedder: Embedder, batch: _Batch) -> int:
-    """Keep the vectors of a batch, and how far they go, together; how many texts the embedder did not take.
+async def _embed(store: Driver, embedder: Embedder, batch: _Batch) -> int | None:
+    """Keep the vectors of a batch, and how far they go, together; how many texts the embedder did not take. None: the
+    thread is another one now, or somebody else was faster, and nothing was kept.
 
     Raises:
         Exception: whatever the embedder raises, when it does not work. What it made before is kept.
@@ -152,21 +156,22 @@ async def _embed(store: Driver, embedder: Embedder, batch: _Batch) -> int:
     for place, reason in made.refused.items():
         _logger.warning("Entry %d of thread %s gets no vector: %s", batch.texts[place].seq, batch.thread_id, reason)
     if made.failure is None:
-        await _keep(store, batch, rows, batch.end, len(made.refused))
-        return len(made.refused)
+        kept = await _keep(store, batch, rows, batch.end, len(made.refused))
+        return len(made.refused) if kept else None
     if made.end:
         await _keep(store, batch, rows, batch.texts[made.end].seq - 1, len(made.refused))
     raise made.failure
 
 
-async def _keep(store: Driver, batch: _Batch, rows: Sequence[Vector], end: int, refused: int) -> None:
+async def _keep(store: Driver, batch: _Batch, rows: Sequence[Vector], end: int, refused: int) -> bool:
     thread_id, model, mark = batch.thread_id, batch.model, batch.mark
     async with store.writing() as tx:
-        # Where somebody else was faster, or the thread is another one now, what is there is read again.
-        if await tx.fetch("select_position", id=thread_id) and await _is_same(tx, thread_id, model, mark):
-            first, _ = await recall.first_seq(tx, thread_id)
-            await vectors.write(tx, thread_id, model, [row for row in rows if row.seq >= first])
-            await vectors.move_mark(tx, thread_id, model, end, mark.refused + refused)
+        if not await tx.fetch("select_position", id=thread_id) or not await _is_same(tx, thread_id, model, mark):
+            return False
+        first, _ = await recall.first_seq(tx, thread_id)
+        await vectors.write(tx, thread_id, model, [row for row in rows if row.seq >= first])
+        await vectors.move_mark(tx, thread_id, model, end, mark.refused + refused)
+    return True
 
 
 async def _made(embedder: Embedder, model: str, chunks: Sequence[str]) -> Vectors:
