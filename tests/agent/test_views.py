@@ -55,7 +55,7 @@ async def test_every_call_is_told_again(open_analyst: OpenAnalyst, shop: str, pr
             *(step for n in range(6) for step in (WIDE, finish(f"answer {n} " + "and more " * 40))),
         ]
     )
-    analyst = await open_analyst(model, memory_context_window=6780)
+    analyst = await open_analyst(model, memory_context_window=6780, memory_summary_threshold=1000)
     thread_id = None
     for n, steps in enumerate([None, None, 2, *[None] * 7]):
         question = "continue" if n == 3 else f"Question {n}: " + "how many? " * (600 if n == 5 else 3)

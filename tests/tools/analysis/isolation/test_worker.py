@@ -164,18 +164,19 @@ def _abandoned(used: list[Any]) -> bool:
     return False
 
 
-async def test_a_closed_source_leaves_no_process_and_no_file(opened: Opened, make_sqlite: Any) -> None:
-    before = _scratch()
-    source = await opened(make_sqlite("CREATE TABLE t (a)"))
+async def test_a_closed_source_leaves_no_process_and_no_file(
+    opened: Opened, make_sqlite: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_sqlite("CREATE TABLE t (a)")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))  # other tests have workers at the same time
+    source = await opened(path)
     pid = await pid_of(source)
-    assert len(_scratch() - before) == 1
+    assert len(list(scratch.glob("longthread-worker-*"))) == 1
     await source.close()
     assert await gone(pid)
-    assert _scratch() - before == set()
-
-
-def _scratch() -> set[str]:
-    return {path.name for path in Path(tempfile.gettempdir()).glob("longthread-worker-*")}
+    assert list(scratch.iterdir()) == []
 
 
 async def test_another_nest_is_started_when_one_is_killed(opened: Opened, make_sqlite: Any) -> None:
