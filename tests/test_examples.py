@@ -7,10 +7,6 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import pytest
-
-from longthread.agent import portal
-
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -24,13 +20,11 @@ def example(name: str) -> ModuleType:
     return module
 
 
-def test_a_long_conversation_is_restarted_and_knows_what_was_said_first(
-    store_address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Turns without a real model are faster than the passes behind them: the last one comes to its end.
-    monkeypatch.setattr(portal, "GRACE_SECONDS", 60)
-    told = example("long_conversation").talk(store_address)
+def test_a_long_conversation_is_restarted_and_knows_what_was_said_first(store_address: str) -> None:
+    made = example("long_conversation")
+    told = made.talk(store_address)
     assert told["answer"] == "It is 192.0.2.7."
     assert told["note"] == "By the way, I am allergic to nuts."
-    assert told["messages_in_state"] < 100
+    # Turns without a real model are faster than the passes behind them: how short the state is by now is up to these.
+    assert told["messages_in_state"] < 1.5 * made.TURNS  # of more than two a turn
     assert told["most_messages_in_a_prompt"] < 150
