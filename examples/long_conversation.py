@@ -52,10 +52,10 @@ class Support:
         return {"finish": "All right. " * 8}
 
 
-def open_agent(saver: LongthreadSaver, model: Support) -> Any:
+def open_agent(saver: LongthreadSaver, model: Support) -> tuple[Any, MemoryMiddleware]:
     """The agent: a window of 4,000 tokens, and at most 60 messages in the state."""
     memory = MemoryMiddleware(saver, memory_context_window=4_000, memory_max_messages_per_thread=60)
-    return create_agent(
+    agent = create_agent(
         ScriptedChatModel(model),
         [keep, recall_tool(saver)],
         system_prompt=PROMPT,
@@ -63,20 +63,23 @@ def open_agent(saver: LongthreadSaver, model: Support) -> Any:
         store=LongthreadStore.of(saver),
         middleware=[memory],
     )
+    return agent, memory
 
 
 def talk(address: str) -> dict[str, Any]:
     """A long conversation in two processes' lives; what came of it."""
     model = Support()
     with LongthreadSaver.from_conn_string(address) as saver:
-        agent = open_agent(saver, model)
+        agent, memory = open_agent(saver, model)
         agent.invoke({"messages": [("user", "Our staging server has the address 192.0.2.7.")]}, THREAD)
         agent.invoke({"messages": [("user", "By the way, I am allergic to nuts.")]}, THREAD)
         for n in range(TURNS):
             agent.invoke({"messages": [("user", f"Ticket {n}: the invoice of order {1000 + n} is wrong.")]}, THREAD)
+            if n % 10 == 9:
+                memory.settle()  # nobody waits between these turns, and a real model takes its time
 
     with LongthreadSaver.from_conn_string(address) as saver:  # another process, days later
-        agent = open_agent(saver, model)
+        agent, _ = open_agent(saver, model)
         state = agent.invoke({"messages": [("user", "Which address did our staging server have?")]}, THREAD)
         [note] = LongthreadStore.of(saver).search(("customers",), query="allergies and nuts", limit=1)
         return {

@@ -165,6 +165,12 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                 call.found = await call.memory.backing.home.run(call.memory.find, call.thread_id, call.ids)
         return self._ended(call, await handler(self._composed(call)))
 
+    def settle(self) -> None:
+        """Wait for what goes on behind the turns: for programs whose turns follow each other without a pause."""
+        if self._memory is not None:
+            home = self._memory.backing.home
+            home.call("settle", home.settle)
+
     def _begun(self, request: Request) -> _Call:
         config = _configured()
         thread_id, ns = config.get("thread_id"), str(config.get("checkpoint_ns", ""))
