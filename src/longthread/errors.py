@@ -481,6 +481,29 @@ class WorkerFailed(SourceError):
     code = "worker_failed"
 
 
+# Tools that users define.
+
+
+class ToolInvalid(InvalidInput):
+    """The tool {tool} cannot be used: {problem}"""
+
+    code = "tool_invalid"
+
+
+class ArgumentsInvalid(InvalidInput):
+    """The call of {tool} was not made. {problem}"""
+
+    code = "arguments_invalid"
+
+
+class SecretUnusable(LongthreadError):
+    """The secret {name} {problem} Whoever runs Longthread sets it, as LONGTHREAD_SECRET_{name} in the environment or
+    in .env."""
+
+    code = "secret_unusable"
+    exit_code = 2
+
+
 # The server.
 
 

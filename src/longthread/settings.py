@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -22,6 +22,8 @@ DOTENV = Path(".env")
 EMBEDDED = "embedded"
 """In the place of a store's address: a PostgreSQL that starts with Longthread."""
 POSTGRES_URLS = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
+SECRET_PREFIX = "LONGTHREAD_SECRET_"
+"""What the variables of tools' secrets begin with."""
 _SQLITE_URLS = frozenset({"sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"})
 
 
@@ -223,6 +225,14 @@ class Settings(BaseSettings):
 def variables() -> dict[str, tuple[str, ...]]:
     """The environment variables of each setting, the one that wins first."""
     return {name: _names(name) for name in Settings.model_fields}
+
+
+def tool_secrets(names: Collection[str], *, env_file: Path | None = DOTENV) -> dict[str, SecretStr]:
+    """The secrets of a tool that are set: the variables LONGTHREAD_SECRET_<NAME>, in the environment or `env_file`, by
+    name. No other variable is looked at."""
+    found = _environment(env_file)
+    given = {name: found.get(f"{SECRET_PREFIX}{name}".upper()) for name in names}
+    return {name: SecretStr(value) for name, value in given.items() if value}
 
 
 def _names(field: str) -> tuple[str, ...]:

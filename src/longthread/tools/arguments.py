@@ -1,0 +1,205 @@
+"""Arguments of a call, checked against the tool's JSON Schema before anything is done with them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from jsonschema.exceptions import SchemaError, ValidationError, relevance
+from jsonschema.protocols import Validator
+from jsonschema.validators import Draft202012Validator, validator_for
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from longthread.errors import ArgumentsInvalid, ToolInvalid
+
+_TOLD = 3
+"""Problems of one call that are told: more do not help a model."""
+_SHOWN = 80
+"""Characters of a wrong value that are shown."""
+_OPEN = frozenset({"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames",
+                   "allOf", "anyOf", "oneOf", "if", "$ref", "$dynamicRef", "dependentSchemas"})  # fmt: skip
+"""Keywords that say of other names than `properties` does."""
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+class Arguments:
+    """What a tool takes. `parameters` is the JSON Schema of its arguments, an object.
+
+    Raises:
+        ToolInvalid: `parameters` is no valid schema of an object, refers to anything outside of itself, or has a
+            default that it does not allow.
+    """
+
+    def __init__(self, parameters: Mapping[str, Any], *, tool: str = "") -> None:
+        self._tool = tool
+        self._schema = _plain(parameters, tool)
+        self.properties: Mapping[str, Any] = self._schema.get("properties", {})
+        """The schema of each argument, by name."""
+        self.required = frozenset(self._schema.get("required", ()))
+        """Arguments that each call must give."""
+        self._validator = _validator(self._schema, tool)
+        for name, schema in self.properties.items():
+            if isinstance(schema, Mapping) and "default" in schema:
+                self._check_default(name, schema)
+
+    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with the defaults of those that were not given; whole numbers written as 5.0 are 5.
+
+        Raises:
+            ArgumentsInvalid: they do not fit; it names each argument and what is expected.
+        """
+        filled: dict[str, Any] = _filled(self._schema, deepcopy(dict(given)))
+        problems = [*self._unknown(filled), *_unsayable(filled, ""), *self._wrong(filled)]
+        if problems:
+            raise ArgumentsInvalid(tool=self._tool, problem=" ".join(dict.fromkeys(problems[:_TOLD])))
+        return filled
+
+    def _unknown(self, given: Mapping[str, Any]) -> Iterator[str]:
+        if _OPEN & self._schema.keys():
+            return
+        known = ", ".join(f"`{name}`" for name in self.properties) or "none"
+        for name in given:
+            if name not in self.properties:
+                yield f"There is no argument `{_short(name)}`; there are: {known}."
+
+    def _wrong(self, given: Mapping[str, Any]) -> list[str]:
+        try:
+            errors = sorted(self._validator.iter_errors(given), key=relevance, reverse=True)
+            return [_said(_deepest(error)) for error in errors]
+        except Unresolvable as error:
+            raise ToolInvalid(tool=self._tool, problem=f"its schema refers to {error.ref}, which it lacks.") from error
+        except RecursionError as error:
+            raise ArgumentsInvalid(tool=self._tool, problem="The arguments are nested too deeply.") from error
+
+    def _check_default(self, name: str, schema: Mapping[str, Any]) -> None:
+        wrong = list(self._validator.evolve(schema=schema).iter_errors(schema["default"]))
+        if wrong:
+            problem = f"the default of `{name}`, {_short(schema['default'])}, is not allowed: {_said(wrong[0])}"
+            raise ToolInvalid(tool=self._tool, problem=problem)
+
+
+def _plain(parameters: Mapping[str, Any], tool: str) -> dict[str, Any]:
+    """The schema as JSON has it, of an object. What comes from a document may hold anything."""
+    try:
+        schema = json.loads(json.dumps(parameters, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolInvalid(tool=tool, problem="its parameters are not JSON.") from error
+    if not isinstance(schema, dict) or schema.get("type", "object") != "object":
+        raise ToolInvalid(tool=tool, problem='its parameters are not a schema with "type": "object".')
+    return schema
+
+
+def _validator(schema: dict[str, Any], tool: str) -> Validator:
+    kind = validator_for(schema, default=Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+        outside = next((ref for ref in _references(schema) if not ref.startswith("#")), None)
+    except SchemaError as error:
+        where = "/".join(str(part) for part in error.absolute_path) or "the top"
+        problem = f"its parameters are no valid JSON Schema: at {where}, {error.message[:200]}."
+        raise ToolInvalid(tool=tool, problem=problem) from error
+    except RecursionError as error:
+        raise ToolInvalid(tool=tool, problem="its parameters are nested too deeply.") from error
+    if outside is not None:
+        problem = f"its schema refers to {outside[:100]}. Write what that says into the schema itself, under $defs."
+        raise ToolInvalid(tool=tool, problem=problem)
+    return kind(schema, registry=Registry())  # one that fetches nothing
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        for key, value in schema.items():
+            if key in _REFERENCES and isinstance(value, str):
+                yield value
+            else:
+                yield from _references(value)
+    elif isinstance(schema, list):
+        for one in schema:
+            yield from _references(one)
+
+
+def _filled(schema: Any, value: Any) -> Any:
+    """A value with the defaults of what its objects lack, as deep as `properties` and `items` say."""
+    if not isinstance(schema, Mapping):
+        return value
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        for name, one in properties.items():
+            if name in value:
+                value[name] = _filled(one, value[name])
+            elif isinstance(one, Mapping) and "default" in one:
+                value[name] = deepcopy(one["default"])
+    elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
+        return [_filled(schema["items"], one) for one in value]
+    elif isinstance(value, float) and value.is_integer() and schema.get("type") == "integer":
+        return int(value)
+    return value
+
+
+def _unsayable(value: Any, path: str) -> Iterator[str]:
+    """What JSON lets through and no other side can take."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield f"`{path}` must be a finite number."
+    elif isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            yield f"`{path}` holds half of a surrogate pair, which is no text."
+    elif isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from _unsayable(name, path)
+            yield from _unsayable(one, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list):
+        for place, one in enumerate(value):
+            yield from _unsayable(one, f"{path}[{place}]")
+
+
+def _deepest(error: ValidationError) -> ValidationError:
+    """Of what alternatives say, what the one that fits best says."""
+    while error.context:
+        error = max(error.context, key=relevance)
+    return error
+
+
+def _said(error: ValidationError) -> str:
+    """One sentence for a model: which argument, what is expected, what came."""
+    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path]
+    path = _short("".join(parts).lstrip("."))
+    if error.validator == "required" and isinstance(error.instance, Mapping):
+        missing = next((name for name in _names(error.validator_value) if name not in error.instance), "")
+        inside = f"{path}.{missing}" if path else str(missing)
+        return f"The argument `{inside}` is missing{_expected(error.schema, str(missing))}."
+    if not path:
+        return f"The arguments do not fit: {_short(error.message, 200)}."
+    if error.validator == "type":
+        return f"`{path}` must be of type {_types(error.validator_value)}, and is {_short(error.instance)}."
+    if error.validator == "enum":
+        return f"`{path}` must be one of {_short(error.validator_value, 400)}, and is {_short(error.instance)}."
+    return f"`{path}` is not allowed: {_short(error.message, 200)}."
+
+
+def _expected(schema: Any, name: str) -> str:
+    about = schema.get("properties", {}).get(name) if isinstance(schema, Mapping) else None
+    if not isinstance(about, Mapping):
+        return ""
+    said = [_types(about["type"])] if "type" in about else []
+    said += [_short(about["description"], 200)] if about.get("description") else []
+    return f" ({': '.join(said)})" if said else ""
+
+
+def _names(value: Any) -> list[str]:
+    return [str(name) for name in value] if isinstance(value, list) else []
+
+
+def _types(value: Any) -> str:
+    return " or ".join(str(one) for one in value) if isinstance(value, list) else str(value)
+
+
+def _short(value: Any, most: int = _SHOWN) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = text.encode("utf-8", "replace").decode()
+    return text if len(text) <= most else f"{text[: most - 1]}…"
