@@ -90,9 +90,15 @@ class Analyst:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings, *, models: ModelFactory = resolve_model) -> AsyncIterator[Analyst]:
-        """An analyst on the store that the settings name."""
-        async with open_store(settings.database) as store:
+    async def open(
+        cls, settings: Settings, *, models: ModelFactory = resolve_model, creates: bool = True
+    ) -> AsyncIterator[Analyst]:
+        """An analyst on the store that the settings name, which is made when it is not there.
+
+        Raises:
+            StoreUnavailable: it cannot be opened, or there is none and none may be made (`creates`).
+        """
+        async with open_store(settings.database, creates=creates) as store:
             if settings.sql_isolated:
                 NURSERY.start()  # it is ready by the time the first source is asked
             analyst = cls(store, settings, models=models)

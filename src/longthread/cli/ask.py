@@ -54,7 +54,8 @@ def ask(
             max_steps=max_steps,
         )
 
-    raise typer.Exit(asyncio.run(_run(settings, start, Terminal(as_json=as_json))))
+    begins = source is not None or thread is None
+    raise typer.Exit(asyncio.run(_run(settings, start, Terminal(as_json=as_json), creates=begins)))
 
 
 def resume(
@@ -73,14 +74,16 @@ def resume(
         assert thread_id is not None
         return await analyst.resume(thread_id, source=source, model=model, max_steps=max_steps)
 
-    raise typer.Exit(asyncio.run(_run(settings, start, Terminal(as_json=as_json))))
+    raise typer.Exit(asyncio.run(_run(settings, start, Terminal(as_json=as_json), creates=False)))
 
 
-async def _run(settings: Settings, start: Callable[[Analyst], Awaitable[RunHandle]], terminal: Terminal) -> int:
+async def _run(
+    settings: Settings, start: Callable[[Analyst], Awaitable[RunHandle]], terminal: Terminal, *, creates: bool
+) -> int:
     # Here and not above: LangChain takes seconds to load, and most commands need none of it.
     from longthread.agent.analyst import Analyst
 
-    async with Analyst.open(settings) as analyst:
+    async with Analyst.open(settings, creates=creates) as analyst:
         handle = await start(analyst)
         if not terminal.as_json:
             terminal.err.print(f"[dim]thread {handle.thread_id}  model {handle.run.model}[/dim]", highlight=False)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import platform
 import sqlite3
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import typer
 from rich.console import Console
@@ -15,9 +17,9 @@ from rich.markup import escape
 from longthread import __version__
 from longthread.cli import options
 from longthread.errors import LongthreadError
-from longthread.settings import Settings
+from longthread.settings import EMBEDDED, Settings
 from longthread.store import log
-from longthread.store.open import open_store
+from longthread.store.open import open_store, why_none
 
 Finding = tuple[bool, str, str]
 
@@ -47,12 +49,20 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def _store(settings: Settings) -> Finding:
+    if reason := await asyncio.to_thread(why_none, settings.database):
+        where = settings.database.removeprefix(f"{EMBEDDED}:")
+        return await asyncio.to_thread(_may_be_made, Path(where)), "store", f"{where}: {reason}"
     try:
-        async with open_store(settings.database) as store, store.reading() as tx:
+        async with open_store(settings.database, creates=False) as store, store.reading() as tx:
             threads = await log.list_threads(tx, user_id=settings.user, limit=1000)
             return True, "store", f"{store.where}: {_count(len(threads), 'conversation')} of {settings.user}"
     except LongthreadError as error:
         return False, "store", str(error)
+
+
+def _may_be_made(path: Path) -> bool:
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def _count(number: int, noun: str) -> str:

@@ -71,7 +71,7 @@ def add(
         done = await all_.remember(Owner(user, ANALYST), statement)
         return done.memory, done.is_new, await all_.embed(user)
 
-    memory, is_new, warnings = _with(database, write)
+    memory, is_new, warnings = _with(database, write, creates=True)
     _warn(warnings)
     if as_json:
         print_line(_json(memory) | {"new": is_new})
@@ -128,7 +128,7 @@ def forget(
     _warn(gone.problems)
 
 
-def _with(database: str | None, work: Work[T]) -> T:
+def _with(database: str | None, work: Work[T], *, creates: bool = False) -> T:
     # Here and not above: LangChain takes long to load, and an embedder is made by it.
     from longthread.agent.embedders import embedder_of
     from longthread.memory.asking import Asker
@@ -136,7 +136,7 @@ def _with(database: str | None, work: Work[T]) -> T:
     settings = Settings.load(database=database)
 
     async def run() -> T:
-        async with open_store(settings.database) as store:
+        async with open_store(settings.database, creates=creates) as store:
             return await work(Memories(store, Asker(embedder_of(settings))), store, settings.user)
 
     return asyncio.run(run())

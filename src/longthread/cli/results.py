@@ -48,7 +48,7 @@ def result(
     from longthread.agent.held import held
 
     async def work() -> int:
-        async with Analyst.open(settings) as analyst:
+        async with Analyst.open(settings, creates=False) as analyst:
             thread_id = str(await find_thread(analyst.store, name, user=settings.user))
             async with analyst.store.reading() as tx:
                 thread = await log.find_thread(tx, thread_id, user_id=settings.user)

@@ -22,6 +22,7 @@ from longthread.cli.archive import export, import_
 from longthread.cli.named import find_thread
 from longthread.cli.results import result
 from longthread.cli.terminal import print_line
+from longthread.cli.whole import existing
 from longthread.memory.forgetting import forget_thread
 from longthread.model.entry import Entry
 from longthread.model.fold import state_of
@@ -29,7 +30,6 @@ from longthread.model.thread import Thread
 from longthread.settings import Settings
 from longthread.store import listing, log, summaries
 from longthread.store.driver import Driver, Transaction
-from longthread.store.open import open_store
 from longthread.view.condense import condense_result
 
 T = TypeVar("T")
@@ -139,7 +139,7 @@ def _with(database: str | None, action: Callable[[Driver, str], Awaitable[T]]) -
     settings = Settings.load(database=database)
 
     async def work() -> T:
-        async with open_store(settings.database) as store:
+        async with existing(settings.database) as store:
             return await action(store, settings.user)
 
     return asyncio.run(work())

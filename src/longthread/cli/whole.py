@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
 
-from longthread.errors import StoreUnavailable
-from longthread.settings import EMBEDDED
 from longthread.store.driver import Driver
-from longthread.store.open import is_postgres, open_store
+from longthread.store.open import open_store
 
 T = TypeVar("T")
 _MOST_SHOWN = 5
@@ -41,27 +38,8 @@ async def existing(address: str, *, migrates: bool = True) -> AsyncIterator[Driv
     Raises:
         StoreUnavailable: there is none, or it cannot be opened.
     """
-    if reason := await asyncio.to_thread(_why_none, address):
-        raise StoreUnavailable(where=address.removeprefix(_EMBEDDED), reason=reason)
-    async with open_store(address, migrates=migrates) as store:
+    async with open_store(address, creates=False, migrates=migrates) as store:
         yield store
-
-
-_EMBEDDED = f"{EMBEDDED}:"
-
-
-def _why_none(address: str) -> str | None:
-    """Why there is no store at an address, as far as the files tell."""
-    if is_postgres(address):
-        return None
-    path = Path(address.removeprefix(_EMBEDDED))
-    if not path.exists():
-        return "there is none yet."
-    if address.startswith(_EMBEDDED):
-        return "there is none yet." if path.is_dir() and not any(path.iterdir()) else None
-    # One that another process makes just now may still be in its log alone.
-    empty = path.is_file() and not path.stat().st_size and not path.with_name(f"{path.name}-wal").exists()
-    return "the file is empty, and no store yet. `longthread db upgrade` makes it one." if empty else None
 
 
 def some(items: Sequence[str]) -> str:

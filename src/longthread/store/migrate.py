@@ -32,18 +32,26 @@ def pending(dialect: str, version: int, where: str) -> list[tuple[int, str, str]
     return [migration for migration in migrations(dialect) if migration[0] > version]
 
 
-async def migrate_postgres(connection: AsyncConnection[Any], where: str) -> int:
+async def migrate_postgres(
+    connection: AsyncConnection[Any], where: str, *, creates: bool = True, migrates: bool = True
+) -> int:
     """Migrate a PostgreSQL database in one transaction; of several who come at once, one does it and the others wait.
 
     The version that was found; 0 when Longthread had never been there.
 
+    Args:
+        creates: otherwise a store must be there.
+        migrates: otherwise a store must be there, and is left as it is.
+
     Raises:
-        StoreUnavailable: the schema holds tables that are not ours.
+        StoreUnavailable: the schema holds tables that are not ours, or there is no store where one must be.
         StoreTooNew: a newer Longthread wrote it.
         psycopg.Error: a statement failed; nothing was changed.
     """
     version = await _version(connection, where)
-    if version is not None and not pending("postgres", version, where):
+    if version is None and not (creates and migrates):
+        raise StoreUnavailable(where=where, reason="there is none yet. `longthread db upgrade` makes one.")
+    if version is not None and not (pending("postgres", version, where) and migrates):
         return version
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
@@ -61,20 +69,6 @@ async def migrate_postgres(connection: AsyncConnection[Any], where: str) -> int:
                 [number, name, datetime.now(UTC).isoformat(timespec="microseconds")],
             )
     return version or 0
-
-
-async def postgres_version(connection: AsyncConnection[Any], where: str) -> int:
-    """The schema version of a store that is there, which is left as it is.
-
-    Raises:
-        StoreUnavailable: there is none.
-        StoreTooNew: a newer Longthread wrote it.
-    """
-    version = await _version(connection, where)
-    if version is None:
-        raise StoreUnavailable(where=where, reason="there is none yet. `longthread db upgrade` makes one.")
-    pending("postgres", version, where)
-    return version
 
 
 async def _version(connection: AsyncConnection[Any], where: str) -> int | None:

@@ -18,7 +18,7 @@ from longthread.store.sqlite import SqliteDriver
 
 
 @asynccontextmanager
-async def open_store(database: str | Path, *, migrates: bool = True) -> AsyncIterator[Driver]:
+async def open_store(database: str | Path, *, creates: bool = True, migrates: bool = True) -> AsyncIterator[Driver]:
     """The store at an address, created and migrated when needed, closed at the end of the block.
 
     A store that this user may only read can be read, if its schema is up to date; what writes raises `StoreReadOnly`.
@@ -26,6 +26,7 @@ async def open_store(database: str | Path, *, migrates: bool = True) -> AsyncIte
     Args:
         database: the path of a SQLite file, a `postgresql://` URL, or `embedded`, a PostgreSQL that starts with
             Longthread; its data is in the settings' data folder, or with `embedded:FOLDER` in another.
+        creates: otherwise a store must be there already: none is made, and nothing that it would be in.
         migrates: otherwise a store must be there already, and its schema stays as it is: only what does not depend on
             the version can be read.
 
@@ -35,22 +36,27 @@ async def open_store(database: str | Path, *, migrates: bool = True) -> AsyncIte
         StoreTooNew: a newer Longthread wrote it.
     """
     address = _checked(str(database))
+    creates = creates and migrates
+    if not creates and (reason := await asyncio.to_thread(why_none, address)):
+        raise StoreUnavailable(where=address.removeprefix(_EMBEDDED), reason=reason)
     if address.startswith(_EMBEDDED):
         async with (
             embedded_server(Path(address.removeprefix(_EMBEDDED))) as url,
-            _closing(await PostgresDriver.open(url, where=described(address), migrates=migrates)) as driver,
+            _closing(
+                await PostgresDriver.open(url, where=described(address), creates=creates, migrates=migrates)
+            ) as driver,
         ):
             yield driver
     else:
-        async with _closing(await _opened(address, migrates=migrates)) as driver:
+        async with _closing(await _opened(address, creates=creates, migrates=migrates)) as driver:
             yield driver
 
 
-async def _opened(address: str, *, migrates: bool) -> Driver:
+async def _opened(address: str, *, creates: bool, migrates: bool) -> Driver:
     if is_postgres(address):
-        return await PostgresDriver.open(address, migrates=migrates)
+        return await PostgresDriver.open(address, creates=creates, migrates=migrates)
     try:
-        return await SqliteDriver.open(Path(address), migrates=migrates)
+        return await SqliteDriver.open(Path(address), creates=creates, migrates=migrates)
     except StoreUnavailable:
         if not await asyncio.to_thread(is_frozen, Path(address)):
             raise
@@ -74,6 +80,20 @@ def described(address: str) -> str:
 
 
 _EMBEDDED = f"{EMBEDDED}:"
+
+
+def why_none(address: str) -> str | None:
+    """Why there is no store at an address, as far as the files tell; None where there may be one."""
+    if is_postgres(address):
+        return None
+    path = Path(address.removeprefix(_EMBEDDED))
+    if not path.exists():
+        return "there is none yet. The first question, or `longthread db upgrade`, makes one."
+    if address.startswith(_EMBEDDED):
+        return "there is none yet." if path.is_dir() and not any(path.iterdir()) else None
+    # One that another process makes just now may still be in its log alone.
+    empty = path.is_file() and not path.stat().st_size and not path.with_name(f"{path.name}-wal").exists()
+    return "the file is empty, and no store yet. `longthread db upgrade` makes it one." if empty else None
 
 
 def _checked(address: str) -> str:

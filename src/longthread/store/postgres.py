@@ -31,7 +31,7 @@ from longthread.errors import (
 )
 from longthread.store.completion import to_the_end
 from longthread.store.driver import CHANGED, Asked, Row, sentence, storable
-from longthread.store.migrate import migrate_postgres, postgres_version
+from longthread.store.migrate import migrate_postgres
 from longthread.store.queries import queries
 
 CONNECTIONS = 16
@@ -243,12 +243,12 @@ class PostgresDriver:
         return self._where
 
     @classmethod
-    async def open(cls, url: str, *, where: str | None = None, migrates: bool = True) -> PostgresDriver:
+    async def open(cls, url: str, *, where: str = "", creates: bool = True, migrates: bool = True) -> PostgresDriver:
         """Connect to the database of a `postgresql://` URL and bring its schema up to date.
 
         Args:
             where: what people are told that it is; by default the URL without its password.
-            migrates: otherwise a store must be there, and its schema stays as it is.
+            creates, migrates: as `open_store` has them.
 
         Raises:
             StoreUnavailable: it cannot be reached or used; the message says why.
@@ -259,7 +259,7 @@ class PostgresDriver:
         try:
             connection = await _connect(conninfo)
             try:
-                found = await (migrate_postgres if migrates else postgres_version)(connection, where)
+                found = await migrate_postgres(connection, where, creates=creates, migrates=migrates)
             finally:
                 await connection.close()
         except (psycopg.Error, OSError) as error:

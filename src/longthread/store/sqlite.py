@@ -139,11 +139,11 @@ class SqliteDriver:
         return str(self._path)
 
     @classmethod
-    async def open(cls, path: Path, *, migrates: bool = True) -> SqliteDriver:
+    async def open(cls, path: Path, *, creates: bool = True, migrates: bool = True) -> SqliteDriver:
         """Open or create the database file and bring its schema up to date.
 
         Args:
-            migrates: otherwise a store must be there, and its schema stays as it is.
+            creates, migrates: as `open_store` has them.
 
         Raises:
             StoreUnavailable: the path cannot be used; the message says why.
@@ -154,7 +154,7 @@ class SqliteDriver:
         try:
             async with AsyncExitStack() as opened:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                writer = await _connect(path, opened, refuse_foreign if migrates else require_store)
+                writer = await _connect(path, opened, refuse_foreign if creates and migrates else require_store)
                 found = await (_migrate if migrates else schema_version)(writer, str(path))
                 _be_impatient(writer.database)
                 readers = [await _connect(path, opened) for _ in range(READERS)]
