@@ -20,6 +20,7 @@ from longthread.agent.analyst import Analyst
 from longthread.agent.looking import calls_of, look
 from longthread.agent.summarizing import ModelSummarizer, summarizer_of
 from longthread.memory.digest import tokens_of
+from longthread.memory.pruner import Pruner
 from longthread.memory.pruning import Policy, prune_thread
 from longthread.model.entry import Draft
 from longthread.model.manifest import segments_of
@@ -72,12 +73,38 @@ async def test_the_window_begins_behind_the_mark_and_the_view_with_the_summary(
     assert "in year 1905?" in last[0].text
     async with analyst.store.reading() as tx:
         calls = await calls_of(tx, "t")
-        first = (await look(tx, calls, len(calls))).entries[0]
+        seen = (await look(tx, calls, len(calls))).entries
+        mark = await summaries.find(tx, "t")
+    first = seen[0]
     assert (first.tier, first.how, first.text) == (1, "summary", last[0].text)
+    assert mark is not None
+    assert (first.first, first.seq, first.count) == (1, mark.last_seq, mark.message_count)
+    assert [each.seq for each in seen[1:]] == list(range(mark.last_seq + 1, seen[-1].seq + 1))
     # Another process finds the same.
     other = ScriptedChatModel(one)
     await turn(await open_analyst(other, memory_max_messages_per_thread=40), shop, "And in 1950?")
     assert views(other)[0][: len(last)] == last
+
+
+async def test_a_look_at_a_call_tells_what_was_behind_its_window(
+    open_analyst: OpenAnalyst, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Pruner, "keep_up", lambda *_, **__: None)  # as when a process ends before each pass
+    analyst = await open_analyst(ScriptedChatModel(one), memory_max_messages_per_thread=20)
+    for n in range(8):
+        await turn(analyst, shop, f"How many customers in year {1900 + n}?")
+    async with analyst.store.writing() as tx:
+        apart = await log.add(tx, "t", [Draft("aside", "user", "Another branch.")], parent=4)
+    await turn(analyst, shop, "And in 1950?")
+    async with analyst.store.reading() as tx:
+        calls = await calls_of(tx, "t")
+        seen = (await look(tx, calls, len(calls))).entries
+        whole = (await look(tx, calls, 1)).entries
+    behind = seen[0]
+    assert (behind.how, behind.why, behind.tier, behind.tokens) == ("left out", "window", None, 0)
+    assert (behind.first, behind.seq) == (1, seen[1].seq - 1)
+    assert behind.count == behind.seq - (apart[0].seq < behind.seq)
+    assert [each.why for each in whole] == [None]
 
 
 async def test_a_model_writes_the_summary_and_names_the_topics(open_analyst: OpenAnalyst, shop: str) -> None:

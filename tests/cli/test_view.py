@@ -91,6 +91,15 @@ def test_messages_that_had_no_room_share_a_row(run: CliRunner, monkeypatch: pyte
     assert re.search(r"\d+-\d+ +left out +no room", said(run, "view", "last").stdout)
 
 
+def test_messages_behind_the_window_are_told_in_a_row(run: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_MAX_MESSAGES_PER_THREAD", "8")
+    monkeypatch.setattr("longthread.memory.pruner.Pruner.keep_up", lambda *_, **__: None)
+    for country in ("China", "Japan", "India", "France"):
+        said(run, "ask", f"How many launches from {country}?", "--source", "demo", *_thread(country))
+    shown = said(run, "view", "last").stdout
+    assert re.search(r"1-\d+ +left out +no longer in the window", shown)
+
+
 def test_numbers_are_told_as_ranges() -> None:
     assert _ranges([9, 3, 4, 5]) == "3-5, 9"
 
@@ -104,8 +113,11 @@ def test_the_summary_is_shown_with_its_topics(run: CliRunner, monkeypatch: pytes
     text = shown[shown.rindex("[Conversation Summary]") :]
     assert "How many launches from China? → " in text
     assert "[Recallable Topics]: " in text
-    first = json.loads(said(run, "view", "last", "--json").stdout)["entries"][0]
+    first, second, *_ = json.loads(said(run, "view", "last", "--json").stdout)["entries"]
     assert (first["tier"], first["how"]) == (1, "summary")
+    assert (first["first"], first["count"], second["seq"]) == (1, first["seq"], first["seq"] + 1)
+    assert re.search(rf"1-{first['seq']} +user +1 summary", shown)
+    assert f"In the place of {first['count']} messages, 1-{first['seq']}:" in shown
     state = json.loads(said(run, "state", "last").stdout)
     assert state["compressed_summary"] in first["text"]
 

@@ -4,34 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from longthread.agent.views import Prompt
 from longthread.agent.window import spots_of
 from longthread.errors import EntryNotFound
 from longthread.model.manifest import How, Segment, Why, segments_of
 from longthread.model.run import Step
-from longthread.store import log, runs
+from longthread.store import log, recall, runs
 from longthread.store.driver import Transaction
 from longthread.view.manifest import shown
 
 _DIGESTS = ("summary", "recalled")
+_END = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One entry of a view, or a text that stood for entries. `tier` is None for what was left out.
+    """One entry of a view, or several: those that a text stood for, or those that the call did not look at, for they
+    were no longer in the hot window (`why` is `window`). `tier` is None for what was left out.
 
-    `text` is what the model read of it, without thinking blocks.
+    `text` is what the model read of it, without thinking blocks. Of several `first` and `seq` are the first and the
+    last one, and `count` how many of the branch they are; what was recalled stands for none.
     """
 
     seq: int
     role: str
     how: How
-    why: Why | None
+    why: Why | Literal["window"] | None
     tier: int | None
     tokens: int
     text: str
+    first: int | None = None
+    count: int = 1
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -112,12 +117,18 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment]) -> 
     prompt = await Prompt.of_step(tx, step)
     # What stands before the last condensed message is tier 2, also where there was nothing to condense.
     edge = max((segment.last for segment in segments if segment.how == "condensed"), default=0)
+    earlier = await _earlier(tx, step.thread_id, segments)
     found: list[Seen] = []
+    mark = 0
     for segment in segments:
-        if segment.how in _DIGESTS:
-            text = (prompt.summary if segment.how == "summary" else prompt.recalled) if prompt else ""
-            tier = 1 if segment.how == "summary" else None
-            found.append(Seen(segment.last, "user", segment.how, segment.why, tier, segment.tokens, text))
+        if segment.how == "summary":
+            text, mark = prompt.summary if prompt else "", segment.last
+            told = _several(earlier, 1, mark)
+            found.append(Seen(mark, "user", "summary", segment.why, 1, segment.tokens, text, *told[::2]))
+            continue
+        if segment.how == "recalled":
+            text = prompt.recalled if prompt else ""
+            found.append(Seen(segment.last, "user", "recalled", segment.why, None, segment.tokens, text, None, 0))
             continue
         entries = await log.entries_between(tx, step.thread_id, segment.first, segment.last)
         if len(entries) <= segment.last - segment.first:
@@ -130,7 +141,29 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment]) -> 
             text = spot.item.text if part.text is None else part.text
             tier = 2 if spot.entry.seq <= edge else 3
             found.append(Seen(spot.entry.seq, spot.entry.role, part.how, None, tier, part.tokens, text))
+    first, last, count = _several(earlier, mark + 1, _END)
+    if count:
+        place = 1 if mark else 0
+        found.insert(place, Seen(last, "", "left out", "window", None, 0, "", first, count))
     return found
+
+
+async def _earlier(tx: Transaction, thread_id: str, segments: Sequence[Segment]) -> list[tuple[int, int]]:
+    """The entries of the branch that the call did not look at, for they stand before all that it did: as ranges."""
+    begin = min((segment.first for segment in segments if segment.how not in _DIGESTS), default=0)
+    first, _ = await recall.first_seq(tx, thread_id)
+    if begin <= first:
+        return []
+    ranges = recall.active_ranges(begin, await recall.branch_points(tx, thread_id))
+    return [(max(a, first), min(b, begin - 1)) for a, b in ranges if b >= first and a < begin]
+
+
+def _several(ranges: Sequence[tuple[int, int]], first: int, last: int) -> tuple[int, int, int]:
+    """The first, the last and the number of the entries of ranges that are in a stretch."""
+    there = [(max(a, first), min(b, last)) for a, b in ranges if a <= last and b >= first]
+    if not there:
+        return first, last, 0
+    return min(a for a, _ in there), max(b for _, b in there), sum(b - a + 1 for a, b in there)
 
 
 def _why(before: Sequence[Seen], now: Sequence[Seen]) -> str:
@@ -139,7 +172,7 @@ def _why(before: Sequence[Seen], now: Sequence[Seen]) -> str:
     new = [seen for seen in now if seen.tier is not None]
     if [_said(seen) for seen in new[: len(old)]] == [_said(seen) for seen in old]:
         return ""
-    known = {seen.seq: seen for seen in now}
+    known = {seen.seq: seen for seen in now if seen.why != "window"}
     if any(seen.seq not in known for seen in old if seen.how != "summary"):
         return "the hot window has moved on, or another branch was taken"
     if any(known[seen.seq].why == "stale" for seen in old if seen.how != "summary"):

@@ -14,11 +14,12 @@ from rich.table import Table
 
 from longthread.cli import options
 from longthread.cli.named import find_thread
+from longthread.cli.progress import counted
 from longthread.cli.terminal import print_line
+from longthread.cli.whole import existing
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
 from longthread.store import runs
-from longthread.store.open import open_store
 
 if TYPE_CHECKING:
     from longthread.agent.looking import Difference, Look, Seen
@@ -29,7 +30,12 @@ _OTHERS = 56
 """Columns for what is told of a message beside its text."""
 _PREVIEW = 400
 """Characters of a message's text that are looked at for a line of it."""
-_WHY = {"budget": "no room", "stale": "another source or schema", "unpaired": "a call without result, or the reverse"}
+_WHY = {
+    "window": "no longer in the window, and in no summary that was shown",
+    "budget": "no room",
+    "stale": "another source or schema",
+    "unpaired": "a call without result, or the reverse",
+}
 _DIGESTS = ("summary", "recalled")
 """What stands for messages is shown whole below the table."""
 _TIERS = {1: "1 summary", 2: "2 condensed", 3: "3 whole", None: ""}
@@ -66,7 +72,7 @@ async def _find(settings: Settings, given: str, call: int | None, diff: int | No
     # Here and not above: LangChain takes time to load, and other commands do not need it.
     from longthread.agent.looking import calls_of, difference, look
 
-    async with open_store(settings.database) as store:
+    async with existing(settings.database) as store:
         thread_id = str(await find_thread(store, given, user=settings.user))
         async with store.reading() as tx:
             calls = await calls_of(tx, thread_id)
@@ -135,7 +141,7 @@ def _print(console: Console, found: _Found) -> None:
     console.print(_table(seen.entries, max(20, console.width - _OTHERS)))
     for entry in seen.entries:
         if entry.how in _DIGESTS:
-            console.print(f"\n[dim]{escape(entry.text)}[/dim]", highlight=False)
+            console.print(f"\n{_stands_for(entry)}[dim]{escape(entry.text)}[/dim]", highlight=False)
     if found.difference is not None:
         _print_difference(console, found.difference, found.other)
 
@@ -152,9 +158,7 @@ def _table(entries: Sequence[Seen], width: int) -> Table:
     ):
         table.add_column(name, no_wrap=True, **options_)
     for first, last, seen in _rows(entries):
-        place = str(first) if first == last else f"{first}-{last}"
-        if seen.how in _DIGESTS:
-            place = f"1-{last}" if last else ""
+        place = _place(first, last) if last else ""
         text = _WHY.get(str(seen.why), "") if seen.tier is None and seen.why else _preview(seen.text)
         style = "dim" if seen.how == "left out" else None
         tokens = "" if seen.how == "left out" else f"{seen.tokens:,}"
@@ -170,8 +174,19 @@ def _rows(entries: Sequence[Seen]) -> list[tuple[int, int, Seen]]:
         if last is not None and (last.how, last.why, seen.how) == ("left out", seen.why, "left out"):
             rows[-1] = (rows[-1][0], seen.seq, replace(seen, role="", tokens=0, text=""))
         else:
-            rows.append((seen.seq, seen.seq, seen))
+            rows.append((seen.seq if seen.first is None else seen.first, seen.seq, seen))
     return rows
+
+
+def _stands_for(seen: Seen) -> str:
+    """Which messages a summary tells of, in a line of its own."""
+    if not seen.count or seen.first is None:
+        return ""
+    return f"[bold]In the place of {counted(seen.count, 'message')}, {_place(seen.first, seen.seq)}:[/bold]\n"
+
+
+def _place(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def _preview(text: str) -> str:
@@ -197,4 +212,4 @@ def _ranges(seqs: Sequence[int]) -> str:
             ranges[-1][1] = seq
         else:
             ranges.append([seq, seq])
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+    return ", ".join(_place(first, last) for first, last in ranges)
