@@ -22,7 +22,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, Remove
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import Command
+from langgraph.types import Command, Durability
 from pydantic import BaseModel
 
 from longthread.agent.longterm import _Writer
@@ -731,6 +731,19 @@ class TestDocumentedVariables:
         data: dict[str, Any] = observation["data"]
         assert all("Which port" not in hit["text"] for hit in data["found"])  # what it answers is not found again
         return data
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+async def test_recall_in_a_threads_first_turn_finds_nothing_and_is_no_error(
+    store_address: str, durability: Durability
+) -> None:
+    replies = [{"action": "recall_memory", "args": {"query": "payments port"}}, {"finish": "I do not know."}]
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        agent = create_agent(ScriptedChatModel(replies), [recall_tool(saver)], checkpointer=saver)
+        state = await agent.ainvoke(asked("Which port has payments?"), on("new"), durability=durability)
+    [result] = [json.loads(str(message.text)) for message in state["messages"] if message.type == "tool"]
+    assert (result["ok"], result["data"]["found"]) == (True, [])
+    assert state["messages"][-1].text == "I do not know."
 
 
 class TestWhatRecallMaySearch:

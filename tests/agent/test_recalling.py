@@ -10,9 +10,9 @@ import pytest
 from tests.memory.talking import say
 
 from longthread.agent.embedders import embedder_of
-from longthread.agent.recalling import recall_tool
-from longthread.errors import EmbedderUnavailable
-from longthread.memory.recall import Place, Recaller
+from longthread.agent.recalling import MOST, NOTHING_YET, offered, recall_tool
+from longthread.errors import EmbedderUnavailable, InvalidInput
+from longthread.memory.recall import Place, Question, Recaller
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.recall import Scope
@@ -60,6 +60,9 @@ async def test_topics_ids_and_other_threads(store: Driver) -> None:
         ({"query": " "}, "invalid_input"),
         ({"query": 3}, "invalid_input"),
         ({"query": "x", "k": "many"}, "invalid_input"),
+        ({"query": "x", "k": 0}, "invalid_input"),
+        ({"query": "x", "k": 101}, "invalid_input"),
+        ({"query": "x", "neighbours": 6}, "invalid_input"),
         ({"query": "x", "since": "yesterday"}, "invalid_input"),
         ({"query": "x", "scope": "world"}, "invalid_input"),
         ({"query": "x", "scope": "agent"}, "invalid_input"),
@@ -84,6 +87,30 @@ async def test_the_runs_own_messages_are_not_recalled(store: Driver) -> None:
     assert found[0]["text"] == TEXTS[1]
     everywhere = (await asked(store, query="staging server", before=len(TEXTS) + 1, scope="user"))["data"]["found"]
     assert everywhere[0]["text"] == TEXTS[1]
+
+
+async def test_the_limits_of_k_are_those_of_its_setting_and_of_the_schema(store: Driver) -> None:
+    await say(store, [f"note {n}" for n in range(120)])
+    assert len((await asked(store, query="note", k=100))["data"]["found"]) == 100
+    assert len((await asked(store, query="note", k=1))["data"]["found"]) == 1
+    k = offered().parameters["properties"]["k"]
+    assert (k["minimum"], k["maximum"]) == (1, settings(memory_recall_top_k=MOST).memory_recall_top_k) == (1, 100)
+    with pytest.raises(InvalidInput):
+        settings(memory_recall_top_k=MOST + 1)
+    for wrong in ({"k": 0}, {"k": -3}, {"neighbours": -1}):
+        with pytest.raises(InvalidInput, match="from 1 and 0 on"):
+            Question("note", Scope("u", "t"), **wrong)
+
+
+async def test_a_conversation_that_is_not_in_the_log_yet_has_nothing_earlier(store: Driver) -> None:
+    tool = recall_tool(Recaller(store), Scope("u", "new"), thread_id="new", agent_id=None, top_k=2, before=None)
+    assert await tool.call({"query": "staging"}) == {"ok": True, "data": {"found": [], "note": NOTHING_YET}}
+    await say(store, TEXTS)
+    everywhere = await tool.call({"query": "staging", "scope": "user"})
+    assert everywhere["data"]["found"][0]["text"] == TEXTS[1]
+    assert "note" not in everywhere["data"]
+    await say(store, ["theirs"], thread_id="new", user_id="v")
+    assert (await tool.call({"query": "theirs"}))["data"]["found"] == []
 
 
 async def test_a_long_text_is_shown_where_it_matters(store: Driver) -> None:

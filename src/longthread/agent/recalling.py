@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from longthread.errors import InvalidInput, LongthreadError
+from longthread.errors import InvalidInput, LongthreadError, ThreadNotFound
 from longthread.memory.excerpt import excerpt
 from longthread.memory.indexing import RECALL_TOOL, SAID_AT, content_of
-from longthread.memory.recall import Hit, Place, Question, Recaller
+from longthread.memory.recall import Hit, Place, Question, Recalled, Recaller
 from longthread.memory.terms import terms
 from longthread.model.entry import Entry
 from longthread.store.recall import Scope
@@ -22,8 +22,10 @@ AROUND_CHARS = 300
 """Of one beside it."""
 WHOLE_CHARS = 20_000
 """Of one that was asked for by its id."""
-MOST = 50
+MOST = 100
+"""Messages that may be asked for at once, as in MEMORY_RECALL_TOP_K."""
 _NEIGHBOURS = 5
+NOTHING_YET = "Nothing was said before this turn: the conversation begins with it."
 SCOPES: Mapping[str, str] = {
     "thread": "This conversation (default)",
     "user": "or all of this user's",
@@ -78,7 +80,7 @@ def recall_tool(
                 return succeeded({"found": [await _one(recaller, asked, thread_id, entry_id)]})
             if not asked.words.strip():
                 raise InvalidInput(reason="There is nothing to look for. Give a query, a topic or an entry_id.")
-            recalled = await recaller.find(asked)
+            recalled = await _found(recaller, asked, thread_id)
             wider = look_up if asked.scope.thread_id is None else None
             remembered = await wider(asked.text, asked.k) if wider is not None else []
         except LongthreadError as error:
@@ -86,6 +88,7 @@ def recall_tool(
         wanted = set(terms(f"{asked.text} {asked.topic}"))
         data: dict[str, Any] = {"found": [_told(hit, thread_id, wanted, HIT_CHARS) for hit in recalled.hits]}
         data |= {"memories": remembered} if remembered else {}
+        data |= {"note": NOTHING_YET} if recalled is _NOTHING else {}
         return succeeded(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
 
     return replace(offered(scopes), call=call)
@@ -144,7 +147,9 @@ def _number(arguments: Mapping[str, Any], name: str, default: int, least: int, m
         return default
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidInput(reason=f"{name} is {value!r}; give a whole number from {least} to {most}.")
-    return max(least, min(most, value))
+    if not least <= value <= most:
+        raise InvalidInput(reason=f"{name} is {value}; give a whole number from {least} to {most}.")
+    return value
 
 
 def _moment(arguments: Mapping[str, Any], name: str) -> datetime | None:
@@ -157,6 +162,19 @@ def _moment(arguments: Mapping[str, Any], name: str) -> datetime | None:
         reason = f"{name} is {text!r}; give a date or time such as 2026-05-08 or 2026-05-08T14:30."
         raise InvalidInput(reason=reason) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+async def _found(recaller: Recaller, asked: Question, thread_id: str) -> Recalled:
+    """What is found. In its first turn a conversation may not be in the log yet: then there is nothing earlier."""
+    try:
+        return await recaller.find(asked)
+    except ThreadNotFound:
+        if asked.scope.thread_id != thread_id:
+            raise
+        return _NOTHING
+
+
+_NOTHING = Recalled(())
 
 
 async def _one(recaller: Recaller, asked: Question, thread_id: str, entry_id: str) -> dict[str, Any]:

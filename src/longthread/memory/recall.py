@@ -9,7 +9,7 @@ from datetime import datetime
 
 import numpy as np
 
-from longthread.errors import EntryNotFound, StoreError, ThreadNotFound
+from longthread.errors import EntryNotFound, InvalidInput, StoreError, ThreadNotFound
 from longthread.memory.asking import Asker, reason_of
 from longthread.memory.background import Background
 from longthread.memory.embedding import Embedder, Vectors
@@ -53,11 +53,14 @@ class Question:
     Args:
         text: in whatever words and language; empty: the topic itself.
         scope: where.
-        k: how many entries at most.
+        k: how many entries at most, from 1 on.
         since, until: only entries written in this stretch of time, without its end.
         before: of this entry's thread only those before it: it and what follows is what the model sees anyway.
         neighbours: how many entries around each hit come with it.
         topic: only stretches that are about it. Where no stretch is, its name is looked for like the text.
+
+    Raises:
+        InvalidInput: k or neighbours is less than that.
     """
 
     text: str
@@ -68,6 +71,10 @@ class Question:
     before: Place | None = None
     neighbours: int = 1
     topic: str = ""
+
+    def __post_init__(self) -> None:
+        if self.k < 1 or self.neighbours < 0:
+            raise InvalidInput(reason=f"k is {self.k}, neighbours {self.neighbours}; give whole numbers from 1 and 0 on.")
 
     @property
     def words(self) -> str:
