@@ -35,10 +35,13 @@ class Transaction(Protocol):
         ...
 
     async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
-        """The rows of several queries, of which none needs what another finds.
+        """The rows of several queries, of which none needs what another finds: a list for each, in their order.
+
+        If one of them fails, the transaction has failed, as if it had been asked alone.
 
         Args:
-            last: nothing more will be asked in this transaction, which only reads: it may be ended with these.
+            last: nothing more will be asked in this transaction, which only reads: it may be ended with these. One that
+                writes goes on.
         """
         ...
 
@@ -53,7 +56,7 @@ class Transaction(Protocol):
 
     async def expect(self, query: str, rows: int, **values: Any) -> None:
         """Go on only if the query finds so many rows where it is asked: that is made sure of now, or together with what
-        comes next, at the latest the commit.
+        comes next, at the latest the commit. Where nothing is written, that is what is fetched next.
 
         Raises, then or when it is made sure of:
             NotAsExpected: it does not, or the connection was lost before that was known. Repeat the transaction with

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from uuid import uuid4
 
 import pytest
 
-from longthread.errors import LongthreadError, NotAsExpected, StoreError
+from longthread.errors import LongthreadError, NotAsExpected, NotStorable, StoreError
 from longthread.store import log
-from longthread.store.driver import Driver
+from longthread.store.driver import Asked, Driver
 from longthread.store.queries import Sql
 from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, draft, extend, position, thread_with
+
+NO_SUCH_TABLE = Sql("SELECT x FROM there_is_no_such_table")
 
 
 class TransactionContract(Contract):
@@ -170,6 +173,132 @@ class TransactionContract(Contract):
         async with store.reading() as tx:
             assert (await log.find_thread(tx, "t", user_id=USER)).source == "so"
         assert await branch_ids(store) == ["a"]
+
+    @pytest.mark.parametrize("fails", [True, False])
+    async def test_what_is_expected_is_looked_at_where_it_is_asked(self, store: Driver, fails: bool) -> None:
+        await thread_with(store, "a")
+        with pytest.raises(NotAsExpected) if fails else nullcontext():
+            async with store.writing() as tx:
+                await tx.expect("select_entry", 0, thread_id="t", id="e5")
+                await tx.later("insert_entry", **_row(seq=5))
+                await tx.expect("select_entry", 1, thread_id="t", id="e5")
+                await tx.expect("select_entry", 0, thread_id="t", id="e5" if fails else "e6")
+        async with store.reading() as tx:
+            assert len(await tx.fetch("select_entry", thread_id="t", id="e5")) == (not fails)
+
+    async def test_an_expectation_alone_is_made_sure_of_at_the_end(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            await tx.expect("select_entry", 1, thread_id="t", id="a")
+        with pytest.raises(NotAsExpected):
+            async with store.writing() as tx:
+                await tx.expect("select_entry", 1, thread_id="t", id="b")
+        await extend(store, draft("b"))
+        assert await branch_ids(store) == ["a", "b"]
+
+    async def test_an_expectation_that_cannot_be_looked_at_is_another_error(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        with pytest.raises(StoreError) as raised:
+            async with store.writing() as tx:
+                await log.extend(tx, "t", [draft("b")])
+                await tx.expect(NO_SUCH_TABLE, 0)
+        assert not isinstance(raised.value, NotAsExpected)
+        async with store.writing() as tx:
+            with pytest.raises(NotStorable):
+                await tx.expect("select_entry", 1, thread_id="t", id="\0")
+            await log.extend(tx, "t", [draft("c")])
+        assert await branch_ids(store) == ["a", "c"]
+
+    async def test_a_reading_may_expect_something_too(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.reading() as tx:
+            await tx.expect("select_entry", 1, thread_id="t", id="a")
+            assert len(await tx.fetch("select_entry", thread_id="t", id="a")) == 1
+        with pytest.raises(NotAsExpected):
+            async with store.reading() as tx:
+                await tx.expect("select_entry", 1, thread_id="t", id="b")
+                await tx.fetch_all(("select_entry", {"thread_id": "t", "id": "a"}), last=True)
+        assert await branch_ids(store) == ["a"]
+
+    async def test_several_queries_are_answered_in_the_order_in_which_they_were_asked(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", "c ; -- 'x' % :id")
+        asked = (
+            ("select_entry", {"thread_id": "t", "id": "c ; -- 'x' % :id"}),
+            ("select_entry", {"thread_id": "t", "id": "none"}),
+            ("select_entries_range", {"thread_id": "t", "first": 1, "last": 2}),
+            ("select_entry", {"thread_id": "t", "id": "c ; -- 'x' % :id"}),
+            ("select_position", {"id": "t"}),
+        )
+        for extra in ((), (("select_entry", {"thread_id": "t", "id": "z" * 200_000}),)):
+            for last in (False, True):
+                async with store.reading() as tx:
+                    found = await tx.fetch_all(*asked, *extra, last=last)
+                assert [[row["seq"] for row in rows] for rows in found[:4]] == [[3], [], [1, 2], [3]]
+                assert [dict(row) for row in found[4]] == [{"tip": 3, "entry_count": 3}]
+                assert found[5:] == [[] for _ in extra]
+        async with store.reading() as tx:
+            one_by_one = [await tx.fetch(query, **values) for query, values in asked]
+            assert await tx.fetch_all(*asked) == one_by_one
+            assert await tx.fetch_all() == []
+            assert await tx.fetch_all(last=True) == []
+
+    async def test_several_queries_see_what_was_written_for_later_and_the_transaction_goes_on(
+        self, store: Driver
+    ) -> None:
+        await thread_with(store, "a")
+        asked = [("select_entry", {"thread_id": "t", "id": name}) for name in ("e5", "a", "e6")]
+        async with store.writing() as tx:
+            await tx.later("insert_entry", **_row(seq=5))
+            found = await tx.fetch_all(*asked, last=True)  # it also writes, and is not ended with them
+            assert [len(rows) for rows in found] == [1, 1, 0]
+            await tx.later("insert_entry", **_row(seq=6))
+            assert [len(rows) for rows in await tx.fetch_all(*asked)] == [1, 1, 1]
+        async with store.maintaining() as tx:
+            assert [len(rows) for rows in await tx.fetch_all(*asked)] == [1, 1, 1]
+        with pytest.raises(NotAsExpected):
+            async with store.writing() as tx:
+                await tx.later("update_source", id="t", source="not so")
+                await tx.expect("select_entry", 1, thread_id="t", id="none")
+                await tx.fetch_all(*asked)
+        async with store.reading() as tx:
+            assert (await log.find_thread(tx, "t", user_id=USER)).source is None
+
+    @pytest.mark.parametrize("place", [0, 1, 2])
+    async def test_several_queries_of_which_one_fails_undo_the_transaction(self, store: Driver, place: int) -> None:
+        await thread_with(store, "a")
+        asked: list[Asked] = [("select_entry", {"thread_id": "t", "id": "a"})] * 2
+        asked.insert(place, (NO_SUCH_TABLE, {}))
+        for caught in (nullcontext(), pytest.raises(StoreError)):
+            with pytest.raises(StoreError):
+                async with store.writing() as tx:
+                    await log.extend(tx, "t", [draft("b")])
+                    await tx.later("update_source", id="t", source="not so")
+                    with caught:
+                        await tx.fetch_all(*asked)
+        with pytest.raises(StoreError):
+            async with store.writing() as tx:
+                with pytest.raises(StoreError):
+                    await tx.fetch_all(*asked)
+                await log.extend(tx, "t", [draft("c")])
+        async with store.reading() as tx:
+            with pytest.raises(StoreError):
+                await tx.fetch_all(*asked, last=True)
+            with pytest.raises(StoreError):
+                await tx.fetch_all(asked[place - 1], last=True)
+        async with store.reading() as tx:
+            assert (await log.find_thread(tx, "t", user_id=USER)).source is None
+        assert await branch_ids(store) == ["a"]
+
+    async def test_a_value_among_several_that_cannot_be_stored_leaves_the_transaction(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        asked = [("select_entry", {"thread_id": "t", "id": name}) for name in ("a", "\0", "a")]
+        async with store.writing() as tx:
+            await tx.later("update_source", id="t", source="so")
+            with pytest.raises(NotStorable):
+                await tx.fetch_all(*asked)
+            assert len(await tx.fetch_all(asked[0], asked[2])) == 2
+        async with store.reading() as tx:
+            assert (await log.find_thread(tx, "t", user_id=USER)).source == "so"
 
     async def test_what_the_transaction_itself_has_written_is_expected(self, store: Driver) -> None:
         await thread_with(store, "a")
