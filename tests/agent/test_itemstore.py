@@ -289,6 +289,18 @@ async def test_values_come_back_as_they_were_whatever_they_hold(items: Longthrea
     assert last is not None and last.created_at == found.created_at and last.updated_at > found.updated_at
 
 
+@pytest.mark.parametrize("value", ["noodles", "", 0, [], ["a"], [("a", 1)], 1.5, b"x"], ids=repr)
+async def test_a_value_that_is_no_dict_is_refused_with_what_to_do(items: LongthreadStore, value: Any) -> None:
+    await items.aput(("n",), "k", {"v": 1})
+    with pytest.raises(InvalidInput, match=rf"'k' is of type {type(value).__name__}.*such as {{\"value\": …}}"):
+        await items.aput(("n",), "k", value)
+    found = await items.aget(("n",), "k")
+    assert found is not None and found.value == {"v": 1}
+    await items.aput(("n",), "empty", {})
+    empty = await items.aget(("n",), "empty")
+    assert empty is not None and empty.value == {}
+
+
 async def test_what_cannot_be_is_refused(items: LongthreadStore) -> None:
     with pytest.raises(TypeError, match="set"):
         await items.aput(("n",), "k", {"v": {1, 2}})

@@ -25,6 +25,7 @@ from langgraph.store.base import (
 from longthread.agent.backing import Backing
 from longthread.agent.itemfilter import matches
 from longthread.agent.itemindex import Indexed, ItemIndex
+from longthread.errors import InvalidInput
 from longthread.memory.embedding import Vectors
 from longthread.memory.items import Ranked, by_meaning, by_words
 from longthread.memory.terms import FORM
@@ -65,12 +66,14 @@ class Batches:
         """The results, in the order of what was asked.
 
         Raises:
+            InvalidInput: a value is no dict.
             InvalidNamespaceError: a part of a namespace is empty, or has a dot in it.
             TypeError: a value is not JSON.
             ValueError: something else was asked, or a filter's operator is none.
         """
         for op in ops:
             validate_op_namespace(op)
+            _expect_dict(op)
         puts = {(SEPARATOR.join(op.namespace), op.key): op for op in ops if isinstance(op, PutOp)}
         found: list[Result] = [None] * len(ops)
         if any(not isinstance(op, PutOp) for op in ops):
@@ -234,6 +237,15 @@ def _told(item: items.Item) -> dict[str, Any]:
 
 def _fields(op: PutOp) -> list[str] | bool | None:
     return False if op.index is False else list(op.index) if op.index is not None else None
+
+
+def _expect_dict(op: Op) -> None:
+    if isinstance(op, PutOp) and not isinstance(op.value, Mapping | None):
+        kind = type(op.value).__name__
+        raise InvalidInput(
+            reason=f"The value of item {op.key!r} is of type {kind}, and items are dicts. Put it into one, such as "
+            f'{{"value": …}}; None deletes an item.'
+        )
 
 
 def _json(value: Mapping[str, Any]) -> str:
