@@ -12,6 +12,7 @@ from typing import BinaryIO
 from longthread.errors import InvalidInput
 from longthread.settings import EMBEDDED
 from longthread.store.open import is_postgres
+from longthread.tools.analysis.engines.sqlite import is_sqlite
 
 SQLITE = b"SQLite format 3\0"
 """What the file of a SQLite database begins with."""
@@ -63,12 +64,16 @@ def _check(file: Path, to: Path, store: str, *, force: bool) -> None:
         raise InvalidInput(reason=f"{to} is a folder. Give the name of a file in it.")
     if not file.is_file():
         return
-    with file.open("rb") as there:
-        head = there.read(len(SQLITE))
-    if head == SQLITE or head.startswith(_WAL):
+    # First of all by SQLite itself: what it has open here would lose its locks.
+    if is_sqlite(file) or _begins(file, SQLITE, *_WAL):
         raise InvalidInput(reason=f"{to} is a SQLite database, and is not overwritten. Give another file.")
     if not force:
         raise InvalidInput(reason=f"{to} is there already. Give another file, or --force to replace it.")
+
+
+def _begins(file: Path, *marks: bytes) -> bool:
+    with file.open("rb") as there:
+        return there.read(len(SQLITE)).startswith(marks)
 
 
 def _is_of(file: Path, store: str) -> bool:

@@ -74,7 +74,9 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.k < 1 or self.neighbours < 0:
-            raise InvalidInput(reason=f"k is {self.k}, neighbours {self.neighbours}; give whole numbers from 1 and 0 on.")
+            raise InvalidInput(
+                reason=f"k is {self.k}, neighbours {self.neighbours}; give whole numbers from 1 and 0 on."
+            )
 
     @property
     def words(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
@@ -63,7 +65,10 @@ def _uri_of_file(address: str) -> str:
     path = Path(address).expanduser()
     if not path.is_file():
         raise StoreError(reason="it is not a file." if path.exists() else "there is no such file.")
-    path.open("rb").close()  # SQLite would not say that it may not be read
+    # SQLite would not say that it may not be read. To open it here by other means would drop the locks of whoever has
+    # it open with SQLite in this process.
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     return f"{path.resolve().as_uri()}?mode=ro"
 
 

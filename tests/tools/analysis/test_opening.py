@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import sqlite3
@@ -13,6 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from longthread.cli.outfile import output
 from longthread.errors import (
     InvalidInput,
     LongthreadError,
@@ -23,7 +25,9 @@ from longthread.errors import (
     SourceUnreadable,
     SourceUnsupported,
 )
+from longthread.store.foreign import open_foreign
 from longthread.tools.analysis import Source, open_source
+from longthread.tools.analysis.limits import Limits
 
 Opened = Callable[..., Awaitable[Source]]
 
@@ -182,3 +186,56 @@ async def test_a_server_that_does_not_answer_is_unreachable() -> None:
             await open_source(f"postgresql+psycopg2://me:hunter2@127.0.0.1:{port}/x?password=hunter2")
     assert "hunter2" not in f"{raised.value}{raised.value.__cause__}{raised.value.details}"
     assert f"127.0.0.1:{port}" in str(raised.value)
+
+
+async def _as_source(path: Path, isolated: bool) -> None:
+    async with await open_source(str(path), limits=Limits(isolated=isolated)) as source:
+        assert (await source.schema()).tables
+
+
+async def _as_anothers(path: Path) -> None:
+    async with open_foreign(str(path)) as foreign:
+        assert foreign.tables is not None
+
+
+async def _as_a_place_for_an_export(path: Path) -> None:
+    with pytest.raises(InvalidInput, match="is a SQLite database"), output(path, "store.db", force=True):
+        raise AssertionError("it must not be written")
+
+
+@pytest.mark.parametrize("name", ["shop.sqlite", "shop"])
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda path: _as_source(path, isolated=True),
+        lambda path: _as_source(path, isolated=False),
+        _as_anothers,
+        _as_a_place_for_an_export,
+    ],
+    ids=["source", "source in this process", "another's", "export"],
+)
+async def test_who_has_a_database_open_in_this_process_keeps_its_locks(
+    tmp_path: Path, make_sqlite: Any, name: str, look: Callable[[Path], Awaitable[None]]
+) -> None:
+    path = make_sqlite("CREATE TABLE t (a)").rename(tmp_path / name)
+    other = f"import sqlite3; sqlite3.connect({str(path)!r}, timeout=0).execute('INSERT INTO t VALUES (2)')"
+    with closing(sqlite3.connect(path, isolation_level=None)) as ours:
+        ours.execute("BEGIN IMMEDIATE")
+        ours.execute("INSERT INTO t VALUES (1)")
+        await look(path)
+        command = [sys.executable, "-c", other]
+        tried = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+        ours.execute("COMMIT")
+    assert "database is locked" in tried.stderr
+
+
+@pytest.mark.parametrize("name", ["x.db", "x.sqlite", "x", "x.duckdb", "x.csv"])
+async def test_a_database_is_known_by_what_is_in_it(tmp_path: Path, make_sqlite: Any, name: str) -> None:
+    made = make_sqlite("CREATE TABLE t (a)").rename(tmp_path / name)
+    async with await open_source(str(made)) as source:
+        assert source.dialect == "sqlite"
+    made.unlink()
+    with closing(duckdb.connect(str(made))) as database:
+        database.execute("CREATE TABLE t (a INTEGER)")
+    async with await open_source(str(made)) as source:
+        assert source.dialect == "duckdb"

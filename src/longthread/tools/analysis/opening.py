@@ -14,6 +14,7 @@ from longthread.tools.analysis.address import absolute, is_url, parsed, remember
 from longthread.tools.analysis.engine import Engine
 from longthread.tools.analysis.engines.files import data_files, reader_of
 from longthread.tools.analysis.engines.postgresql import PostgresqlEngine
+from longthread.tools.analysis.engines.sqlite import is_sqlite
 from longthread.tools.analysis.isolation.remote import WorkerEngine
 from longthread.tools.analysis.isolation.worker import ENGINES
 from longthread.tools.analysis.limits import Limits
@@ -102,17 +103,27 @@ def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
         return _embedded("files", path, spec, limits)
     if not path.is_file():
         raise SourceUnreadable(source=spec, reason="it is neither a file nor a folder.")
-    with path.open("rb") as file:
-        head = file.read(16)
-    suffix = path.suffix.lower()
-    if head.startswith(_SQLITE_MAGIC) or (suffix in _SQLITE_NAMES and not _is_duckdb(head)):
-        return _embedded("sqlite", path, spec, limits)
-    if _is_duckdb(head) or suffix in _DUCKDB_NAMES:
-        return _embedded("duckdb", path, spec, limits)
+    if (kind := _kind(path)) is not None:
+        return _embedded(kind, path, spec, limits)
     if reader_of(path):
         return _embedded("files", path, spec, limits)
     reason = "its kind is not known. Longthread reads SQLite, DuckDB, CSV, TSV, Parquet, JSON and JSON Lines files."
     raise SourceUnsupported(source=spec, reason=reason)
+
+
+def _kind(path: Path) -> str | None:
+    """Whose database a file is, by what is in it or else by its name; None: nobody's."""
+    suffix = path.suffix.lower()
+    # SQLite first: only what is no database of its may be opened by other means.
+    if is_sqlite(path):
+        return "sqlite"
+    if suffix in _DUCKDB_NAMES:
+        return "duckdb"
+    with path.open("rb") as file:
+        head = file.read(16)
+    if _is_duckdb(head):
+        return "duckdb"
+    return "sqlite" if suffix in _SQLITE_NAMES or head.startswith(_SQLITE_MAGIC) else None
 
 
 def _is_duckdb(head: bytes) -> bool:

@@ -9,7 +9,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -47,6 +47,21 @@ _EXPLAINS = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b", re.I | re.S)
 _CALLED = re.compile(r"(\w+)\(-?\d+\)")
 # An R-tree prepares its own writes when it is opened for reading; the file is read-only whatever it prepares.
 _RTREE_PARTS = ("_node", "_rowid", "_parent")
+
+
+def is_sqlite(path: Path) -> bool:
+    """Whether a file holds a SQLite database, and more than none.
+
+    SQLite itself is asked: a file that is opened and closed by other means loses the locks of whoever has it open with
+    SQLite in this process, and another process may then write in the middle of a transaction.
+    """
+    try:
+        # Immutable: no lock is waited for, and nothing is made beside it.
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)) as database:
+            database.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        return error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN)
+    return path.stat().st_size > 0
 
 
 class SqliteEngine(Engine):
