@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -35,9 +36,11 @@ from longthread.memory.memories import Memories
 from longthread.memory.pruning import Policy, prune_thread
 from longthread.memory.topics import Topic
 from longthread.memory.vectors import embed_thread
+from longthread.model.catalog import Definition, Version
 from longthread.model.entry import Draft
+from longthread.model.ids import new_id
 from longthread.model.memory import Source, Statement, Used
-from longthread.store import log, memories
+from longthread.store import catalog, log, memories
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.store.rows import read_rows
@@ -312,3 +315,17 @@ async def test_a_user_whose_run_goes_on_is_forgotten_when_it_has_ended(store: Dr
     assert (await look_at_user(store, "u")).threads == 2
     assert (await forget_user(store, "u", alive=lambda _: False)).threads == 2
     json.dumps((await look_at_user(store, "u")).rows)
+
+
+async def test_the_catalog_stays_and_says_no_more_who_made_it(store: Driver) -> None:
+    at = datetime(2026, 5, 1, tzinfo=UTC)
+    body = {"description": None, "address": "demo", "is_active": True}
+    async with store.writing() as tx:
+        await catalog.put(tx, Definition("source", new_id(), "shop", body))
+        [made] = [each.definition for each in await catalog.definitions(tx) if not each.definition.is_builtin]
+        await catalog.record(tx, Version("source", made.id, 1, "shop", body, at, "u"))
+    gone = await forget_user(store, "u")
+    assert gone.rows.total() == 0
+    async with store.reading() as tx:
+        [kept] = await catalog.versions(tx, "source", made.id)
+    assert (kept.body, kept.by) == (body, None)

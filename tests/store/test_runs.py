@@ -8,9 +8,11 @@ import pytest
 
 from longthread.errors import LeaseLost, RunInProgress, StoreConflict
 from longthread.model.event import Event
-from longthread.model.run import Run, RunStatus
+from longthread.model.memory import ANALYST
+from longthread.model.run import AgentRun, Run, RunStatus
 from longthread.store import log, runs
 from longthread.store.driver import Driver
+from longthread.store.records import agent_values
 from longthread.store.runs import Lease, Plan
 
 
@@ -191,6 +193,7 @@ async def test_the_database_itself_allows_one_live_run_a_thread(store: Driver, l
         "told": "[]",
         "last_event": 0,
         "question_seq": None,
+        **agent_values(None),
         "now": log.now(),
     }
     with pytest.raises(StoreConflict, match=r"runs\.thread_id|live_run"):
@@ -210,3 +213,22 @@ async def test_steps_are_counted_over_the_threads_runs(store: Driver, lease: Lea
         assert await runs.start_step(tx, second, "model") == 2
         assert [step.run_id for step in await runs.steps_from(tx, "t", 0)] == ["r1", "r1", "r2"]
     assert (await run_of(store, "r2")).first_step == 2
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [None, AgentRun(ANALYST, 1), AgentRun("a", 7, {"skill": {"s": 2}, "tool": {"t": 1, "u": 12}})],
+    ids=["unknown", "analyst", "another"],
+)
+async def test_a_run_says_which_version_of_its_agent_it_executes(store: Driver, agent: AgentRun | None) -> None:
+    async with store.writing() as tx:
+        await log.create_thread(tx, "t", user_id="u")
+        plan = Plan("r", "q", None, "m", "auto", 1, agent=agent)
+        lease = await runs.begin(tx, "t", plan, owner="o", alive=lambda _: True)
+    async with store.writing() as tx:
+        live = await runs.find_run(tx, "t", "r")
+        await runs.end(tx, lease, "finished", {})
+        ended = await runs.last_run(tx, "t")
+    assert live is not None
+    assert ended is not None
+    assert live.agent == ended.agent == agent

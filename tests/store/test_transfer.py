@@ -33,6 +33,7 @@ YOURS = Into(user_id="u")
 SHARED = {
     *("agents", "skills", "tools", "memories", "memory_sources", "memory_uses"),
     *("items", "item_terms", "item_vectors"),
+    *("sources", "catalog_versions"),
 }
 """Tables whose rows belong to no thread."""
 

@@ -15,13 +15,17 @@ from longthread.agent.owner import may_be_alive, new_owner
 from longthread.agent.views import past_of
 from longthread.agent.window import Past, Spot, Window, spots_of
 from longthread.errors import NothingToResume, ThreadNotFound
+from longthread.model.builtin import BUILTIN
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.ids import new_id, new_id_after
-from longthread.model.run import Protocol, Run, Step, asks_to_continue
+from longthread.model.memory import ANALYST
+from longthread.model.run import AgentRun, Protocol, Run, Step, asks_to_continue
 from longthread.model.thread import Thread, title_of
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, Plan
+
+_ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class Ask:
     model: str
     protocol: Protocol
     max_steps: int
+    agent: AgentRun = _ANALYST
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +155,7 @@ def _plan(ask: Ask, run_id: str, continued: Run | None, asked: int) -> Plan:
         protocol=ask.protocol,
         max_steps=ask.max_steps,
         continues=continued.id if continued else None,
+        agent=ask.agent,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from longthread.errors import RunInProgress, ThreadNotFound
-from longthread.store import log, memories, runs
+from longthread.store import catalog, log, memories, runs
 from longthread.store.driver import Driver, Transaction, one
 from longthread.store.queries import Sql
 from longthread.store.runs import Alive
@@ -71,7 +71,8 @@ async def delete_thread(store: Driver, thread_id: str, *, user_id: str, alive: A
 
 
 async def forget_user(store: Driver, user_id: str, *, alive: Alive | None = None, anew: bool = False) -> Forgotten:
-    """Delete all threads of a user, all memories, and whatever else is the user's. It cannot be undone.
+    """Delete all threads of a user, all memories, and whatever else is the user's. It cannot be undone. The catalog is
+    nobody's: what the user defined stays, and no longer says who defined it.
 
     Each thread goes in a transaction of its own. Stopped at any moment, what is left is whole; forget again.
 
@@ -99,8 +100,10 @@ async def forget_user(store: Driver, user_id: str, *, alive: Alive | None = None
             gone.rows[table.name] += await tx.run(
                 Sql(f'DELETE FROM "{table.name}" WHERE "{_USER}" = :user_id'), user_id=user_id
             )
+        signed = await catalog.forget_maker(tx, user_id)
     gone.rows += Counter()
-    gone.problems += await scrub(store, {*gone.rows, *_beside(tables)}, anew=anew)
+    changed = {*gone.rows, *_beside(tables), *(("catalog_versions",) if signed else ())}
+    gone.problems += await scrub(store, changed, anew=anew)
     return gone
 
 

@@ -22,12 +22,23 @@ def asks_to_continue(message: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentRun:
+    """The agent that a run executes: its id, its version, and by kind the versions of what belonged to it then (its
+    skills, their tools, its source), by their ids."""
+
+    id: str
+    version: int
+    parts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One execution of an agent, from a user's message to `finished`, `paused` or `failed`.
 
     `question` is the question being worked on: for a run that continues another, the other's question. `question_seq`
     is the entry that asks it, `entry_seq` the one that the run ended with, whose text is the answer or summary of
-    `outcome`. Its steps are those from index `first_step` on, up to `stop_step` when it has ended.
+    `outcome`. Its steps are those from index `first_step` on, up to `stop_step` when it has ended. `agent` is None in a
+    run from before agents had versions.
     """
 
     thread_id: str
@@ -46,6 +57,7 @@ class Run:
     question_seq: int | None = None
     entry_seq: int | None = None
     outcome: Mapping[str, Any] = field(default_factory=dict)
+    agent: AgentRun | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.errors import MemoryNotFound
+from longthread.model.builtin import BUILTIN
 from longthread.model.memory import Memory, MemoryType, Source, Statement, Use, Used
-from longthread.store import log
+from longthread.store import catalog, log
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.numbers import numbers, told
@@ -86,7 +87,10 @@ async def that_says(tx: Transaction, owner: Owner, said: str) -> Row | None:
 
 async def make_agent(tx: Transaction, agent_id: str) -> None:
     """Make sure that there is an agent of this id."""
-    await tx.run("insert_memory_agent", id=agent_id)
+    if ("agent", agent_id) in BUILTIN:
+        await catalog.put_builtin(tx, agent_id)
+    else:
+        await tx.run("insert_memory_agent", id=agent_id)
 
 
 async def any_of(tx: Transaction, user_id: str) -> bool:

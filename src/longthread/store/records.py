@@ -10,7 +10,8 @@ from typing import Any
 
 from longthread.model.event import Event
 from longthread.model.fold import observation_of
-from longthread.model.run import Run, Step, StepKind, StepStatus
+from longthread.model.memory import ANALYST
+from longthread.model.run import AgentRun, Run, Step, StepKind, StepStatus
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row
 
@@ -39,7 +40,26 @@ def run_of(row: Row) -> Run:
         question_seq=row["question_seq"],
         entry_seq=row["entry_seq"],
         outcome=json.loads(row["outcome"]),
+        agent=_agent_of(row),
     )
+
+
+def agent_values(agent: AgentRun | None) -> dict[str, Any]:
+    """The columns that say which agent a run executes. The built-in analyst's id goes without saying."""
+    if agent is None:
+        return {"agent_id": None, "agent_version": None, "agent_parts": None}
+    return {
+        "agent_id": agent.id if agent.id != ANALYST else None,
+        "agent_version": agent.version,
+        "agent_parts": dump(agent.parts) if agent.parts else None,
+    }
+
+
+def _agent_of(row: Row) -> AgentRun | None:
+    if row["agent_version"] is None:
+        return None
+    parts = json.loads(row["agent_parts"]) if row["agent_parts"] else {}
+    return AgentRun(row["agent_id"] or ANALYST, int(row["agent_version"]), parts)
 
 
 def ended(run: Run, outcome: Mapping[str, Any], row: Row) -> Run:

@@ -11,13 +11,14 @@ from typing import Any
 from longthread.errors import LeaseLost, RunInProgress
 from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark
-from longthread.model.run import Protocol, Run, RunStatus, Step, StepKind, StepStatus
+from longthread.model.run import AgentRun, Protocol, Run, RunStatus, Step, StepKind, StepStatus
 from longthread.store import log
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.ended import completed_steps, end_run
 from longthread.store.log import now
 from longthread.store.packed import unpack
 from longthread.store.records import (
+    agent_values,
     completed,
     dump,
     ended,
@@ -59,6 +60,7 @@ class Plan:
     max_steps: int
     continues: str | None = None
     question_seq: int | None = None
+    agent: AgentRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ async def begin(tx: Transaction, thread_id: str, plan: Plan, *, owner: str, aliv
         now=now(),
         told=marks_json(marks),
         last_event=len(marks),
+        **agent_values(plan.agent),
     )
     return Lease(thread_id, plan.run_id, owner)
 

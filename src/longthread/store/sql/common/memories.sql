@@ -7,10 +7,9 @@ SELECT id, session_id, content FROM memories
 WHERE user_id = :user_id AND agent_id = :agent_id AND said = :said;
 
 -- name: insert_memory_agent
--- Always the same row: a store may be copied into another that has it too.
-INSERT INTO agents (id, name, description, system_prompt, config, created_at, updated_at)
-VALUES (:id, 'analyst', 'Answers questions about a database.', 'Built in.', '{}', '2026-01-01T00:00:00.000000+00:00',
-        '2026-01-01T00:00:00.000000+00:00')
+-- Of an agent that the catalog does not know. Always the same row: a store may be copied into another that has it too.
+INSERT INTO agents (id, name, system_prompt, config, is_active, created_at, updated_at)
+VALUES (:id, CAST(:id AS TEXT), '', '{}', FALSE, '2026-01-01T00:00:00.000000+00:00', '2026-01-01T00:00:00.000000+00:00')
 ON CONFLICT (id) DO NOTHING;
 
 -- name: insert_memory

@@ -3,9 +3,9 @@ SELECT * FROM runs WHERE thread_id = :thread_id AND status = 'running';
 
 -- name: insert_run quick
 INSERT INTO runs (thread_id, id, status, question, question_seq, source, model, protocol, max_steps, continues, first_step,
-                  owner, lease_until, started_at, told, last_event)
+                  owner, lease_until, started_at, told, last_event, agent_id, agent_version, agent_parts)
 VALUES (:thread_id, :id, 'running', :question, :question_seq, :source, :model, :protocol, :max_steps, :continues,
-        :first_step, :owner, :lease_until, :now, :told, :last_event);
+        :first_step, :owner, :lease_until, :now, :told, :last_event, :agent_id, :agent_version, :agent_parts);
 
 -- name: select_run quick
 SELECT r.*, q.text AS asked, e.text AS said, e.id AS said_id

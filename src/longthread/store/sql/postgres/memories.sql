@@ -1,3 +1,10 @@
+-- name: insert_memory_agent
+-- Of an agent that the catalog does not know. Always the same row: a store may be copied into another that has it too.
+INSERT INTO agents (id, name, system_prompt, config, is_active, created_at, updated_at)
+VALUES (CAST(CAST(:id AS TEXT) AS UUID), CAST(:id AS TEXT), '', '{}', FALSE, '2026-01-01T00:00:00.000000+00:00',
+        '2026-01-01T00:00:00.000000+00:00')
+ON CONFLICT (id) DO NOTHING;
+
 -- name: select_memories
 SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at
 FROM memories

@@ -1,0 +1,239 @@
+"""The catalog: agents, skills, tools and sources that people define. The fields are document 002's columns.
+
+Fields that name other definitions hold their ids. JSON is what it says, not text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+Kind = Literal["agent", "skill", "tool", "source"]
+ToolType = Literal["api", "code", "query", "mcp", "builtin"]
+"""How a tool works. `builtin` are Longthread's own, which have no row."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Body = Mapping[str, Any]
+Reference = tuple[Kind, str]
+"""The kind of a definition, and its id, or its name in a tool's implementation and in an agent's config."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition of any kind: what is the same for all. `body` holds the columns that are its kind's own.
+
+    `version` counts its changes from 1; `by` is the user who made this one, None when another program did. A built-in
+    one cannot be changed.
+    """
+
+    kind: Kind
+    id: str
+    name: str
+    body: Body
+    version: int = 1
+    by: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    is_builtin: bool = False
+
+    @property
+    def is_active(self) -> bool:
+        return bool(self.body.get("is_active", True))
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a definition was from a moment on. `body` is None where it was deleted."""
+
+    kind: Kind
+    id: str
+    version: int
+    name: str
+    body: Body | None
+    at: datetime
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent (document 002 §2.1). What its `config` leaves out is as the settings say."""
+
+    id: str
+    name: str
+    system_prompt: str
+    description: str | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    skills: Sequence[str] = ()
+    sub_agents: Sequence[str] = ()
+    is_active: bool = True
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SkillTool:
+    """A tool of a skill. `default_params` are arguments that a call need not give; a skill whose `required` tool cannot
+    be used cannot be used either."""
+
+    tool_id: str
+    required: bool = False
+    default_params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill: tools that belong together, and when they are wanted (document 002 §2.2)."""
+
+    id: str
+    name: str
+    description: str | None = None
+    trigger_keywords: Sequence[str] = ()
+    tools: Sequence[SkillTool] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
+    is_builtin: bool = False
+    version: int = 1
+
+    @property
+    def instructions(self) -> str:
+        """What an agent that has the skill is told."""
+        return str(self.config.get("instructions", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """A tool (document 002 §2.3). `schema` is what a model is told: `{"name", "description", "parameters"}`."""
+
+    id: str
+    name: str
+    type: ToolType
+    schema: Mapping[str, Any]
+    implementation: Mapping[str, Any]
+    description: str | None = None
+    is_active: bool = True
+    version: int = 1
+
+    @property
+    def function(self) -> str:
+        """The name by which a model calls it."""
+        return str(self.schema.get("name") or self.name)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The JSON Schema of its arguments."""
+        found = self.schema.get("parameters")
+        return found if isinstance(found, Mapping) else {"type": "object", "properties": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDefinition:
+    """A database that may be asked, as `open_source` takes it. Passwords in `address` are `${NAME}`."""
+
+    id: str
+    name: str
+    address: str = field(repr=False)
+    description: str | None = None
+    is_active: bool = True
+    version: int = 1
+
+
+def agent_of(found: Definition) -> Agent:
+    """A definition as an agent."""
+    body = found.body
+    return Agent(
+        id=found.id,
+        name=found.name,
+        system_prompt=str(body.get("system_prompt") or ""),
+        description=body.get("description"),
+        config=_object(body.get("config")),
+        skills=_texts(body.get("skills")),
+        sub_agents=_texts(body.get("sub_agents")),
+        is_active=found.is_active,
+        version=found.version,
+    )
+
+
+def skill_of(found: Definition) -> Skill:
+    """A definition as a skill."""
+    body = found.body
+    return Skill(
+        id=found.id,
+        name=found.name,
+        description=body.get("description"),
+        trigger_keywords=_texts(body.get("trigger_keywords")),
+        tools=tuple(
+            SkillTool(str(each["tool_id"]), bool(each.get("required")), _object(each.get("default_params")))
+            for each in skill_tools(body)
+        ),
+        config=_object(body.get("config")),
+        is_builtin=found.is_builtin,
+        version=found.version,
+    )
+
+
+def tool_of(found: Definition) -> ToolDefinition:
+    """A definition as a tool."""
+    body = found.body
+    return ToolDefinition(
+        id=found.id,
+        name=found.name,
+        type=body["type"],
+        schema=_object(body.get("schema")),
+        implementation=_object(body.get("implementation")),
+        description=body.get("description"),
+        is_active=found.is_active,
+        version=found.version,
+    )
+
+
+def source_of(found: Definition) -> SourceDefinition:
+    """A definition as a source."""
+    body = found.body
+    address, description = str(body.get("address") or ""), body.get("description")
+    return SourceDefinition(found.id, found.name, address, description, found.is_active, found.version)
+
+
+def references(kind: Kind, body: Body) -> Iterator[Reference]:
+    """What a definition refers to, in its order. Of rows that other programs wrote, what has no form is passed over."""
+    if kind == "agent":
+        yield from (("skill", each) for each in _texts(body.get("skills")))
+        yield from (("agent", each) for each in _texts(body.get("sub_agents")))
+        yield from _source(body.get("config"), "source")
+    elif kind == "skill":
+        yield from (("tool", str(each["tool_id"])) for each in skill_tools(body))
+    elif kind == "tool" and body.get("type") == "query":
+        yield from _source(body.get("implementation"), "database")
+
+
+def skill_tools(body: Body) -> list[Mapping[str, Any]]:
+    """The items of a skill's `tools` that name a tool."""
+    tools = body.get("tools")
+    if not isinstance(tools, Sequence) or isinstance(tools, str):
+        return []
+    return [each for each in tools if isinstance(each, Mapping) and isinstance(each.get("tool_id"), str)]
+
+
+def _source(value: Any, key: str) -> Iterator[Reference]:
+    if isinstance(name := _object(value).get(key), str):
+        yield "source", name
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return ()
+    return tuple(each for each in value if isinstance(each, str))
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values say the same JSON: the order of keys does not count, nor does 1 written as 1.0."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)

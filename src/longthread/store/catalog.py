@@ -1,0 +1,186 @@
+"""What the catalog is kept in: a table for each kind, as document 002 has them, and the versions of all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from longthread.model.builtin import BUILTIN
+from longthread.model.catalog import Definition, Kind, Version, same
+from longthread.store.decoding import decoder
+from longthread.store.driver import Row, Transaction, one
+from longthread.store.log import now
+
+_JSON = {
+    "agent": ("config", "skills", "sub_agents"),
+    "skill": ("trigger_keywords", "tools", "config"),
+    "tool": ("schema", "implementation"),
+    "source": (),
+}
+"""The columns that hold JSON."""
+_EMPTY: Mapping[str, Any] = {"config": {}, "skills": [], "sub_agents": [], "trigger_keywords": [], "tools": []}
+"""What a column says where it is NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A definition as it is. `recorded` is False where another program has changed it: the version that it then has is
+    written by whoever uses or changes it next."""
+
+    definition: Definition
+    recorded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Belongings:
+    """What is deleted with an agent."""
+
+    threads: int
+    memories: int
+
+
+async def lock(tx: Transaction) -> None:
+    """Let nobody else change the catalog until the transaction ends. Ask before what is decided by is read."""
+    await tx.fetch("lock_catalog")
+
+
+async def definitions(tx: Transaction) -> list[Stored]:
+    """All definitions, by kind and name. The built-in ones are there, whether they have rows or not."""
+    found = [_stored(row) for row in await tx.fetch("select_definitions")]
+    mine = [each for each in found if (each.definition.kind, each.definition.id) not in BUILTIN]
+    every = [*mine, *(Stored(each, recorded=True) for each in BUILTIN.values())]
+    return sorted(every, key=lambda each: (each.definition.kind, each.definition.name, each.definition.id))
+
+
+async def put(tx: Transaction, definition: Definition) -> None:
+    """Write a definition in the place of the one with its id. `record` notes its version."""
+    columns = _columns(definition.kind, definition.body)
+    await tx.run(f"put_{definition.kind}", id=definition.id, name=definition.name, now=now(), **columns)
+
+
+async def put_builtin(tx: Transaction, agent_id: str) -> None:
+    """Make sure that a built-in agent has its row, and its skills theirs, so that other rows may refer to it. They are
+    the same in every store, times and all."""
+    agent = BUILTIN["agent", agent_id]
+    if await _insert(tx, agent):
+        for skill_id in agent.body["skills"]:
+            await _insert(tx, BUILTIN["skill", skill_id])
+
+
+async def put_builtins(tx: Transaction) -> None:
+    """Make sure that all built-in agents have their rows."""
+    for kind, id_ in BUILTIN:
+        if kind == "agent":
+            await put_builtin(tx, id_)
+
+
+async def delete(tx: Transaction, kind: Kind, id_: str) -> None:
+    """Delete a definition; with an agent go its conversations and memories. `record` notes that it was."""
+    await tx.run(f"delete_{kind}", id=id_)
+
+
+async def record(tx: Transaction, version: Version) -> None:
+    """Note what a definition is from now on."""
+    await tx.run(
+        "insert_version",
+        kind=version.kind,
+        id=version.id,
+        version=version.version,
+        name=version.name,
+        body=None if version.body is None else _dump(version.body),
+        at=version.at.astimezone(UTC).isoformat(timespec="microseconds"),
+        by=version.by,
+    )
+
+
+async def versions(tx: Transaction, kind: Kind, id_: str) -> list[Version]:
+    """All versions of a definition that were noted, the first first; of a built-in one none are."""
+    return [_version(row) for row in await tx.fetch("select_versions", kind=kind, id=id_)]
+
+
+async def version(tx: Transaction, kind: Kind, id_: str, number: int) -> Version | None:
+    """One version of a definition, also of one that was deleted."""
+    row = await one(tx, "select_version", kind=kind, id=id_, version=number)
+    return _version(row) if row else None
+
+
+async def deleted(tx: Transaction) -> list[Version]:
+    """The last versions of definitions that are no more, each without a body; the one deleted last comes last."""
+    return [_version(row) for row in await tx.fetch("select_deleted")]
+
+
+async def belongings(tx: Transaction, agent_id: str) -> Belongings:
+    """What would go with an agent."""
+    [row] = await tx.fetch("count_belongings", id=agent_id)
+    return Belongings(int(row["threads"]), int(row["memories"]))
+
+
+async def forget_maker(tx: Transaction, user_id: str) -> int:
+    """Take a user's name off the versions that he or she made; how many these were. What they say stays."""
+    return await tx.run("forget_maker", user_id=user_id)
+
+
+async def _insert(tx: Transaction, definition: Definition) -> bool:
+    columns = _columns(definition.kind, definition.body)
+    assert definition.created_at is not None, "a built-in definition has a fixed time"
+    made = definition.created_at.isoformat(timespec="microseconds")
+    query = f"insert_builtin_{definition.kind}"
+    return await tx.run(query, id=definition.id, name=definition.name, now=made, **columns) > 0
+
+
+def _columns(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
+    columns = {name: _dump(value) if name in _JSON[kind] else value for name, value in body.items()}
+    if "is_active" in columns:
+        columns["is_active"] = int(columns["is_active"])
+    return columns
+
+
+def _dump(value: Any) -> str:
+    """JSON as it is stored: keys stay in their order, which people and models read it in."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
+
+
+@decoder
+def _stored(row: Row) -> Stored:
+    body: dict[str, Any] = json.loads(row["body"])
+    body = {name: _EMPTY[name] if value is None and name in _EMPTY else value for name, value in body.items()}
+    if "is_active" in body:
+        body["is_active"] = bool(body["is_active"])
+    said: Any = json.loads(row["said"]) if row["said"] else None
+    number = int(row["version"] or 0)
+    recorded = row["said_name"] == row["name"] and same(said, body)
+    found = Definition(
+        kind=row["kind"],
+        id=str(row["id"]),
+        name=row["name"],
+        # As it was written: PostgreSQL keeps no order of keys.
+        body=said if recorded else body,
+        version=number if recorded else number + 1,
+        by=row["made_by"] if recorded else None,
+        created_at=_moment(row["created_at"]),
+        updated_at=_moment(row["updated_at"]),
+    )
+    return Stored(found, recorded)
+
+
+@decoder
+def _version(row: Row) -> Version:
+    return Version(
+        kind=row["kind"],
+        id=row["item_id"],
+        version=int(row["version"]),
+        name=row["name"],
+        body=json.loads(row["body"]) if row["body"] is not None else None,
+        at=datetime.fromisoformat(row["made_at"]),
+        by=row["made_by"],
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    moment = datetime.fromisoformat(text)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,50 @@
+-- name: put_source
+INSERT INTO sources (id, name, description, address, is_active, created_at, updated_at)
+VALUES (:id, :name, :description, :address, CAST(:is_active AS INTEGER), :now, :now)
+ON CONFLICT (id) DO UPDATE
+SET name = excluded.name, description = excluded.description, address = excluded.address, is_active = excluded.is_active;
+
+-- name: delete_agent
+DELETE FROM agents WHERE id = :id;
+
+-- name: delete_skill
+DELETE FROM skills WHERE id = :id;
+
+-- name: delete_tool
+DELETE FROM tools WHERE id = :id;
+
+-- name: delete_source
+DELETE FROM sources WHERE id = :id;
+
+-- name: insert_version
+INSERT INTO catalog_versions (kind, item_id, version, name, body, made_at, made_by)
+VALUES (:kind, :id, :version, :name, :body, :at, :by);
+
+-- name: select_versions
+SELECT kind, item_id, version, name, body, made_at, made_by FROM catalog_versions
+WHERE kind = :kind AND item_id = :id ORDER BY version;
+
+-- name: select_version
+SELECT kind, item_id, version, name, body, made_at, made_by FROM catalog_versions
+WHERE kind = :kind AND item_id = :id AND version = :version;
+
+-- name: select_deleted
+-- Of the definitions that were deleted the last version, which says so.
+SELECT v.kind, v.item_id, v.version, v.name, v.body, v.made_at, v.made_by FROM catalog_versions v
+WHERE v.body IS NULL
+  AND v.version = (SELECT max(x.version) FROM catalog_versions x WHERE x.kind = v.kind AND x.item_id = v.item_id)
+ORDER BY v.made_at, v.item_id;
+
+-- name: forget_maker
+UPDATE catalog_versions SET made_by = NULL WHERE made_by = :user_id;
+
+-- name: count_belongings
+-- What goes with an agent.
+SELECT (SELECT count(*) FROM threads WHERE agent_id = :id) AS threads,
+       (SELECT count(*) FROM memories WHERE agent_id = :id) AS memories;
+
+-- name: set_agent
+UPDATE threads SET agent_id = :agent_id WHERE id = :id;
+
+-- name: select_agent_of
+SELECT agent_id FROM threads WHERE id = :id;
