@@ -12,6 +12,11 @@ from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Schema
 
 
+def place(number: int, dialect: str) -> str:
+    """How a statement writes the place of its parameter `number`, the first of which is 1."""
+    return f":p{number}" if dialect == "sqlite" else f"${number}"
+
+
 class Connection(ABC):
     """One read-only connection, used by one thread at a time; `interrupt` may come from any other."""
 
@@ -20,16 +25,17 @@ class Connection(ABC):
         """Runs a statement of ours, whose result is small: catalog queries and statistics."""
 
     @abstractmethod
-    def query(self, sql: str) -> Rows:
-        """Runs a statement that somebody else wrote and the guard let through.
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        """Runs a statement that somebody else wrote and the guard let through. `parameters` are the values of its
+        places, which are written as `place` writes them for the dialect.
 
         Raises SqlFailed, SqlRefused, SourceLocked, Interrupted.
         """
 
-    def fetch(self, sql: str, limits: Limits, *, keep: int, cell: int) -> Result:
+    def fetch(self, sql: str, limits: Limits, *, keep: int, cell: int, parameters: Sequence[Any] = ()) -> Result:
         """Runs a statement like `query`; its first `keep` rows with cells of up to `cell` characters, the others
         counted."""
-        return fetch(self.interrupt, self.query(sql), limits, keep=keep, cell=cell)
+        return fetch(self.interrupt, self.query(sql, parameters), limits, keep=keep, cell=cell)
 
     @abstractmethod
     def interrupt(self) -> None:

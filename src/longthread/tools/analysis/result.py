@@ -38,6 +38,26 @@ class Result:
         of = str(self.counted) if self.complete else f"more than {self.counted}"
         return f"{len(self.rows)} of {of}"
 
+    def observed(self, limits: Limits, keep: int) -> dict[str, Any]:
+        """What an observation says of the rows, of which at most `keep` were to be shown."""
+        notes = []
+        if self.stopped:
+            notes.append("The query was stopped when its time was up. These are its first rows.")
+        if self.cut_cells:
+            were = "long value was" if self.cut_cells == 1 else "long values were"
+            notes.append(f"{self.cut_cells} {were} cut; each says how long it is.")
+        if not self.stopped and len(self.rows) < min(self.counted, keep):
+            notes.append(f"Only {len(self.rows)} rows fit into {limits.bytes} bytes. Select fewer columns.")
+        return {
+            "columns": self.columns,
+            "rows": self.rows,
+            "row_count": len(self.rows),
+            "total": self.total,
+            "shown": self.shown,
+            "truncated": self.shown != f"{len(self.rows)} of {len(self.rows)}",
+            "notes": notes,
+        }
+
 
 def fetch(interrupt: Callable[[], None], rows: Rows, limits: Limits, *, keep: int, cell: int) -> Result:
     """Reads `rows`: keeps the first `keep` as far as the bytes allow, and counts the others without keeping them.

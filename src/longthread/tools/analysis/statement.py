@@ -8,11 +8,13 @@ from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.source import Source
 
 
-def prepared(sql: str, source: Source, schema: Schema) -> tuple[str, str]:
+def prepared(sql: str, source: Source, schema: Schema, run: str | None = None) -> tuple[str, str]:
     """The statement, and what is run for it. Blocking: parsing a long one takes a noticeable time.
+
+    `run` is the same statement with places for its values: it is run in the stead of the one that says them.
 
     Raises SqlRefused, TableNotFound, ColumnNotFound.
     """
     judged = Guard(source.dialect).judge(sql, functions=source.functions, tables=schema.tables)
     Resolver(schema, source.dialect, source.functions).check(judged.tree)
-    return judged.text, source.bounded(judged.text)
+    return judged.text, source.bounded(judged.text if run is None else run)

@@ -170,25 +170,8 @@ class _Toolbox:
             result = await self._source.work(lambda connection: self._query(connection, run))
         except SqlFailed as error:
             raise _hinted(error, schema, sql) from error
-        notes = []
-        if result.stopped:
-            notes.append("The query was stopped when its time was up. These are its first rows.")
-        if result.cut_cells:
-            were = "long value was" if result.cut_cells == 1 else "long values were"
-            notes.append(f"{result.cut_cells} {were} cut; each says how long it is.")
-        if not result.stopped and len(result.rows) < min(result.counted, self._limits.rows):
-            notes.append(f"Only {len(result.rows)} rows fit into {self._limits.bytes} bytes. Select fewer columns.")
-        return {
-            "sql": sql,
-            "columns": result.columns,
-            "rows": result.rows,
-            "row_count": len(result.rows),
-            "total": result.total,
-            "shown": result.shown,
-            "truncated": result.shown != f"{len(result.rows)} of {len(result.rows)}",
-            "notes": notes,
-            "elapsed_ms": round((time.monotonic() - started) * 1000),
-        }
+        observed = result.observed(self._limits, self._limits.rows)
+        return {"sql": sql, **observed, "elapsed_ms": round((time.monotonic() - started) * 1000)}
 
     def _query(self, connection: Connection, sql: str) -> Result:
         limits = self._limits

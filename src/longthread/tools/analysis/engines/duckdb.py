@@ -153,7 +153,7 @@ class DuckdbConnection(Connection):
         del parameters  # catalog queries of this engine have none
         return self.query(sql)
 
-    def query(self, sql: str) -> Rows:
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         with translated(self._source, self._failed):
             statements = self._raw.extract_statements(sql)
             if len(statements) != 1 or statements[0].type.name not in _READING:
@@ -161,12 +161,15 @@ class DuckdbConnection(Connection):
             if not self._in_transaction:
                 self._raw.execute("BEGIN TRANSACTION READ ONLY")
                 self._in_transaction = True
-            self._raw.execute(statements[0] if statements[0].type.name == "EXPLAIN" else self._without_zones(sql))
+            explains = statements[0].type.name == "EXPLAIN"
+            run = statements[0] if explains else self._without_zones(sql, parameters)
+            self._raw.execute(run, parameters or None)
             columns = [str(entry[0]) for entry in self._raw.description or ()]
         return Rows(columns, self._fetched())
 
-    def _without_zones(self, sql: str) -> str:
-        described = self._raw.execute(f"DESCRIBE FROM (\n{_plain(sql)}\n)").fetchall() if _is_query(sql) else []
+    def _without_zones(self, sql: str, parameters: Sequence[Any]) -> str:
+        describing = f"DESCRIBE FROM (\n{_plain(sql)}\n)"
+        described = self._raw.execute(describing, parameters or None).fetchall() if _is_query(sql) else []
         if not any(_ZONED in str(row[1]) for row in described):
             return sql
         names = [f"c{number}" for number in range(len(described))]

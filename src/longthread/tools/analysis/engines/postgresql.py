@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 import psycopg
@@ -190,11 +191,12 @@ class PostgresqlConnection(Connection):
         del parameters  # catalog queries of this engine have none
         return self.query(sql)
 
-    def query(self, sql: str) -> Rows:
-        cursor = self._raw.cursor()
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        cursor = psycopg.RawCursor(self._raw) if parameters else self._raw.cursor()
+        given = [Decimal(repr(value)) if isinstance(value, float) else value for value in parameters]  # as 0.1 is
         # One row at a time, so that a large result never lies in our memory; and by the extended protocol, which
         # takes a single statement.
-        rows = cursor.stream(sql.encode())
+        rows = cursor.stream(sql.encode(), given or None)
         with self._translated():
             first = next(rows, None)
         columns = [column.name for column in cursor.description or ()]

@@ -8,7 +8,7 @@ import math
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -207,21 +207,22 @@ class SqliteConnection(Connection):
         finally:
             self._trusted = False
 
-    def query(self, sql: str) -> Rows:
-        self._allow(self._largest(sql))
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        given = {f"p{number}": value for number, value in enumerate(parameters, 1)}
+        self._allow(self._largest(sql, given))
         try:
-            return self._run(sql, ())
+            return self._run(sql, given)
         except SqlFailed:
             self._allow(self._limits.value_bytes)
             raise
 
-    def _largest(self, sql: str) -> int:
+    def _largest(self, sql: str, parameters: Mapping[str, Any]) -> int:
         """Bytes that one value of the statement may have. SQLite's own program for it says what it calls: one that
         makes no value may read any stored one; of the others, the more calls there are in one row, the smaller each."""
         limits = self._limits
         if _EXPLAINS.match(sql):
             return limits.value_bytes
-        program = list(self._run(f"EXPLAIN {sql}", ()))
+        program = list(self._run(f"EXPLAIN {sql}", parameters))
         called = [found[1] for step in program if (found := _CALLED.fullmatch(str(step[5])))]
         joined = [step for step in program if step[1] == "Concat"]
         made = len(joined) + sum(name in _MAKERS for name in called)
@@ -234,7 +235,7 @@ class SqliteConnection(Connection):
         self._allowed = size
         self._raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, size)
 
-    def _run(self, sql: str, parameters: Sequence[Any]) -> Rows:
+    def _run(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Rows:
         self._denied = ""
         with translated(self._source, lambda: (self._denied, self._allowed)):
             cursor = self._raw.execute(sql, parameters)

@@ -198,11 +198,12 @@ class RemoteConnection(Connection):
         answer = self._ask(do="execute", sql=sql, parameters=list(parameters))
         return Rows(answer["columns"], map(tuple, answer["rows"]))
 
-    def query(self, sql: str) -> Rows:
-        return Rows(self._ask(do="query", sql=sql)["columns"], self._fetched())
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        return Rows(self._ask(do="query", sql=sql, parameters=list(parameters))["columns"], self._fetched())
 
-    def fetch(self, sql: str, limits: Limits, *, keep: int, cell: int) -> Result:
-        answer = self._ask(do="fetch", sql=sql, limits=dataclasses.asdict(limits), keep=keep, cell=cell)
+    def fetch(self, sql: str, limits: Limits, *, keep: int, cell: int, parameters: Sequence[Any] = ()) -> Result:
+        bounds = {"limits": dataclasses.asdict(limits), "keep": keep, "cell": cell}
+        answer = self._ask(do="fetch", sql=sql, parameters=list(parameters), **bounds)
         return Result(**answer["result"])
 
     def _fetched(self) -> Iterator[Sequence[Any]]:

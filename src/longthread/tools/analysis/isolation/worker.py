@@ -120,10 +120,11 @@ class Served:
             return self._execute(connection, message["sql"], message["parameters"])
         if kind == "fetch":
             limits = Limits(**message["limits"])
-            found = connection.fetch(message["sql"], limits, keep=message["keep"], cell=message["cell"])
+            bounds = {"keep": message["keep"], "cell": message["cell"]}
+            found = connection.fetch(message["sql"], limits, **bounds, parameters=message["parameters"])
             return {"result": dataclasses.asdict(found)}
         if kind == "query":
-            rows = connection.query(message["sql"])
+            rows = connection.query(message["sql"], message["parameters"])
             self._rows = iter(rows)
             return {"columns": rows.columns}
         if kind == "more":

@@ -1,0 +1,74 @@
+"""`{{name}}` in the templates of tools: the place of an argument."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from longthread.errors import ToolInvalid
+from longthread.tools.analysis.schema import close_names
+
+_PLACE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}", re.ASCII)
+_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the argument `name` stands."""
+
+    name: str
+
+
+Parts = tuple[str | Place, ...]
+"""A text that was taken apart: texts and places in turn, without empty texts."""
+
+
+def parts_of(text: str, properties: Mapping[str, Any]) -> Parts:
+    """The text, taken apart. Raises ToolInvalid: a place is not well-formed, or no argument has its name."""
+    parts: list[str | Place] = []
+    for number, part in enumerate(_PLACE.split(text)):
+        if number % 2:
+            parts.append(_named(part, properties))
+        elif "{{" in part or (number and part.startswith("}")):
+            begun = part[max(0, part.find("{{")) :][:40]
+            raise ToolInvalid(problem=f"{begun!r} is not the place of an argument. Write {{{{name}}}}.")
+        elif part:
+            parts.append(part)
+    return tuple(parts)
+
+
+def types_of(schema: Any) -> frozenset[str]:
+    """The JSON types that a schema allows, as far as it says so; empty where it does not."""
+    if not isinstance(schema, Mapping):
+        return frozenset()
+    if "type" in schema:
+        named = schema["type"]
+        return frozenset(named) if isinstance(named, list) else frozenset({str(named)})
+    if "const" in schema:
+        return frozenset({_type(schema["const"])})
+    if "enum" in schema:
+        return frozenset(map(_type, schema["enum"]))
+    given = [types_of(one) for key in ("anyOf", "oneOf") for one in schema.get(key, ())]
+    return frozenset().union(*given) if all(given) else frozenset()
+
+
+def is_scalar(types: frozenset[str]) -> bool:
+    """Whether a value of these types is a text, a number, a truth or null."""
+    return bool(types) and types <= _SCALARS
+
+
+def _named(name: str, properties: Mapping[str, Any]) -> Place:
+    if name not in properties:
+        close = close_names(name, list(properties)) or list(properties)[:8]
+        hint = f"The nearest are: {', '.join(close)}." if close else "The schema has none."
+        raise ToolInvalid(problem=f"{{{{{name}}}}} is the place of an argument that the schema does not have. {hint}")
+    return Place(name)
+
+
+def _type(value: Any) -> str:
+    for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array")):
+        if isinstance(value, kind):
+            return name
+    return "null" if value is None else "object"

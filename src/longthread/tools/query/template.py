@@ -1,0 +1,266 @@
+"""An SQL template, compiled once: each `{{name}}` in it becomes the place of a bound parameter.
+
+Where a place stands is known from the tokens and the tree of the statement, not from its text: a value, alone or
+within a text (`'%{{name}}%'`), is bound; a place in a name, a comment or a piece of syntax is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from longthread.errors import ArgumentsInvalid, ToolInvalid
+from longthread.tools.analysis.engine import place
+from longthread.tools.analysis.guard import sqlglot_name
+from longthread.tools.analysis.naming import literal
+from longthread.tools.placeholder import Parts, Place, is_scalar, parts_of, types_of
+
+_LARGEST = 2**63
+_ESCAPE = "\\"
+_LIKES = (exp.Like, exp.ILike)
+_PATTERNS = (exp.RegexpLike, exp.RegexpILike, exp.SimilarTo)
+_NAMES = (exp.Column, exp.Dot, exp.Identifier, exp.Parameter, exp.Interval, exp.Table, exp.TableAlias, exp.DataType)
+_COUNTS = (exp.Limit, exp.Offset, exp.Fetch)
+_SORTS = (exp.Ordered, exp.Group)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One parameter: the argument itself, or a text with arguments in it, in which `escaped` is what a pattern reads
+    otherwise, to what it reads as itself."""
+
+    parts: Parts
+    is_text: bool
+    escaped: Mapping[str, str]
+
+    def value(self, arguments: Mapping[str, Any]) -> Any:
+        """What is bound; a text in which an argument is missing is NULL, as SQL has it."""
+        values = [arguments.get(part.name) if isinstance(part, Place) else part for part in self.parts]
+        if not self.is_text:
+            return values[0]
+        if any(value is None for value in values):
+            return None
+        given = zip(self.parts, values, strict=True)
+        return "".join(self._escaped(value) if isinstance(part, Place) else str(value) for part, value in given)
+
+    def _escaped(self, value: Any) -> str:
+        text = ("true" if value else "false") if isinstance(value, bool) else str(value)
+        return "".join(self.escaped.get(character, character) for character in text)
+
+
+@dataclass(frozen=True)
+class Template:
+    """A compiled template. `texts` are what stands between its parameters."""
+
+    texts: tuple[str, ...]
+    bound: tuple[Bound, ...]
+    run: str
+    """The statement with places."""
+
+    def values(self, arguments: Mapping[str, Any]) -> list[Any]:
+        """The values of the places. Raises ArgumentsInvalid: one is larger than a database takes."""
+        values = [one.value(arguments) for one in self.bound]
+        for value in values:
+            if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+                raise ArgumentsInvalid(tool="", problem="A whole number has more than 64 bits.")
+        return values
+
+    def said(self, values: Sequence[Any]) -> str:
+        """The statement with its values, to be judged and shown; never run."""
+        written = [*map(_written, values), ""]
+        return "".join(text + value for text, value in zip(self.texts, written, strict=True))
+
+
+def compiled(sql: str, properties: Mapping[str, Any], dialect: str) -> Template:
+    """A template for the arguments that `properties` describe. Raises ToolInvalid, which says what to write instead."""
+    return _Compiler(sql, properties, dialect).template()
+
+
+class _Compiler:
+    def __init__(self, sql: str, properties: Mapping[str, Any], dialect: str) -> None:
+        self._properties = properties
+        self._dialect = dialect
+        self._parts = parts_of(sql, properties)
+        self._mark = f"lt{sha256(sql.encode('utf-8', 'replace')).hexdigest()[:12]}x"
+        self._names: dict[str, Place] = {}
+
+    def template(self) -> Template:
+        marked = "".join(self._marked(part) for part in self._parts)
+        texts: list[str] = [""]
+        bound: list[tuple[Parts, bool]] = []
+        end = 0
+        for token in self._tokens(marked):
+            found = self._bound(token, marked)
+            if found is None and not (self._dialect == "sqlite" and token.token_type is TokenType.ILIKE):
+                continue
+            texts[-1] += marked[end : token.start]
+            end = token.end + 1
+            if found is None:
+                texts[-1] += "LIKE"  # which is what SQLite has, and as deaf to case
+            else:
+                bound.append(found)
+                texts.append("")
+        texts[-1] += marked[end:]
+        seen = sum(isinstance(part, Place) for parts, _ in bound for part in parts)
+        if seen != len(self._names):
+            raise _refused("a place stands in a comment. Take it out of there.")
+        return self._placed(texts, bound)
+
+    def _marked(self, part: str | Place) -> str:
+        if isinstance(part, str):
+            return part
+        name = f"{self._mark}{len(self._names)}x"
+        self._names[name] = part
+        return name
+
+    def _tokens(self, marked: str) -> list[Token]:
+        try:
+            return sqlglot.tokenize(marked, read=sqlglot_name(self._dialect))
+        except SqlglotError as error:
+            raise _refused(f"the SQL cannot be read as {self._dialect}.") from error
+
+    def _bound(self, token: Token, marked: str) -> tuple[Parts, bool] | None:
+        """What a token binds, and whether it is a text; None for one that holds no place."""
+        if token.token_type is TokenType.VAR and token.text.startswith("$"):  # sqlglot takes it for a name
+            raise _refused(_OWN)
+        if self._mark not in token.text:
+            return None
+        if token.token_type is TokenType.VAR and token.text in self._names:
+            return (self._names[token.text],), False
+        if token.token_type is TokenType.STRING and marked[token.start] == "'":
+            return tuple(self._taken_apart(token.text)), True
+        if token.token_type is TokenType.IDENTIFIER:
+            raise _refused(_IN_A_NAME)
+        raise _refused("a place stands within a word or a special text. Give it room, or write a plain '…' text.")
+
+    def _taken_apart(self, text: str) -> list[str | Place]:
+        parts: list[str | Place] = []
+        for name, one in self._names.items():
+            before, found, after = text.partition(name)
+            if found:
+                parts += [before, one] if before else [one]
+                text = after
+        return [*parts, text] if text else parts
+
+    def _placed(self, texts: list[str], bound: list[tuple[Parts, bool]]) -> Template:
+        nodes = self._nodes(texts, len(bound))
+        made = []
+        for number, ((parts, is_text), node) in enumerate(zip(bound, nodes, strict=True)):
+            self._check_types(parts, is_text, node)
+            made.append(self._made(parts, is_text, node, texts, number))
+        run = "".join(text + mark for text, mark in zip(texts, self._marks(len(bound)), strict=True))
+        return Template(tuple(texts), tuple(made), run)
+
+    def _marks(self, count: int) -> list[str]:
+        return [*(place(number, self._dialect) for number in range(1, count + 1)), ""]
+
+    def _nodes(self, texts: list[str], count: int) -> list[exp.Expr]:
+        """Where each parameter stands in the tree."""
+        sql = "".join(text + mark for text, mark in zip(texts, self._marks(count), strict=True))
+        try:
+            statements = sqlglot.parse(sql, read=sqlglot_name(self._dialect))
+        except (SqlglotError, RecursionError) as error:
+            reason = f"with values in its places, the SQL is no statement of {self._dialect}. {_TYPED}"
+            raise _refused(reason) from error
+        tree = next((one for one in statements if one is not None), None)
+        if tree is None or len(statements) != 1:
+            raise _refused("the SQL is not one statement.")
+        nodes = list(tree.find_all(exp.Placeholder, exp.Parameter))
+        found = {node.name.removeprefix("p"): node for node in nodes}
+        wanted = [str(number) for number in range(1, count + 1)]
+        if len(nodes) > count:
+            raise _refused(_OWN)
+        if sorted(found) != sorted(wanted):
+            raise _refused(_IN_A_NAME)
+        for node in nodes:
+            _check_position(node)
+        return [found[label] for label in wanted]
+
+    def _made(self, parts: Parts, is_text: bool, node: exp.Expr, texts: list[str], number: int) -> Bound:
+        parent = node.parent
+        if isinstance(parent, _LIKES) and node.arg_key == "expression":
+            given = parent.parent.expression.name if isinstance(parent.parent, exp.Escape) else ""
+            adds = not given and self._dialect != "postgresql"
+            if adds and not texts[number].rstrip().upper().endswith("LIKE"):
+                raise _refused("a place stands in a pattern behind an operator. Write LIKE or ILIKE.")
+            if adds:
+                texts[number + 1] = f" ESCAPE '{_ESCAPE}'{texts[number + 1]}"
+                parts = tuple(_doubled(part) for part in parts)
+            escape = given or _ESCAPE
+            return Bound(parts, True, {one: escape + one for one in ("%", "_", escape)})
+        if isinstance(parent, exp.Glob) and node.arg_key == "expression":
+            return Bound(parts, True, {one: f"[{one}]" for one in "*?["})
+        like = node.find_ancestor(*_LIKES, exp.Query)
+        if isinstance(like, _LIKES) and _is_in(node, like.expression):
+            raise _refused("a place stands in a pattern that is put together. Write it as one text: '%{{name}}%'.")
+        if isinstance(parent, _PATTERNS) and len(parts) > 1:
+            raise _refused("a place stands within a regular expression, which would read its value as one.")
+        return Bound(parts, is_text, {})
+
+    def _check_types(self, parts: Parts, is_text: bool, node: exp.Expr) -> None:
+        for part in parts:
+            if not isinstance(part, Place):
+                continue
+            types = types_of(self._properties[part.name])
+            if not is_scalar(types):
+                kind = "string, integer, number or boolean"
+                raise ToolInvalid(
+                    problem=f"the schema must say the type of `{part.name}`, which stands in SQL: {kind}."
+                )
+            counts = isinstance(node.parent, _COUNTS)
+            if counts and (is_text or types != {"integer"}):
+                raise ToolInvalid(problem=f"`{part.name}` says how many rows: its type in the schema must be integer.")
+
+
+_IN_A_NAME = (
+    "a place stands where SQL wants a name (of a table, a column, an alias). Names cannot be arguments: write the "
+    "name, or make one tool for each."
+)
+_OWN = "it has a place of SQL's own (such as ? or $1). Write {{name}} for each value."
+_TYPED = "A typed value is written CAST({{name}} AS DATE), or CAST({{name}} AS INTERVAL)."
+
+
+def _check_position(node: exp.Expr) -> None:
+    parent = node.parent
+    if isinstance(parent, _SORTS):
+        raise _refused("a place stands in ORDER BY or GROUP BY, where a value changes nothing. Use CASE, or a name.")
+    if isinstance(parent, exp.Interval):
+        raise _refused(f"a place stands in INTERVAL, which takes no bound value. {_TYPED}")
+    value = isinstance(parent, exp.Condition | exp.Func | exp.Tuple | exp.Values | exp.Where | exp.Having | exp.Join)
+    value |= isinstance(parent, (*_COUNTS, exp.Escape, exp.When))
+    value |= isinstance(parent, exp.Alias | exp.Cast) and node.arg_key == "this"
+    value |= isinstance(parent, exp.Select) and node.arg_key == "expressions"
+    if isinstance(parent, exp.Alias) and node.arg_key != "this":
+        raise _refused(f"{_IN_A_NAME} {_TYPED}")
+    if not value or isinstance(parent, _NAMES) or (isinstance(parent, exp.Cast) and node.arg_key != "this"):
+        raise _refused(_IN_A_NAME)
+
+
+def _is_in(node: exp.Expr, within: exp.Expr) -> bool:
+    inside: exp.Expr | None = node
+    while inside is not None and inside is not within:
+        inside = inside.parent
+    return inside is not None
+
+
+def _doubled(part: str | Place) -> str | Place:
+    return part.replace(_ESCAPE, _ESCAPE * 2) if isinstance(part, str) else part
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return literal(value) if isinstance(value, str) else f" {value!r} "
+
+
+def _refused(problem: str) -> ToolInvalid:
+    return ToolInvalid(problem=f"in `sql_template`, {problem}")

@@ -1,0 +1,162 @@
+"""SQL templates: what is bound, what is escaped, and what is refused with what to write instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longthread.errors import ArgumentsInvalid, ToolInvalid
+from longthread.tools.query.template import compiled
+
+PROPERTIES: dict[str, Any] = {
+    "query": {"type": "string"},
+    "limit": {"type": "integer", "default": 10},
+    "flag": {"type": "boolean"},
+    "price": {"type": "number"},
+    "kind": {"enum": ["a", "b"]},
+    "maybe": {"type": ["string", "null"]},
+    "ids": {"type": "array", "items": {"type": "integer"}},
+    "any": {},
+}
+DIALECTS = ["postgresql", "sqlite", "duckdb"]
+PRINTED = "SELECT * FROM data WHERE content ILIKE '%{{query}}%' LIMIT {{limit}}"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "run"),
+    [
+        ("postgresql", "SELECT * FROM data WHERE content ILIKE $1 LIMIT $2"),
+        ("sqlite", "SELECT * FROM data WHERE content LIKE :p1 ESCAPE '\\' LIMIT :p2"),
+        ("duckdb", "SELECT * FROM data WHERE content ILIKE $1 ESCAPE '\\' LIMIT $2"),
+    ],
+)
+def test_the_documents_template_is_compiled_as_it_is_printed(dialect: str, run: str) -> None:
+    template = compiled(PRINTED, PROPERTIES, dialect)
+    assert template.run == run
+    values = template.values({"query": r"50% of_\x", "limit": 5})
+    assert values == [r"%50\% of\_\\x%", 5]
+    assert template.said(values) == run.replace("$1", r"'%50\% of\_\\x%'").replace(":p1", r"'%50\% of\_\\x%'").replace(
+        "$2", " 5 "
+    ).replace(":p2", " 5 ")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("sql", "values"),
+    [
+        ("SELECT * FROM t WHERE a = {{query}}", ["x'y"]),
+        ("SELECT * FROM t WHERE a = '{{query}}'", ["x'y"]),
+        ("SELECT * FROM t WHERE a = 'it''s {{query}} / {{kind}}'", ["it's x'y / b"]),
+        ("SELECT * FROM t WHERE a = {{ query }} AND b <> {{query}}", ["x'y", "x'y"]),
+        ("SELECT {{price}} * n, {{flag}} AS 名字, '中文{{query}}' FROM t", [1.5, True, "中文x'y"]),
+        ("SELECT * FROM t WHERE a IN ({{kind}}, 'z') AND b BETWEEN {{limit}} AND {{price}}", ["b", 10, 1.5]),
+        ("SELECT * FROM t WHERE n-{{limit}} > 0 LIMIT {{limit}} OFFSET {{limit}}", [10, 10, 10]),
+        ("SELECT * FROM t WHERE CAST({{maybe}} AS TEXT) IS NULL OR a = {{maybe}}", [None, None]),
+        ("SELECT * FROM t WHERE a = 'x{{maybe}}'", [None]),
+        ("SELECT CASE WHEN a = {{query}} THEN {{limit}} ELSE lower({{query}}) END FROM t", ["x'y", 10, "x'y"]),
+        ("WITH w AS (SELECT * FROM t WHERE a = {{query}}) SELECT * FROM w ORDER BY 1", ["x'y"]),
+        ("SELECT * FROM t WHERE d > CAST({{query}} AS DATE)", ["x'y"]),
+        ("SELECT * FROM t WHERE {{query}} LIKE a", ["x'y"]),
+        ("SELECT * FROM t WHERE a = '{{flag}} {{price}}'", ["true 1.5"]),
+    ],
+)
+def test_values_are_bound(dialect: str, sql: str, values: list[Any]) -> None:
+    template = compiled(sql, PROPERTIES, dialect)
+    given = {"query": "x'y", "kind": "b", "limit": 10, "price": 1.5, "flag": True}
+    assert template.values(given) == values
+    assert "{{" not in template.run
+    assert "x'y" not in template.run
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql", "run", "value"),
+    [
+        ("sqlite", "SELECT 1 FROM t WHERE a LIKE '{{query}}!%' ESCAPE '!'", "LIKE :p1 ESCAPE '!'", r"!%!_\!!!%"),
+        ("sqlite", r"SELECT 1 FROM t WHERE a LIKE 'C:\{{query}}'", r"LIKE :p1 ESCAPE '\'", r"C:\\\%\_\\!"),
+        ("postgresql", r"SELECT 1 FROM t WHERE a LIKE '\%{{query}}'", "LIKE $1", r"\%\%\_\\!"),
+        ("duckdb", "SELECT 1 FROM t WHERE a NOT ILIKE {{query}}", r"NOT ILIKE $1 ESCAPE '\'", r"\%\_\\!"),
+        ("sqlite", "SELECT 1 FROM t WHERE a GLOB '*{{query}}*'", "GLOB :p1", r"*%_\!*"),
+    ],
+)
+def test_wildcards_of_a_value_are_themselves(dialect: str, sql: str, run: str, value: str) -> None:
+    template = compiled(sql, PROPERTIES, dialect)
+    assert template.run.endswith(run)
+    assert template.values({"query": r"%_\!"}) == [value]
+
+
+def test_glob_knows_other_wildcards() -> None:
+    assert compiled("SELECT 1 FROM t WHERE a GLOB '*{{query}}'", PROPERTIES, "sqlite").values({"query": "a*[?"}) == [
+        "*a[*][[][?]"
+    ]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT * FROM {{query}}", "Names cannot be arguments"),
+        ("SELECT * FROM data_{{query}}", "within a word"),
+        ('SELECT * FROM "{{query}}"', "Names cannot be arguments"),
+        ('SELECT "x{{query}}" FROM t', "Names cannot be arguments"),
+        ("SELECT t.{{query}} FROM t", "Names cannot be arguments"),
+        ("SELECT {{query}}.a FROM t", ""),
+        ("SELECT a AS {{query}} FROM t", "Names cannot be arguments"),
+        ("SELECT {{query}}(a) FROM t", ""),
+        ("SELECT a FROM t ORDER BY {{query}}", "ORDER BY"),
+        ("SELECT a FROM t ORDER BY a {{query}}", ""),
+        ("SELECT a FROM t GROUP BY {{query}}", "GROUP BY"),
+        ("SELECT a /* {{query}} */ FROM t", "in a comment"),
+        ("SELECT a FROM t -- {{query}}\n", "in a comment"),
+        ("SELECT a FROM t WHERE a {{query}} 5", ""),
+        ("SELECT a FROM t {{query}}", ""),
+        ("SELECT a FROM t; {{query}}", ""),
+        ("SELECT CAST(a AS {{query}}) FROM t", ""),
+        ("SELECT a FROM t WHERE d > DATE '{{query}}'", "CAST("),
+        ("SELECT a FROM t WHERE d > INTERVAL '{{limit}} days'", "CAST("),
+        ("SELECT a FROM t WHERE a LIKE '%' || {{query}} || '%'", "as one text"),
+        ("SELECT a FROM t WHERE a LIKE concat('%', {{query}}, '%')", "as one text"),
+        ("SELECT a FROM t LIMIT {{query}}", "must be integer"),
+        ("SELECT a FROM t LIMIT '{{limit}}'", "must be integer"),
+        ("SELECT a FROM t WHERE a = {{ids}}", "must say the type of `ids`"),
+        ("SELECT a FROM t WHERE a = '{{ids}}'", "must say the type of `ids`"),
+        ("SELECT a FROM t WHERE a = {{any}}", "must say the type of `any`"),
+        ("SELECT a FROM t WHERE a = {{qeury}}", "The nearest are: query"),
+        ("SELECT a FROM t WHERE a = {{query", "is not the place of an argument"),
+        ("SELECT a FROM t WHERE a = {{query.x}}", "is not the place of an argument"),
+        ("SELECT a FROM t WHERE a = {{{query}}}", ""),
+        ("SELECT a FROM t WHERE a = $${{query}}$$", ""),
+        ("SELECT a FROM t WHERE a = :p9 AND b = {{query}}", ""),
+    ],
+)
+def test_what_is_no_value_is_refused(dialect: str, sql: str, said: str) -> None:
+    with pytest.raises(ToolInvalid) as caught:
+        compiled(sql, PROPERTIES, dialect)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("sql", ["SELECT a FROM t WHERE a ~ '^{{query}}'", "SELECT a FROM t WHERE a = E'x{{query}}'"])
+def test_what_postgresql_would_read_otherwise_is_refused(sql: str) -> None:
+    with pytest.raises(ToolInvalid):
+        compiled(sql, PROPERTIES, "postgresql")
+
+
+@pytest.mark.parametrize("own", ["$1", ":p1", "?"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_places_of_sqls_own_are_refused(dialect: str, own: str) -> None:
+    with pytest.raises(ToolInvalid):
+        compiled(f"SELECT a FROM t WHERE a = {own} AND b = {{{{query}}}}", PROPERTIES, dialect)
+
+
+def test_a_number_that_no_database_takes_is_refused() -> None:
+    template = compiled("SELECT {{limit}} FROM t", PROPERTIES, "sqlite")
+    with pytest.raises(ArgumentsInvalid, match="64 bits"):
+        template.values({"limit": 2**63})
+    assert template.values({"limit": -(2**63)}) == [-(2**63)]
+
+
+def test_types_are_those_of_the_schema() -> None:
+    properties = {"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "b": {"const": 5}, "c": {"enum": [[1]]}}
+    assert compiled("SELECT {{a}}, {{b}}", properties, "sqlite").values({"a": None, "b": 5}) == [None, 5]
+    with pytest.raises(ToolInvalid, match="type of `c`"):
+        compiled("SELECT {{c}}", properties, "sqlite")
