@@ -69,7 +69,7 @@ class Template:
         values = [one.value(arguments) for one in self.bound]
         for value in values:
             if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
-                raise ArgumentsInvalid(tool="", problem="A whole number has more than 64 bits.")
+                raise ArgumentsInvalid(tool="the query", problem="A whole number has more than 64 bits.")
         return values
 
     def said(self, values: Sequence[Any]) -> str:
