@@ -91,6 +91,25 @@ def test_messages_that_had_no_room_share_a_row(run: CliRunner, monkeypatch: pyte
     assert re.search(r"\d+-\d+ +left out +no room", said(run, "view", "last").stdout)
 
 
+def test_the_demo_model_does_nothing_twice_in_a_window_that_is_too_small(
+    run: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORY_CONTEXT_WINDOW", "7000")
+    monkeypatch.setenv("LLM_MAX_TOKENS", "500")
+    ends = []
+    for question in ("How many launches per year?", "How many launches from China?", "Which missions failed?"):
+        thread = ["--thread", "last"] if ends else []
+        told = [
+            json.loads(line)
+            for line in said(run, "ask", question, "--source", "demo", "--json", *thread).stdout.splitlines()
+        ]
+        calls = [json.dumps([event["action"], event["args"]]) for event in told if event["type"] == "step_started"]
+        assert len(set(calls)) == len(calls)
+        ends.append(told[-1])
+    assert [end["type"] for end in ends] == ["finished"] * 3
+    assert "MEMORY_CONTEXT_WINDOW" in ends[1]["answer"]
+
+
 def test_messages_behind_the_window_are_told_in_a_row(run: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_MAX_MESSAGES_PER_THREAD", "8")
     monkeypatch.setattr("longthread.memory.pruner.Pruner.keep_up", lambda *_, **__: None)

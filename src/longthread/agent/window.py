@@ -15,7 +15,7 @@ from longthread.agent.messages import draft_of, message_of
 from longthread.model.entry import Draft, Entry
 from longthread.model.manifest import Segment, Why
 from longthread.view.compose import Before, Config, View, compose
-from longthread.view.items import Item, Part
+from longthread.view.items import BARE_ARGS, Item, Part
 from longthread.view.manifest import is_observed, segments, shown
 from longthread.view.tokens import ANY, IMAGE, estimate
 
@@ -284,7 +284,7 @@ def shown_of(message: BaseMessage, part: Part) -> AnyMessage:
         seen = _without_thinking(message)
         if part.bare:
             # Blocks of content may hold the calls once more; their text is what is kept of them.
-            calls = [{**call, "args": {"left_out": "too long to show"}} for call in message.tool_calls]
+            calls = [{**call, "args": dict(BARE_ARGS)} for call in message.tool_calls]
             seen = seen.model_copy(update={"tool_calls": calls, "content": str(message.text)})
     return seen if part.text is None else _with_text(seen, part.text)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from longthread.model.entry import Role
 from longthread.model.manifest import How
@@ -13,6 +14,8 @@ from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
 BARE_CALL = 48
 """Tokens of a call whose arguments are left out: its id, its name, and the note that they are."""
+BARE_ARGS: Mapping[str, Any] = {"left_out": "too long to show"}
+"""What is shown in the place of a call's arguments where they are left out."""
 
 
 @dataclass(frozen=True)

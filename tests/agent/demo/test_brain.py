@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from longthread.agent.demo.brain import decide
 from longthread.agent.demo.talk import Call, Message
 from longthread.tools.analysis import analysis_tools, open_source
 from longthread.tools.tool import Observation, Tool
+from longthread.view.items import BARE_ARGS
 
 Talk = Callable[[str], Awaitable[Any]]
 EN, ZH = "*Demo model: rule-based, no AI.*", "*演示模型：基于规则，没有使用 AI。*"
@@ -286,3 +288,27 @@ async def test_odd_questions_come_to_an_end(talk: Talk, question: str) -> None:
     conversation = await talk("shop")
     answer = await conversation.ask(question)
     assert EN in answer or ZH in answer
+
+
+def talk_of(question: str, *done: tuple[Call, str]) -> list[Message]:
+    """A question and what was called for it, as the view shows it."""
+    facts = {"tables": ["customers"], "columns": {"customers": ["id", "name", "country"]}}
+    messages = [Message("system", f"```json longthread-knowledge\n{json.dumps(facts)}\n```"), Message("user", question)]
+    for call, result in done:
+        messages += [Message("assistant", "", (call,)), Message("tool", result, call_id=call.id)]
+    return messages
+
+
+@pytest.mark.parametrize(
+    ("question", "says"), [("How many customers are there?", "MEMORY_CONTEXT_WINDOW"), ("有多少客户？", "调大")]
+)
+def test_what_does_not_fit_into_the_view_is_not_asked_for_again(question: str, says: str) -> None:
+    [look] = decide(talk_of(question)).calls
+    assert look.name == "describe_table"
+    cut = '{"ok":true,"data":{"table_name":"cust\n… (900 characters left out) …\n}}'
+    [count] = decide(talk_of(question, (replace(look, id="1"), cut))).calls  # the names of the columns are enough
+    assert count.name == "run_sql"
+    done = decide(talk_of(question, (replace(look, id="1"), cut), (replace(count, id="2"), cut)))
+    assert done.calls == () and says in done.answer
+    bare = decide(talk_of(question, (Call("run_sql", BARE_ARGS, "1"), cut)))
+    assert bare.calls == () and says in bare.answer

@@ -83,6 +83,10 @@ class Answer:
     def failed(self, message: str, sql: str) -> str:
         return self._signed(self.say("failed", message), _fenced(sql) if sql else "")
 
+    def cut(self) -> str:
+        """What it was given does not fit into the window."""
+        return self._signed(self.say("cut", ""))
+
     def _examples(self) -> str:
         found = examples_for(self.schema, self.language)
         if not found:

@@ -21,6 +21,7 @@ from longthread.agent.demo.schematalk import SchemaQuestion, schema_question
 from longthread.agent.demo.talk import Call, Exchange, Message, Turn, facts_of, turns_of
 from longthread.agent.demo.vocabulary import Vocabulary, vocabulary
 from longthread.tools.analysis.linking import Linker, document
+from longthread.view.items import BARE_ARGS
 
 _FEW_TABLES = 12
 _DESCRIBED_AT_ONCE = 8
@@ -62,6 +63,13 @@ class _Mind:
         self.answer = Answer(self.language, self.schema)
 
     def next(self) -> Decision:
+        """The next step, unless it would only be a step once more that does not fit into the view: for ever."""
+        decision = self._next()
+        if any(self._is_in_vain(call) for call in decision.calls):
+            return self._finish("What I looked up does not fit into the window.", self.answer.cut())
+        return decision
+
+    def _next(self) -> Decision:
         if not self.schema.listed:
             return self._explore()
         if not self.schema.tables:
@@ -82,6 +90,13 @@ class _Mind:
             if sql and not self._tried("run_sql", sql):
                 return Decision(self.answer.say("probing", ", ".join(unknown)), (Call("run_sql", {"sql": sql}),))
         return self._conclude(read, lost)
+
+    def _is_in_vain(self, call: Call) -> bool:
+        """Whether the call was made in this turn, or perhaps was, and cannot be seen."""
+        return any(
+            done.call.args == BARE_ARGS or (done.is_cut and (done.call.name, done.call.args) == (call.name, call.args))
+            for done in self.turn.exchanges
+        )
 
     # Exploring.
 
@@ -226,6 +241,8 @@ class _Mind:
                 return self._finish("The rows answer the question.", self.answer.result(read, exchange, unplaced))
         if not runs:
             return Decision(self.answer.say("running", ""), (Call("run_sql", {"sql": sql}),))
+        if runs[-1].is_cut:
+            return self._finish("The rows do not fit into the window.", self.answer.cut())
         stale = self._stale(read, runs[-1])
         if stale:
             return Decision(self.answer.say("listing_again", ""), stale)

@@ -51,6 +51,12 @@ PHRASES: dict[str, dict[str, str]] = {
         "en": "{text}: there is no value (no matching rows).",
         "zh": "{text}：没有值（没有符合条件的数据）。",
     },
+    "cut": {
+        "en": "I cannot see what I looked up: it does not fit into the context window. Raise MEMORY_CONTEXT_WINDOW (0: "
+        "as large as the model's), or begin a new conversation.",
+        "zh": "我看不到刚才查询的结果：上下文窗口放不下。请调大 MEMORY_CONTEXT_WINDOW（0 表示与模型相同），"
+        "或者开始新的对话。",
+    },
     "failed": {"en": "The database did not answer: {text}", "zh": "数据库没有给出结果：{text}"},
     "unreachable": {"en": "I see no key that connects {text}.", "zh": "我没有找到连接 {text} 的键。"},
     "note_one": {

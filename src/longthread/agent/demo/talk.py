@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from longthread.model.run import asks_to_continue
+from longthread.view.items import BARE_ARGS
 
 _KNOWLEDGE = re.compile(r"```json longthread-knowledge\s*\n(.*?)\n```", re.DOTALL)
 
@@ -45,6 +46,11 @@ class Exchange:
         if self.observation and self.observation.get("ok"):
             return self.observation.get("data") or {}
         return {}
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it did not fit into the view: what was asked is not shown, or not what came back."""
+        return self.call.args == BARE_ARGS or self.observation is None
 
     @property
     def error(self) -> Mapping[str, Any] | None:
