@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from tests.memory.talking import say
@@ -18,6 +20,7 @@ from longthread.model.entry import Draft
 from longthread.store import log, recall, vectors
 from longthread.store.driver import Driver
 from longthread.store.recall import Scope
+from longthread.store.signatures import Signatures
 from longthread.store.vectors import Vector
 from longthread.testing.embedding import HashEmbedder
 
@@ -85,6 +88,61 @@ async def test_of_many_nearly_all_that_are_nearest_are_found(store: Driver, monk
     assert there >= 0.95 * 200
 
 
+def one_signed(count: int, dims: int = 256) -> np.ndarray:
+    return unit(np.abs(made(count, dims)))
+
+
+def biased(count: int, dims: int = 256) -> np.ndarray:
+    """Any two of these are alike, with a cosine of 0.9 and more."""
+    same = np.random.default_rng(9).standard_normal(dims).astype("f4")
+    return unit(made(count, dims) + 3 * same / np.linalg.norm(same))
+
+
+def noisy(count: int, dims: int = 256) -> np.ndarray:
+    return unit(np.random.default_rng(2).standard_normal((count, dims)).astype("f4"))
+
+
+@pytest.mark.parametrize("embedded", [made, one_signed, biased, noisy])
+async def test_whatever_an_embedders_numbers_are_like(
+    store: Driver, monkeypatch: pytest.MonkeyPatch, embedded: Callable[..., np.ndarray]
+) -> None:
+    monkeypatch.setattr(nearest, "LONG_LIST", 400)
+    monkeypatch.setattr(nearest, "MORE", 40)
+    given = embedded(1800, 100)
+    for first in range(0, 1800, 300):  # the mean is taken of a part of what a block comes to hold
+        await keep(store, given[first : first + 300], first=first + 1)
+    there = 0
+    for seed in range(20):
+        asked = near(given[seed * 90], 0.01, seed)
+        there += len(set(await find(store, asked)) & set(compared(given, asked)))
+    assert there >= 0.95 * 200
+
+
+async def test_threads_of_one_user_are_weighed_alike(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nearest, "LONG_LIST", 300)
+    monkeypatch.setattr(nearest, "MORE", 40)
+    given = biased(1500)
+    for n in range(15):
+        await keep(store, given[100 * n : 100 * n + 100], thread_id=f"t{n:02}")
+    there = 0
+    for seed in range(10):
+        asked = near(given[seed * 150], 0.01, seed)
+        best = {(f"t{(seq - 1) // 100:02}", (seq - 1) % 100 + 1) for _, seq in compared(given, asked)}
+        there += len(set(await find(store, asked, scope=Scope("u"))) & best)
+    assert there >= 0.95 * 100
+
+
+async def test_signatures_of_another_version_are_not_read(store: Driver, plain: object) -> None:
+    given = made(150)
+    await keep(store, given)
+    plain("UPDATE recall_signatures SET stamp = 'abc', data = 'x'")  # type: ignore[operator]
+    assert await find(store, given[7]) == compared(given, given[7])
+    await keep(store, made(1, seed=3), first=151)
+    async with store.reading() as tx:
+        [head] = await vectors.heads(tx, MINE, MODEL)
+        assert len((await vectors.signatures(tx, MINE, MODEL, 0))[head].seqs) == 151
+
+
 async def test_the_same_question_reads_no_signatures_twice_and_new_ones_are_seen(
     store: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +204,19 @@ async def test_blocks_without_signatures_are_compared_and_made_up_for(store: Dri
     assert (await all_of(store, derived=True))["recall_signatures"] == before["recall_signatures"]
 
 
+async def test_a_question_that_finds_vectors_without_signatures_has_them_made(store: Driver, plain: object) -> None:
+    await say(store, [f"the walrus number {n}" for n in range(40)])
+    await say(store, ["another walrus"], thread_id="other")
+    recaller = Recaller(store, HashEmbedder())
+    await recaller.prepare(Scope("u"))
+    before = (await all_of(store, derived=True))["recall_signatures"]
+    plain("DELETE FROM recall_signatures")  # type: ignore[operator]
+    first = await recaller.find(Question("number 7", Scope("u"), k=3))
+    await recaller.settle()
+    assert (await all_of(store, derived=True))["recall_signatures"] == before
+    assert (await recaller.find(Question("number 7", Scope("u"), k=3))).hits == first.hits
+
+
 async def test_retention_takes_the_signatures_too(store: Driver) -> None:
     texts = [f"the walrus number {n}" for n in range(30)]
     await say(store, texts)
@@ -161,22 +232,17 @@ async def test_retention_takes_the_signatures_too(store: Driver) -> None:
     await say(store, ["one more walrus"])
     await embed_thread(store, embedder, "t")
     [row] = (await all_of(store, derived=True))["recall_signatures"]
-    assert vectors.unpacked(row["data"], 0).seqs.tolist() == list(range(20, 32))
+    assert Signatures.unpacked(row["data"], 0).seqs.tolist() == list(range(20, 32))
 
 
 async def test_what_is_kept_in_memory_is_bounded(store: Driver) -> None:
-    given, using = made(300), Nearest(most_kept=9000)
+    given, using = made(300), Nearest(most_kept=20_000)
     for n in range(3):
         await keep(store, given[100 * n : 100 * n + 100], thread_id=f"t{n}")
     for n in (0, 1, 2, 0, 1, 2):
         found = await find(store, given[100 * n + 5], scope=Scope("u", f"t{n}"), using=using)
         assert found[0] == (f"t{n}", 6)
-        assert 0 < sum(shelf.size for shelf in using._kept.values()) <= 9000
-
-
-def test_signs_are_the_same_on_every_machine() -> None:
-    vector = np.array([1.0, -1.0, 0.0, 2.0, *[-1.0] * 62, 3.0], dtype=np.float32)
-    assert vectors.signed(vector).view(np.uint8).tolist() == [0b10010000, *[0] * 7, 0b00100000, *[0] * 7]
+        assert 0 < sum(shelf.size for shelf in using._kept.values()) <= 20_000
 
 
 @pytest.mark.parametrize("dims", [384, 100])

@@ -12,13 +12,17 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.memory.talking import say
+from tests.store.samples import all_of
 
 from longthread.errors import StoreTooNew, StoreUnavailable
+from longthread.memory.vectors import embed_thread
 from longthread.model.entry import Draft
 from longthread.store import log, migrate
 from longthread.store.open import open_store
-from longthread.store.queries import migrations
+from longthread.store.queries import Sql, migrations
 from longthread.store.sqlite import SqliteDriver
+from longthread.testing.embedding import HashEmbedder
 
 Schema = dict[str, list[tuple[Any, ...]]]
 
@@ -146,6 +150,23 @@ async def test_what_the_first_version_stored_is_there_after_the_last(
         assert await log.entries_between(tx, "t", 1, 9) == before
         assert await log.position(tx, "t") == (3, 3)
         assert (await log.find_thread(tx, "t", user_id="u")).title == "T"
+
+
+async def test_old_signatures_are_made_anew(backend: str, empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    every, embedder = migrations(backend), HashEmbedder()
+    before = next(number for number, name, _ in every if name == "signatures") - 1
+    monkeypatch.setattr(migrate, "migrations", lambda dialect: every[:before])
+    async with open_store(empty) as store:
+        await say(store, ["one", "two"])
+        await embed_thread(store, embedder, "t")
+        made = (await all_of(store, derived=True))["recall_signatures"]
+        async with store.writing() as tx:
+            await tx.run(Sql("UPDATE recall_signatures SET stamp = 'of old'"))
+    monkeypatch.undo()
+    async with open_store(empty) as store:
+        assert (await all_of(store, derived=True))["recall_signatures"] == []
+        await embed_thread(store, embedder, "t")
+        assert (await all_of(store, derived=True))["recall_signatures"] == made
 
 
 async def test_several_may_open_an_empty_database_at_once(empty: str) -> None:

@@ -1,86 +1,49 @@
 """Finds the entries whose vectors are nearest to a question's: the same ones on every backend.
 
-The signs of all vectors in scope are compared first, and of the few that are left the numbers. The signs stay in
-memory, within bounds; each question sees by their stamps whether they are still those of the store.
+The signatures of all vectors in scope are compared first, and of the few that are left the numbers. The signatures stay
+in memory, within bounds; each question sees by their stamps whether they are still those of the store.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longthread.memory.embedding import Vectors
+from longthread.memory.shelf import Asked, Numbers, Ranges, Shelf, Slab, put_together
 from longthread.store import vectors
 from longthread.store.driver import Transaction
 from longthread.store.recall import Scope, Searched
-from longthread.store.vectors import BLOCK, Bits, Candidate, Head, Signatures, signed
+from longthread.store.signatures import Signatures
+from longthread.store.vectors import BLOCK, Candidate, Head
 
 MOST_KEPT = 256 * 2**20
 """Bytes of signatures that one process keeps."""
 MOST_COMPARED = 250_000
 """Entries beyond which PostgreSQL's own index is asked. It is one for all users, and in small scopes finds little."""
 LONG_LIST = 4096
-"""Vectors whose signs are most alike, which are then weighed with the question's numbers."""
+"""Vectors that are nearest by their signs, which are then compared by both bits of each number."""
 MORE = 200
 """How many more vectors are read whole than are wanted."""
 _FEW_THREADS = 8
-_AT_ONCE, _WEIGHED_AT_ONCE = 16384, 512
-"""Signatures that are compared, or weighed, at a time: what is between two steps stays in the processor's cache."""
-
-Ranges = Mapping[str, Sequence[tuple[int, int]]]
-"""By thread: the entries that count, as ranges of (first, last) in their order. Other threads have none."""
-Numbers = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class _Shelf:
-    """The signatures of a scope, one place an entry. `starts` has the place where each block begins; `words` are the
-    signatures' first 64 bits of all entries, then the next, and so on: so they are compared fastest."""
-
-    heads: Sequence[Head]
-    starts: Numbers
-    seqs: Numbers
-    words: Bits
-
-    @property
-    def size(self) -> int:
-        return self.words.nbytes + self.seqs.nbytes
-
-    def parts(self) -> Iterator[tuple[Head, int, int]]:
-        """Each block with the rows where it begins and ends."""
-        ends = [*self.starts.tolist(), len(self.seqs)]
-        return ((head, ends[at], ends[at + 1]) for at, head in enumerate(self.heads))
-
-    def blocks(self) -> dict[Head, Signatures]:
-        return {head: Signatures(self.seqs[start:end], self.words[:, start:end].T) for head, start, end in self.parts()}
-
-    def places(self, rows: Numbers) -> list[tuple[str, int]]:
-        """The threads and numbers of the entries in rows."""
-        blocks = (self.starts.searchsorted(rows, side="right") - 1).tolist()
-        seqs = self.seqs[rows].tolist()
-        return [(self.heads[block].thread_id, seq) for block, seq in zip(blocks, seqs, strict=True)]
-
-    def rows_in(self, ranges: Ranges) -> Numbers:
-        """The rows of entries that are in ranges."""
-        found: list[Numbers] = [np.zeros(0, dtype=np.int64)]
-        for head, start, end in self.parts():
-            for first, last in ranges.get(head.thread_id, ()):
-                if first < (head.block + 1) * BLOCK and last >= head.block * BLOCK:
-                    begin, stop = self.seqs[start:end].searchsorted([first, last + 1])
-                    found.append(np.arange(start + begin, start + stop))
-        return np.concatenate(found)
 
 
 class Nearest:
-    """Finds near entries of a store. Safe to share between tasks."""
+    """Finds near entries of a store. Safe to share between tasks.
 
-    def __init__(self, most_kept: int = MOST_KEPT) -> None:
+    Args:
+        most_kept: bytes that stay in memory.
+        unsigned: told the threads that have vectors without signatures, and the model.
+    """
+
+    def __init__(
+        self, most_kept: int = MOST_KEPT, unsigned: Callable[[Sequence[str], str], None] | None = None
+    ) -> None:
         self._most_kept = most_kept
-        self._kept: OrderedDict[tuple[Scope, str], _Shelf] = OrderedDict()
+        self._unsigned = unsigned
+        self._kept: OrderedDict[tuple[Scope, str], Shelf] = OrderedDict()
 
     async def find(
         self,
@@ -105,20 +68,23 @@ class Nearest:
             if found is not None:
                 return _ranked(found, vector, count)
         shelf = await self._shelf(tx, scope, model)
-        rows = None if ranges is None else shelf.rows_in(ranges)
-        places = shelf.places(_short_list(shelf.words, vector, count, rows))
+        places = _short_list(shelf, vector, count, ranges)
         wanted = [(thread_id, first, last) for (thread_id, first), last in _stretches(places)]
         near = await vectors.between(tx, model, wanted) if wanted else []
-        near += await _without_signatures(tx, model, shelf.heads, threads, ranges)
-        return _ranked(near, vector, count)
+        unsigned = await _without_signatures(tx, model, shelf.heads, threads)
+        if unsigned and self._unsigned is not None:
+            self._unsigned(sorted({row.thread_id for row in unsigned}), model)
+        if ranges is not None:
+            unsigned = [row for row in unsigned if _is_in(row.seq, ranges.get(row.thread_id, ()))]
+        return _ranked([*near, *unsigned], vector, count)
 
-    async def _shelf(self, tx: Transaction, scope: Scope, model: str) -> _Shelf:
+    async def _shelf(self, tx: Transaction, scope: Scope, model: str) -> Shelf:
         heads = await vectors.heads(tx, scope, model)
         kept = self._kept.get((scope, model))
         if kept is None or kept.heads != heads:
-            known = kept.blocks() if kept else {}
-            blocks = await _fetched(tx, scope, model, [head for head in heads if head not in known])
-            kept = _put_together(heads, {**known, **blocks})
+            there = set(kept.heads) if kept else set()
+            blocks = await _fetched(tx, scope, model, [head for head in heads if head not in there])
+            kept = put_together(heads, blocks, kept)
             self._kept[scope, model] = kept
         self._kept.move_to_end((scope, model))
         while self._kept and sum(shelf.size for shelf in self._kept.values()) > self._most_kept:
@@ -138,60 +104,33 @@ async def _fetched(tx: Transaction, scope: Scope, model: str, missing: Sequence[
     return found
 
 
-def _put_together(heads: Sequence[Head], blocks: Mapping[Head, Signatures]) -> _Shelf:
-    parts = [blocks[head] for head in heads]
-    starts = np.cumsum([0, *(len(part.seqs) for part in parts)], dtype=np.int64)[:-1]
-    if not parts:
-        return _Shelf(heads, starts, np.zeros(0, np.int64), np.zeros((0, 0), np.uint64))
-    seqs = np.concatenate([part.seqs for part in parts])
-    return _Shelf(heads, starts, seqs, np.concatenate([part.bits.T for part in parts], axis=1))
+def _short_list(shelf: Shelf, vector: Vectors, count: int, ranges: Ranges | None) -> list[tuple[str, int]]:
+    """The threads and numbers of the entries whose vectors are to be read, in order."""
+    rows: Sequence[Numbers] = [slab.rows_in(ranges) for slab in shelf.slabs]
+    if rows and sum(map(len, rows)) > count + MORE:
+        asked = Asked.of(vector, shelf)
+        for measure, most in ((Slab.by_signs, LONG_LIST), (Slab.by_both, count + MORE)):
+            rows = _best(shelf.slabs, asked, rows, measure, most)
+    return [place for slab, some in zip(shelf.slabs, rows, strict=True) for place in slab.places(some)]
 
 
-def _short_list(words: Bits, vector: Vectors, count: int, rows: Numbers | None) -> Numbers:
-    """The places whose vectors are to be read: those whose signs fit the vector's numbers best, in order."""
-    if rows is None:
-        rows = np.arange(words.shape[1])
-    else:
-        words = words[:, rows]
-    few = count + MORE
-    if len(rows) > LONG_LIST:
-        chosen = _smallest(_apart(words, signed(vector)), LONG_LIST)
-        rows, words = rows[chosen], words[:, chosen]
-    if len(rows) > few:
-        rows = rows[_smallest(-_fit(words, vector), few)]
-    return np.sort(rows)
-
-
-def _apart(words: Bits, asked: Bits) -> NDArray[np.uint16]:
-    """In how many signs each entry differs."""
-    found = np.zeros(words.shape[1], dtype=np.uint16)
-    for start in range(0, len(found), _AT_ONCE):
-        part = found[start : start + _AT_ONCE]
-        for word, own in zip(words, asked, strict=True):
-            part += np.bitwise_count(word[start : start + _AT_ONCE] ^ own)
+def _best(
+    slabs: Sequence[Slab],
+    asked: Asked,
+    rows: Sequence[Numbers],
+    measure: Callable[[Slab, Asked, Numbers], Vectors],
+    most: int,
+) -> Sequence[Numbers]:
+    """Those of the rows that are nearest by some measure, with all that equal the last of them, up to twice as many."""
+    if sum(map(len, rows)) <= most:
+        return rows
+    near = [measure(slab, asked, some) for slab, some in zip(slabs, rows, strict=True)]
+    limit = -np.partition(-np.concatenate(near), most - 1)[most - 1]
+    found, room = [], 2 * most
+    for some, values in zip(rows, near, strict=True):
+        found.append(some[values >= limit][:room])
+        room -= len(found[-1])
     return found
-
-
-_PATTERNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32)
-"""The bits of each byte, the highest first."""
-
-
-def _fit(words: Bits, vector: Vectors) -> Vectors:
-    """The sum of the vector's numbers where an entry has a positive sign, by a table for each byte."""
-    room = 64 * len(words) - len(vector)
-    tables = np.pad(vector, (0, room)).reshape(-1, 8) @ _PATTERNS.T
-    own = 256 * np.arange(len(tables))
-    found = np.empty(words.shape[1], dtype=np.float32)
-    for start in range(0, len(found), _WEIGHED_AT_ONCE):
-        part = np.ascontiguousarray(words[:, start : start + _WEIGHED_AT_ONCE].T).view(np.uint8)
-        found[start : start + _WEIGHED_AT_ONCE] = np.take(tables, part + own).sum(axis=1)
-    return found
-
-
-def _smallest(values: NDArray[np.generic], count: int) -> Numbers:
-    """The places of the smallest values, with all that equal the last of them, up to twice as many."""
-    limit = np.partition(values, count - 1)[count - 1]
-    return np.flatnonzero(values <= limit)[: 2 * count]
 
 
 def _stretches(places: Iterable[tuple[str, int]]) -> list[tuple[tuple[str, int], int]]:
@@ -206,7 +145,7 @@ def _stretches(places: Iterable[tuple[str, int]]) -> list[tuple[tuple[str, int],
 
 
 async def _without_signatures(
-    tx: Transaction, model: str, heads: Iterable[Head], threads: Iterable[Searched], ranges: Ranges | None
+    tx: Transaction, model: str, heads: Iterable[Head], threads: Iterable[Searched]
 ) -> list[Candidate]:
     """The vectors of blocks whose signatures are not made yet, all of them."""
     there = {(head.thread_id, head.block) for head in heads}
@@ -216,10 +155,7 @@ async def _without_signatures(
         for block in range(thread.first_seq // BLOCK, thread.entry_count // BLOCK + 1)
         if thread.entry_count and (thread.thread_id, block) not in there
     ]
-    if not asked:
-        return []
-    found = await vectors.between(tx, model, asked)
-    return found if ranges is None else [row for row in found if _is_in(row.seq, ranges.get(row.thread_id, ()))]
+    return await vectors.between(tx, model, asked) if asked else []
 
 
 def _is_in(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:

@@ -14,12 +14,13 @@ from longthread.memory.asking import Asker, reason_of
 from longthread.memory.background import Background
 from longthread.memory.embedding import Embedder, Vectors
 from longthread.memory.indexing import content_of, index_thread, is_recallable
-from longthread.memory.nearest import Nearest, Ranges
+from longthread.memory.nearest import Nearest
 from longthread.memory.postings import Postings, buckets_of, hash_of, in_bucket, look_up, places_between
 from longthread.memory.ranking import REACH, Block, Corpus, Layout, Scores, best, lay_out, score
+from longthread.memory.shelf import Ranges
 from longthread.memory.spans import ranges_of
 from longthread.memory.terms import FORM, terms
-from longthread.memory.vectors import Embedded, Progress, embed_thread, named
+from longthread.memory.vectors import Embedded, Progress, embed_thread, named, sign_thread
 from longthread.model.entry import Entry
 from longthread.store import log, recall
 from longthread.store.driver import Driver, Transaction
@@ -116,7 +117,7 @@ class Recaller:
     def __init__(self, store: Driver, embedder: Embedder | None = None) -> None:
         self._store = store
         self._embedder = embedder
-        self._nearest = Nearest()
+        self._nearest = Nearest(unsigned=self._sign)
         self.asker = Asker(embedder)
         self._background = Background()
 
@@ -234,6 +235,17 @@ class Recaller:
             await self.prepare(scope)
         except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for: the store may be closed
             _logger.warning("Thread %s could not be indexed: %s", scope.thread_id, reason_of(error))
+
+    def _sign(self, threads: Sequence[str], model: str) -> None:
+        """Have signatures made of vectors that were found without: they come from another version, or an import."""
+        self._background.start("signatures", lambda: self._sign_each(threads, model))
+
+    async def _sign_each(self, threads: Sequence[str], model: str) -> None:
+        try:
+            for thread_id in threads:
+                await sign_thread(self._store, thread_id, model)
+        except Exception as error:  # noqa: BLE001 - as above
+            _logger.warning("Signatures could not be made: %s", reason_of(error))
 
     async def settle(self) -> None:
         """Wait for what goes on in the background."""

@@ -101,16 +101,27 @@ def named(model: str, dims: int) -> str:
 
 async def _tidy(store: Driver, thread_id: str, model: str, mark: Mark) -> None:
     """Make the signatures that are missing, and drop vectors of other models."""
-    async with store.reading() as tx:
-        blocks = await vectors.unsigned_blocks(tx, thread_id, model, mark)
-    for block in blocks:
-        async with store.writing() as tx:
-            if await tx.fetch("select_position", id=thread_id):
-                await vectors.sign_block(tx, thread_id, model, block)
+    await sign_thread(store, thread_id, model, mark)
     async with store.writing() as tx:
         if await tx.fetch("select_position", id=thread_id) and await _is_same(tx, thread_id, model, mark):
             await vectors.delete_others(tx, thread_id, model)
             await vectors.mark_signed(tx, thread_id, model, mark.first_seq)
+
+
+async def sign_thread(store: Driver, thread_id: str, model: str, mark: Mark | None = None) -> None:
+    """Make the signatures that a thread's vectors lack: block by block, and nobody waits for more than one.
+
+    Raises:
+        StoreError: the database failed. What was made stays.
+    """
+    async with store.reading() as tx:
+        blocks = await vectors.unsigned_blocks(tx, thread_id, model, mark)
+    if len(blocks) > 1:
+        _logger.info("Thread %s: signatures of %d blocks of vectors are made anew.", thread_id, len(blocks))
+    for block in blocks:
+        async with store.writing() as tx:
+            if await tx.fetch("select_position", id=thread_id):
+                await vectors.sign_block(tx, thread_id, model, block)
 
 
 async def _is_same(tx: Transaction, thread_id: str, model: str, mark: Mark) -> bool:

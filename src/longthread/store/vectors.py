@@ -1,7 +1,7 @@
 """The vectors of entries, in document 004's `memory_vectors`: pgvector on PostgreSQL, bytes on SQLite.
 
-Beside them are their *signatures*: of each number its sign alone, in one value for each block of entries. They say
-which vectors may be near, so that few have to be read. They follow from the vectors, and are written with them.
+Beside them are their signatures, in one value for each block of entries. They say which vectors may be near, so that
+few have to be read. They follow from the vectors, and are written with them.
 """
 
 from __future__ import annotations
@@ -13,20 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.queries import Sql, queries
 from longthread.store.recall import Scope
+from longthread.store.signatures import Floats, Signatures
 
 BLOCK = 1024
 """Entries whose signatures are one value: those from a multiple of it on."""
 
 INDEXED = frozenset({384, 512, 768, 1024, 1536})
 """Dimensions that PostgreSQL has an index for."""
-
-Floats = NDArray[np.float32]
-Bits = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +52,6 @@ class Head:
     thread_id: str
     block: int
     stamp: str
-
-
-@dataclass(frozen=True, slots=True)
-class Signatures:
-    """The signatures of a block's entries, in the order of their numbers, one row each."""
-
-    seqs: NDArray[np.int64]
-    bits: Bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,52 +146,36 @@ async def write(tx: Transaction, thread_id: str, model: str, rows: Sequence[Vect
 
 
 async def _sign(tx: Transaction, thread_id: str, model: str, block: int, new: Mapping[int, Floats]) -> None:
-    """Add signatures to those of a block; where there are none, those of all its vectors."""
+    """Add signatures to those of a block; where there are none, or too few for their center, all are made anew."""
     row = await one(tx, "select_signature", thread_id=thread_id, model=model, block=block)
-    if row is None:
+    there = Signatures.unpacked(row["data"], block * BLOCK) if row else None
+    more = there.with_new(list(new), np.array(list(new.values()))) if there else None
+    if more is None:
         await sign_block(tx, thread_id, model, block)
-        return
-    there = unpacked(row["data"], block)
-    known = dict(zip(there.seqs.tolist(), there.bits, strict=True)) | {seq: signed(v) for seq, v in new.items()}
-    await _write_block(tx, thread_id, model, block, known)
+    else:
+        await _write_block(tx, thread_id, model, block, more)
 
 
 async def sign_block(tx: Transaction, thread_id: str, model: str, block: int) -> None:
     """Make the signatures of a block from its vectors. For who has locked the thread in this transaction."""
     found = await between(tx, model, [(thread_id, block * BLOCK, block * BLOCK + BLOCK - 1)])
-    await _write_block(tx, thread_id, model, block, {row.seq: signed(row.vector) for row in found})
+    if found:
+        made = Signatures.of([row.seq for row in found], np.array([row.vector for row in found]))
+        await _write_block(tx, thread_id, model, block, made)
 
 
-async def _write_block(tx: Transaction, thread_id: str, model: str, block: int, known: Mapping[int, Bits]) -> None:
-    seqs = sorted(known)
-    places = np.array([seq - block * BLOCK for seq in seqs], dtype="<u2")
-    data = np.array([known[seq] for seq in seqs], dtype="<u8").tobytes() + places.tobytes()
-    stamp = hashlib.blake2b(data, digest_size=12).hexdigest()
-    given = {"thread_id": thread_id, "model": model, "block": block}
-    await tx.run("write_signature", **given, stamp=stamp, data=len(seqs).to_bytes(4, "little") + data)
+async def _write_block(tx: Transaction, thread_id: str, model: str, block: int, made: Signatures) -> None:
+    data = made.packed(block * BLOCK)
+    stamp = f"2:{hashlib.blake2b(data, digest_size=12).hexdigest()}"
+    await tx.run("write_signature", thread_id=thread_id, model=model, block=block, stamp=stamp, data=data)
 
 
-def signed(vectors: Floats) -> Bits:
-    """The signs of vectors in the last axis, 64 in a number; what is too many are zeros."""
-    packed = np.packbits(vectors > 0, axis=-1)
-    room = -packed.shape[-1] % 8
-    return np.ascontiguousarray(np.pad(packed, [(0, 0)] * (packed.ndim - 1) + [(0, room)])).view(np.uint64)
-
-
-def unpacked(data: bytes, block: int) -> Signatures:
-    """The signatures that a block's value has."""
-    count = int.from_bytes(data[:4], "little")
-    end = len(data) - 2 * count
-    bits = np.frombuffer(data[4:end], "<u8").reshape(count, -1)
-    return Signatures(np.frombuffer(data[end:], "<u2").astype(np.int64) + block * BLOCK, bits)
-
-
-async def unsigned_blocks(tx: Transaction, thread_id: str, model: str, mark: Mark) -> list[int]:
+async def unsigned_blocks(tx: Transaction, thread_id: str, model: str, mark: Mark | None) -> list[int]:
     """The blocks of a thread that have vectors and no signatures: where they were imported, or some were deleted.
 
-    Where all were there once, only the block that the thread now begins in is looked at.
+    Where the mark says that all were there once, only the block that the thread now begins in is looked at.
     """
-    before = 2**62 if mark.signed_from is None else (mark.first_seq // BLOCK + 1) * BLOCK
+    before = 2**62 if mark is None or mark.signed_from is None else (mark.first_seq // BLOCK + 1) * BLOCK
     rows = await tx.fetch("select_unsigned_blocks", thread_id=thread_id, model=model, size=BLOCK, before=before)
     return [int(row["block"]) for row in rows]
 
@@ -217,7 +190,9 @@ async def signatures(tx: Transaction, scope: Scope, model: str, first: int) -> d
     """The signatures of the blocks in scope from number `first` on."""
     rows = await tx.fetch(_of(scope, "select_signatures"), model=model, first=first, **_asked(scope))
     return {
-        Head(row["thread_id"], int(row["block"]), row["stamp"]): unpacked(row["data"], int(row["block"]))
+        (head := Head(row["thread_id"], int(row["block"]), row["stamp"])): Signatures.unpacked(
+            row["data"], head.block * BLOCK
+        )
         for row in rows
     }
 

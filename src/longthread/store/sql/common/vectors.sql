@@ -37,7 +37,9 @@ DELETE FROM memory_vectors WHERE thread_id = :thread_id AND seq IS NOT NULL AND 
 DELETE FROM recall_signatures WHERE thread_id = :thread_id AND model <> :model;
 
 -- name: select_signature
-SELECT data FROM recall_signatures WHERE thread_id = :thread_id AND model = :model AND block = :block;
+-- Here and below: stamps of another form are those of another version of Longthread, which cannot be read.
+SELECT data FROM recall_signatures s
+WHERE s.thread_id = :thread_id AND s.model = :model AND s.block = :block AND substr(s.stamp, 1, 2) = '2:';
 
 -- name: write_signature
 INSERT INTO recall_signatures (thread_id, model, block, stamp, data)
@@ -49,6 +51,7 @@ SELECT DISTINCT v.seq / :size AS block FROM memory_vectors v
 WHERE v.thread_id = :thread_id AND v.model = :model AND v.seq < :before AND NOT EXISTS (
     SELECT 1 FROM recall_signatures s
     WHERE s.thread_id = :thread_id AND s.model = :model AND s.block = v.seq / :size
+      AND substr(s.stamp, 1, 2) = '2:'
 )
 ORDER BY block;
 
@@ -56,21 +59,25 @@ ORDER BY block;
 SELECT s.thread_id, s.block, s.stamp FROM recall_signatures s
 WHERE s.thread_id = :thread_id AND s.model = :model
   AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
+  AND substr(s.stamp, 1, 2) = '2:'
 ORDER BY s.block;
 
 -- name: select_signature_heads_of_user
 SELECT s.thread_id, s.block, s.stamp FROM threads t JOIN recall_signatures s ON s.thread_id = t.id
 WHERE t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id) AND s.model = :model
+  AND substr(s.stamp, 1, 2) = '2:'
 ORDER BY s.thread_id, s.block;
 
 -- name: select_signatures
 SELECT s.thread_id, s.block, s.stamp, s.data FROM recall_signatures s
 WHERE s.thread_id = :thread_id AND s.model = :model AND s.block >= :first
   AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
+  AND substr(s.stamp, 1, 2) = '2:'
 ORDER BY s.block;
 
 -- name: select_signatures_of_user
 SELECT s.thread_id, s.block, s.stamp, s.data FROM threads t JOIN recall_signatures s ON s.thread_id = t.id
 WHERE t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id) AND s.model = :model
   AND s.block >= :first
+  AND substr(s.stamp, 1, 2) = '2:'
 ORDER BY s.thread_id, s.block;

@@ -1,0 +1,152 @@
+"""Signatures of vectors: two bits of each number, and what it takes to tell from them how near a vector is to another.
+
+A vector is taken relative to a *center*, the mean of those around it: else an embedder whose numbers all have one sign,
+or whose vectors are all alike, would have the same bits for everything. The rest is *turned*, so that each of its
+numbers says as much as any other. Of each is kept its sign, and whether it is large.
+
+With the center c, the turned rest y of a vector and the levels s that its bits stand for (-1 and 1 for the signs; -1.5,
+-0.5, 0.5 and 1.5 for both bits), y is about x·s for the scale x = y·y / y·s. So the product of the vector with another
+one, q, is about q·c + x·(q·s) + (c·y - x·(c·s)). The `terms` are x and what is in brackets, for the signs and for both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Bits = NDArray[np.uint64]
+
+_ROUNDS = 3
+_AT_ONCE = 64
+"""Vectors that are turned at a time: what is between two steps stays in the processor's cache."""
+_LARGE = np.float32(0.9957)
+"""How large a number is, in standard deviations, that the second bit calls large: with it least is lost of a normal
+distribution, which is what the numbers have that turning leaves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """Signatures of entries, in the order of their numbers, one row each: `signs` and `large` have 64 bits in a number,
+    `terms` four numbers, two for the signs and two for both bits. All are relative to one `center`, which is turned."""
+
+    seqs: NDArray[np.int64]
+    signs: Bits
+    large: Bits
+    terms: Floats
+    center: Floats
+
+    @classmethod
+    def of(cls, seqs: Sequence[int], vectors: Floats) -> Signatures:
+        """The signatures of vectors, which are in the order of their entries' numbers.
+
+        The center is the mean of the first 1, 2, 4 … of them, so that most of those that come later change nothing.
+        """
+        first = 1 << (len(seqs).bit_length() - 1)
+        center = turned(vectors[:first].mean(axis=0, dtype=np.float64).astype(np.float32))
+        return _relative(np.array(seqs, dtype=np.int64), turned(vectors), center)
+
+    def with_new(self, seqs: Sequence[int], vectors: Floats) -> Signatures | None:
+        """These and those of more vectors, which win; None where the center would be another one."""
+        left = ~np.isin(self.seqs, seqs)
+        if (int(left.sum()) + len(seqs)).bit_length() != len(self.seqs).bit_length():
+            return None
+        new = _relative(np.array(seqs, dtype=np.int64), turned(vectors), self.center)
+        all_seqs = np.concatenate([self.seqs[left], new.seqs])
+        order = np.argsort(all_seqs)
+        signs, large, terms = (
+            np.concatenate([mine[left], more])[order]
+            for mine, more in ((self.signs, new.signs), (self.large, new.large), (self.terms, new.terms))
+        )
+        return Signatures(all_seqs[order], signs, large, terms, self.center)
+
+    def packed(self, first: int) -> bytes:
+        """The signatures as bytes: how many entries and numbers, center, terms, bits, and the entries' places behind
+        `first`."""
+        counts = np.array([len(self.seqs), len(self.center)], dtype="<u4")
+        bits = self.signs.astype("<u8"), self.large.astype("<u8")
+        parts = counts, self.center.astype("<f4"), self.terms.astype("<f4"), *bits, (self.seqs - first).astype("<u2")
+        return b"".join(part.tobytes() for part in parts)
+
+    @classmethod
+    def unpacked(cls, data: bytes, first: int) -> Signatures:
+        """Signatures from what `packed` gave."""
+        count, dims = np.frombuffer(data, "<u4", 2).tolist()
+        center = np.frombuffer(data, "<f4", dims, 8)
+        at = 8 + 4 * dims
+        terms = np.frombuffer(data, "<f4", 4 * count, at).reshape(count, 4)
+        at += 16 * count
+        words = np.frombuffer(data, "<u8", 2 * count * (dims // 64), at).reshape(2, count, dims // 64)
+        places = np.frombuffer(data, "<u2", count, len(data) - 2 * count)
+        return cls(places.astype(np.int64) + first, words[0], words[1], terms, center)
+
+
+def _relative(seqs: NDArray[np.int64], given: Floats, center: Floats) -> Signatures:
+    """The signatures of turned vectors, relative to a turned center."""
+    apart = given - center
+    squares = (apart * apart).sum(axis=1)
+    positive = apart > 0
+    sizes = np.abs(apart)
+    large = sizes > _LARGE * np.sqrt(squares / apart.shape[1])[:, None]
+    # Both bits are a number from 0 to 3; the second one of a negative number says that it is not large.
+    signs = np.where(positive, np.float32(1), np.float32(-1))
+    levels = signs * np.where(large, np.float32(1.5), np.float32(0.5))
+    along = (apart * center).sum(axis=1)
+    terms = []
+    for own in (signs, levels):
+        scales = squares / np.maximum((apart * own).sum(axis=1), np.float32(1e-30))
+        terms += [scales, along - scales * (own * center).sum(axis=1)]
+    return Signatures(seqs, signed(apart), signed(large == positive), np.stack(terms, axis=1), center)
+
+
+def signed(numbers: NDArray[np.generic]) -> Bits:
+    """Which numbers in the last axis are above 0, 64 in a number; what is too many are zeros."""
+    packed = np.packbits(numbers > 0, axis=-1)  # type: ignore[operator]
+    room = -packed.shape[-1] % 8
+    return np.ascontiguousarray(np.pad(packed, [(0, 0)] * (packed.ndim - 1) + [(0, room)])).view(np.uint64)
+
+
+def turned(vectors: Floats) -> Floats:
+    """Vectors in the last axis turned, always in the same way: lengths and products stay. Their number of dimensions
+    becomes a multiple of 64, and what one of them says is spread over all."""
+    dims = vectors.shape[-1]
+    room = -dims % 64
+    given = np.pad(vectors.reshape(-1, dims).astype(np.float32), [(0, 0), (0, room)])
+    out = np.empty_like(given)
+    for start in range(0, len(given), _AT_ONCE):
+        part = given[start : start + _AT_ONCE]
+        for order, signs in _rounds(dims + room):
+            part = _spread(np.take(part, order, axis=1) * signs)
+        out[start : start + _AT_ONCE] = part
+    return out.reshape(*vectors.shape[:-1], dims + room)
+
+
+def _spread(part: Floats) -> Floats:
+    """Each 64 numbers times a Hadamard matrix: in sums and differences, which are the same however many rows there
+    are."""
+    given, made = part, np.empty_like(part)
+    half = 32
+    while half:
+        mine, its = (each.reshape(-1, 2, half) for each in (given, made))
+        np.add(mine[:, 0], mine[:, 1], out=its[:, 0])
+        np.subtract(mine[:, 0], mine[:, 1], out=its[:, 1])
+        given, made = made, given
+        half //= 2
+    given *= np.float32(0.125)
+    return given
+
+
+@lru_cache(maxsize=16)
+def _rounds(dims: int) -> list[tuple[NDArray[np.int64], Floats]]:
+    """For each round an order of the numbers and their signs: as if by chance, and the same on every machine."""
+    found = []
+    for number in range(_ROUNDS):
+        drawn = np.frombuffer(hashlib.shake_256(f"{dims}/{number}".encode()).digest(4 * dims), "<u4")
+        signs = np.where(drawn & 1, np.float32(1), np.float32(-1))
+        found.append((np.argsort(drawn, kind="stable"), signs))
+    return found
