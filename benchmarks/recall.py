@@ -4,6 +4,7 @@ The entries are made of words as frequent as those of a language are (Zipf), in 
 words from an entry, frequent ones among them. All goes through `Recaller.find`, which `recall_memory` uses too.
 
     python benchmarks/recall.py [--quick] [--json] [--entries N] [--questions N] [--threads N] [--vectors DIMENSIONS]
+        [--backend sqlite|postgres]
 
 With `--threads`, the entries are spread over a user's threads, and all of them are asked. With `--vectors`, each entry
 has a vector, made of its words', and so has each question: what an embedder takes is not measured.
@@ -170,12 +171,13 @@ async def main() -> None:
     parser.add_argument("--questions", type=int, default=0, help="how many are asked (200)")
     parser.add_argument("--threads", type=int, default=1, help="threads that the entries are spread over (1)")
     parser.add_argument("--vectors", type=int, default=0, metavar="DIMENSIONS", help="numbers of each vector (none)")
+    parser.add_argument("--backend", default="", help="only this one")
     args = parser.parse_args()
     entries = args.entries or (20_000 if args.quick else 100_000)
     questions = args.questions or (60 if args.quick else 200)
     found = {}
     with databases() as made:
-        for backend in made.backends:
+        for backend in [args.backend] if args.backend else made.backends:
             found[backend] = await measure(made, backend, Asked(entries, questions, args.threads, args.vectors))
             if not args.json:
                 print(backend, *(f"{name} {value}" for name, value in found[backend].items()), sep="  ")
