@@ -504,6 +504,53 @@ class SecretUnusable(LongthreadError):
     exit_code = 2
 
 
+# The catalog.
+
+
+class CatalogInvalid(InvalidInput):
+    """Nothing was changed, for this is not right: {problems}"""
+
+    code = "catalog_invalid"
+
+    def _message(self) -> str:
+        problems = self.details["problems"]
+        listed = problems[0] if len(problems) == 1 else "".join(f"\n  {problem}" for problem in problems)
+        return f"Nothing was changed, for this is not right: {listed}"
+
+
+class DefinitionNotFound(LongthreadError):
+    """There is no {kind} {name}. {nearest}"""
+
+    code = "definition_not_found"
+    exit_code = 2
+
+
+class DefinitionAmbiguous(InvalidInput):
+    """Several {kind}s are called {name}. Give the id of the one that is meant: {ids}."""
+
+    code = "definition_ambiguous"
+
+
+class VersionNotFound(LongthreadError):
+    """The {kind} {name} has no version {version}. {versions}"""
+
+    code = "version_not_found"
+    exit_code = 2
+
+
+class DefinitionBuiltIn(InvalidInput):
+    """The {kind} {name} is built in and stays. What you define goes under another name."""
+
+    code = "definition_built_in"
+
+
+class DefinitionInUse(LongthreadError):
+    """The {kind} {name} is used by {users}. {remedy}"""
+
+    code = "definition_in_use"
+    exit_code = 4
+
+
 # The server.
 
 

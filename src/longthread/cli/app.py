@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from longthread import __version__
+from longthread.cli import catalog
 from longthread.cli.ask import ask, resume
 from longthread.cli.chat import chat
 from longthread.cli.db import db
@@ -39,6 +40,7 @@ for command in (demo, serve, ask, chat, resume, state, view, forget, doctor):
     app.command()(command)
 app.add_typer(threads, name="threads")
 app.add_typer(memories, name="memories")
+catalog.add_to(app)
 app.add_typer(db, name="db")
 app.add_typer(evals, name="eval")
 

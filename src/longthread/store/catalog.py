@@ -42,6 +42,9 @@ class Belongings:
     memories: int
 
 
+NOTHING = Belongings(0, 0)
+
+
 async def lock(tx: Transaction) -> None:
     """Let nobody else change the catalog until the transaction ends. Ask before what is decided by is read."""
     await tx.fetch("lock_catalog")

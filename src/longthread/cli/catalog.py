@@ -1,0 +1,257 @@
+"""`longthread apply`, and `longthread agents|skills|tools|sources`: the catalog."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+import typer
+import yaml
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from longthread.cli import options
+from longthread.cli.terminal import print_line
+from longthread.errors import InvalidInput
+from longthread.model.catalog import KINDS, Definition, Kind, Version
+from longthread.settings import Settings
+from longthread.tools.catalog.catalog import Catalog, told
+from longthread.tools.catalog.changes import Change, lines
+from longthread.tools.catalog.documents import STDIN
+from longthread.tools.catalog.names import Names
+
+T = TypeVar("T")
+Files = Annotated[
+    list[str], typer.Option("--file", "-f", metavar="FILE|FOLDER|-", help="YAML or JSON; may be given several times.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
+Name = Annotated[str, typer.Argument(help="Its name, or its id.")]
+_COLOURS = {"+": "green", "~": "yellow", "=": "dim", "-": "red"}
+
+
+def apply(
+    files: Files, dry_run: DryRun = False, as_json: options.AsJson = False, database: options.Database = None
+) -> None:
+    """Define agents, skills, tools and sources as files say: all of them or none, in any order, and twice is once."""
+    _apply(files, None, dry_run=dry_run, as_json=as_json, database=database)
+
+
+def commands(kind: Kind) -> typer.Typer:
+    """The commands for one kind."""
+    app = typer.Typer(help=f"List, show, apply and delete {kind}s.", no_args_is_help=True)
+
+    @app.command("list", help=f"All {kind}s by name, with the built-in ones.")
+    def list_(as_json: options.AsJson = False, database: options.Database = None) -> None:
+        _list(kind, as_json=as_json, database=database)
+
+    @app.command(help=f"One {kind} as YAML, which may be changed and applied again.")
+    def show(
+        name: Name,
+        version: Annotated[int | None, typer.Option("--version", min=1, help="As it was in this version.")] = None,
+        history: Annotated[bool, typer.Option("--history", help="All its versions: who made them, and when.")] = False,
+        as_json: options.AsJson = False,
+        database: options.Database = None,
+    ) -> None:
+        if history:
+            _history(kind, name, as_json=as_json, database=database)
+        else:
+            _show(kind, name, version, as_json=as_json, database=database)
+
+    @app.command("apply", help=f"Define {kind}s as files say; `kind: {kind}` may be left out.")
+    def apply_(
+        files: Files, dry_run: DryRun = False, as_json: options.AsJson = False, database: options.Database = None
+    ) -> None:
+        _apply(files, kind, dry_run=dry_run, as_json=as_json, database=database)
+
+    @app.command(help=f"Delete a {kind}. Its versions can still be shown.")
+    def delete(
+        name: Name,
+        force: Annotated[
+            bool, typer.Option("--force", help="Take it out of what uses it; an agent's conversations go with it.")
+        ] = False,
+        yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+        as_json: options.AsJson = False,
+        database: options.Database = None,
+    ) -> None:
+        _delete(kind, name, force=force, yes=yes, dry_run=dry_run, as_json=as_json, database=database)
+
+    return app
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of the catalog."""
+    app.command()(apply)
+    for kind in KINDS:
+        app.add_typer(commands(kind), name=f"{kind}s")
+
+
+def _with(database: str | None, work: Callable[[Catalog], Awaitable[T]]) -> T:
+    settings = Settings.load(database=database)
+
+    async def run() -> T:
+        async with Catalog.open(settings) as catalog:
+            return await work(catalog)
+
+    return asyncio.run(run())
+
+
+def _apply(files: Sequence[str], kind: Kind | None, *, dry_run: bool, as_json: bool, database: str | None) -> None:
+    stdin = _stdin() if STDIN in files else ""
+    changes = _with(database, lambda each: each.apply_files(files, stdin=stdin, kind=kind, dry_run=dry_run))
+    if as_json:
+        for change in changes:
+            print_line(change.to_json() | {"dry_run": dry_run})
+        return
+    for change in changes:
+        for line in lines(change):
+            _print_coloured(line)
+    typer.echo(_summary(changes, dry_run=dry_run))
+
+
+def _stdin() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInput(reason="Standard input is not text in UTF-8.") from None
+
+
+def _summary(changes: Sequence[Change], *, dry_run: bool) -> str:
+    counted = {action: sum(change.action == action for change in changes) for action in ("created", "changed")}
+    said = [f"{number} {'to be ' if dry_run else ''}{action}" for action, number in counted.items() if number]
+    same = len(changes) - sum(counted.values())
+    said += [f"{same} unchanged"] if same else []
+    return f"{', '.join(said)}. Nothing was written." if dry_run else f"{', '.join(said)}."
+
+
+def _print_coloured(line: str) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    colour = _COLOURS.get(line.lstrip()[:1]) if console.is_terminal else None
+    console.print(f"[{colour}]{escape(line)}[/{colour}]" if colour else escape(line))
+
+
+def _list(kind: Kind, *, as_json: bool, database: str | None) -> None:
+    names = _with(database, lambda catalog: catalog.names())
+    found = sorted((each for each in names.by_key.values() if each.kind == kind), key=lambda each: each.name)
+    if as_json:
+        for each in found:
+            print_line(_json(names, each))
+        return
+    console = Console()
+    rows = [_row(names, each) for each in found]
+    if not console.is_terminal:
+        for row in rows:
+            typer.echo("\t".join(row))
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in (kind, "version", *((_ABOUT[kind],) if kind in _ABOUT else ()), "description"):
+        table.add_column(column, no_wrap=column != "description")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console.print(table)
+    if not found:
+        console.print(f"[dim]There are none. Try: longthread {kind}s apply -f FILE[/dim]")
+
+
+_ABOUT: dict[Kind, str] = {"tool": "type", "source": "address", "agent": "skills", "skill": "tools"}
+"""What a list shows beside the description."""
+
+
+def _row(names: Names, each: Definition) -> tuple[str, ...]:
+    written = names.written(each.kind, each.name, each.body)
+    about = written[_ABOUT[each.kind]]
+    if isinstance(about, list):
+        about = ", ".join(str(item.get("tool")) if isinstance(item, dict) else str(item) for item in about)
+    state = "built in" if each.is_builtin else f"v{each.version}{'' if each.is_active else ', off'}"
+    return each.name, state, str(about), " ".join((written.get("description") or "").split())
+
+
+def _show(kind: Kind, name: str, version: int | None, *, as_json: bool, database: str | None) -> None:
+    async def read(catalog: Catalog) -> tuple[Names, Definition | Version]:
+        names = await catalog.names()
+        if version is None:
+            return names, names.one(kind, name)
+        return names, await catalog.version(kind, name, version)
+
+    names, found = _with(database, read)
+    if found.body is None:
+        raise InvalidInput(reason=f"With version {found.version} the {kind} {found.name} was deleted.")
+    if as_json:
+        print_line(_json(names, found))
+        return
+    written = names.written(kind, found.name, found.body)
+    typer.echo(f"# {_head(found)}")
+    kept = {key: value for key, value in written.items() if value not in (None, [], {})}
+    sys.stdout.write(yaml.dump(kept, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
+
+
+def _head(found: Definition | Version) -> str:
+    if isinstance(found, Definition) and found.is_builtin:
+        return "built in"
+    at = found.updated_at if isinstance(found, Definition) else found.at
+    by = f" · by {found.by}" if found.by else ""
+    return f"version {found.version}{f' · {at:%Y-%m-%d %H:%M} UTC' if at else ''}{by}"
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML has no types
+    """Texts of several lines are written as such."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def _json(names: Names, found: Definition | Version) -> dict[str, Any]:
+    """A definition for a program: what a person writes, with the ids."""
+    data = names.written(found.kind, found.name, found.body or {}) | {"id": found.id, "version": found.version}
+    data |= {"by": found.by}
+    if isinstance(found, Version):
+        return data | {"at": found.at.isoformat()}
+    times = {"created_at": _iso(found.created_at), "updated_at": _iso(found.updated_at)}
+    return data | {"is_builtin": found.is_builtin} | times
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+def _history(kind: Kind, name: str, *, as_json: bool, database: str | None) -> None:
+    found = _with(database, lambda catalog: catalog.history(kind, name))
+    for each in found:
+        if as_json:
+            deleted = each.body is None
+            about = {"kind": kind, "name": each.name, "id": each.id, "version": each.version}
+            print_line(about | {"deleted": deleted, "at": each.at.isoformat(), "by": each.by})
+        else:
+            fields = (f"v{each.version}", f"{each.at:%Y-%m-%d %H:%M}", each.by or "", each.name)
+            typer.echo("\t".join((*fields, "deleted") if each.body is None else fields))
+
+
+def _delete(
+    kind: Kind, name: str, *, force: bool, yes: bool, dry_run: bool, as_json: bool, database: str | None
+) -> None:
+    found = _with(database, lambda catalog: catalog.delete(kind, name, force=force, dry_run=True))
+    along = [f"{told(found.belongings)} of it"] if told(found.belongings) else []
+    along += [f"its place in the {each.kind} {each.name}" for each in found.changed]
+    also = f", with {', '.join(along)}" if along else ""
+    what = f"the {kind} {found.definition.name}{also}"
+    if not dry_run:
+        if not yes:
+            typer.confirm(f"Delete {what}?", abort=True, err=True)
+        found = _with(database, lambda catalog: catalog.delete(kind, found.definition.id, force=force))
+    if as_json:
+        about = {"kind": kind, "name": found.definition.name, "id": found.definition.id, "deleted": not dry_run}
+        changed = [{"kind": each.kind, "name": each.name, "version": each.version} for each in found.changed]
+        gone = {"threads": found.belongings.threads, "memories": found.belongings.memories}
+        print_line(about | {"changed": changed} | gone)
+    else:
+        typer.echo(f"{'Would delete' if dry_run else 'Deleted'}: {what}.")
+    for problem in found.problems:
+        typer.echo(problem, err=True)

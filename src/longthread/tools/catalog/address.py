@@ -1,0 +1,74 @@
+"""Addresses of sources as the catalog keeps them: with the names of their secrets, and no secret."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+from longthread.errors import InvalidInput
+from longthread.tools.analysis.address import is_url, parsed, secrets_of, shown
+from longthread.tools.secrets import read_secrets
+
+_PLACE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}")
+_DEMO = "demo"
+_HIDDEN = "***"
+"""What is shown in the place of a secret."""
+_HOLDS_ONE = (
+    "It holds a password, and whoever reads the catalog would read that. Write ${NAME} in its place, with a name of "
+    "your own, and set LONGTHREAD_SECRET_NAME in the environment or in .env where Longthread runs; or leave it out, "
+    "for PGPASSWORD or a .pgpass file."
+)
+
+
+def kept(address: str, folder: Path | None = None) -> str:
+    """An address as the catalog keeps it: a path is absolute, and begins in `folder` where it is not.
+
+    Raises:
+        InvalidInput: it cannot be understood, or holds a password. The message does not show it.
+    """
+    address = address.strip()
+    if _holds_secret(address):
+        raise InvalidInput(reason=_HOLDS_ONE)
+    if is_url(address):
+        parsed(_PLACE.sub("x", address))
+        return address
+    if address == _DEMO:
+        return address
+    path = Path(address).expanduser()
+    return str(path if path.is_absolute() else (folder or Path.cwd()) / path)
+
+
+def public(address: str) -> str:
+    """An address for people: as it is kept. What another program wrote may hold a password, which is not shown."""
+    return shown(address) if _holds_secret(address) else address
+
+
+def filled(address: str) -> str:
+    """An address with its secrets, to open it.
+
+    Raises:
+        SecretUnusable: one is not set.
+    """
+    names = _PLACE.findall(address)
+    if not names:
+        return address
+    secrets = read_secrets(names)
+
+    def value(place: re.Match[str]) -> str:
+        text = secrets.filled(place[0])
+        return quote(text, safe="") if is_url(address) else text
+
+    return _PLACE.sub(value, address)
+
+
+def _holds_secret(address: str) -> bool:
+    bare = _PLACE.sub("", address)
+    if not is_url(bare):
+        return _HIDDEN in shown(bare)
+    try:
+        url = parsed(bare)
+    except InvalidInput:
+        return True  # nobody knows where in it the password is
+    options = [one for value in url.query.values() for one in ([value] if isinstance(value, str) else value)]
+    return bool(secrets_of(url)) or any(_HIDDEN in shown(f"./{option}") for option in options)

@@ -1,0 +1,309 @@
+"""The catalog of a store: look things up, apply documents, delete."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from longthread.errors import (
+    CatalogInvalid,
+    DefinitionBuiltIn,
+    DefinitionInUse,
+    DefinitionNotFound,
+    VersionNotFound,
+)
+from longthread.model.catalog import (
+    Agent,
+    Definition,
+    Kind,
+    Skill,
+    SourceDefinition,
+    ToolDefinition,
+    Version,
+    agent_of,
+    skill_of,
+    source_of,
+    tool_of,
+)
+from longthread.settings import Settings
+from longthread.store import catalog as kept
+from longthread.store.catalog import NOTHING, Belongings
+from longthread.store.driver import Driver, Transaction
+from longthread.store.open import open_store
+from longthread.store.scrubbing import scrub
+from longthread.tools.catalog import address
+from longthread.tools.catalog.changes import Change
+from longthread.tools.catalog.documents import Document, read_data, read_paths
+from longthread.tools.catalog.drafts import draft_of
+from longthread.tools.catalog.names import Names
+from longthread.tools.catalog.planning import Known, planned
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What a deletion takes along: `changed` are those that referred to it and no longer do, `belongings` what an agent
+    has. `problems` tells people what could not be done besides."""
+
+    definition: Definition
+    changed: Sequence[Definition] = ()
+    belongings: Belongings = NOTHING
+    problems: Sequence[str] = ()
+
+
+class Catalog:
+    """Agents, skills, tools and sources of one store. Safe to share between tasks.
+
+    Args:
+        user: who makes the changes; the versions say so.
+    """
+
+    def __init__(self, store: Driver, *, user: str | None = None) -> None:
+        self._store = store
+        self._user = user
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings | None = None) -> AsyncIterator[Catalog]:
+        """The catalog of the store that the settings name."""
+        settings = settings or Settings.load()
+        async with open_store(settings.database) as store:
+            yield cls(store, user=settings.user)
+
+    async def names(self) -> Names:
+        """The whole catalog as it is now."""
+        async with self._store.reading() as tx:
+            return Names(each.definition for each in await kept.definitions(tx))
+
+    async def definitions(self, kind: Kind | None = None) -> list[Definition]:
+        """All definitions, or those of a kind, by name. The built-in ones are among them."""
+        found = (await self.names()).by_key.values()
+        return [each for each in found if kind is None or each.kind == kind]
+
+    async def find(self, kind: Kind, name: str) -> Definition:
+        """A definition by its name or its id.
+
+        Raises:
+            DefinitionNotFound: there is none.
+            DefinitionAmbiguous: there are several.
+        """
+        return (await self.names()).one(kind, name)
+
+    async def agent(self, name: str) -> Agent:
+        """An agent by its name or its id; raises as `find` does."""
+        return agent_of(await self.find("agent", name))
+
+    async def skill(self, name: str) -> Skill:
+        """A skill by its name or its id; raises as `find` does."""
+        return skill_of(await self.find("skill", name))
+
+    async def tool(self, name: str) -> ToolDefinition:
+        """A tool by its name or its id; raises as `find` does."""
+        return tool_of(await self.find("tool", name))
+
+    async def source(self, name: str) -> SourceDefinition:
+        """A source by its name or its id; raises as `find` does."""
+        return source_of(await self.find("source", name))
+
+    async def history(self, kind: Kind, name: str) -> list[Version]:
+        """All versions of a definition, the first first; also of one that was deleted. Of a built-in one there is the
+        present one alone.
+
+        Raises:
+            DefinitionNotFound: there is none, and never was.
+            DefinitionAmbiguous: there are several.
+        """
+        async with self._store.reading() as tx:
+            stored = await kept.definitions(tx)
+            names = Names(each.definition for each in stored)
+            if not names.named(kind, name):
+                gone = [each for each in await kept.deleted(tx) if each.kind == kind and name in (each.name, each.id)]
+                if not gone:
+                    names.one(kind, name)  # says that there is none
+                return await kept.versions(tx, kind, gone[-1].id)
+            definition = names.one(kind, name)
+            found = await kept.versions(tx, kind, definition.id)
+        known = {each.version for each in found}
+        return found if definition.version in known else [*found, _version(definition)]
+
+    async def version(self, kind: Kind, name: str, number: int) -> Version:
+        """What a definition was in one of its versions.
+
+        Raises:
+            DefinitionNotFound: there is none of the name, and never was.
+            VersionNotFound: it has no such version.
+        """
+        found = await self.history(kind, name)
+        for each in found:
+            if each.version == number:
+                return each
+        told = f"There is version {found[0].version}." if len(found) == 1 else f"There are 1 to {found[-1].version}."
+        raise VersionNotFound(kind=kind, name=name, version=number, versions=told)
+
+    async def apply(self, items: Iterable[Mapping[str, Any] | Document], *, dry_run: bool = False) -> list[Change]:
+        """Make the catalog say what the definitions say, all of them or none. What is not named stays as it is.
+
+        A definition replaces the one of its name (or of its `id`) as a whole: a field that it leaves out gets its
+        default. One that says what is there changes nothing, and makes no version.
+
+        Args:
+            items: definitions with their `kind`, in any order.
+            dry_run: only tell what would change.
+
+        Raises:
+            CatalogInvalid: something is not right; the message names every place and what to do there.
+        """
+        documents = [each for item in items for each in ([item] if isinstance(item, Document) else read_data([item]))]
+        problems: list[str] = []
+        drafts = [draft_of(document, problems) for document in documents]
+        if problems:
+            raise CatalogInvalid(problems=problems)
+        async with self._store.reading() if dry_run else self._store.writing() as tx:
+            if not dry_run:
+                await kept.lock(tx)
+            known = Known(await kept.definitions(tx), await kept.deleted(tx))
+            changes = planned(known, drafts, problems)
+            if problems:
+                raise CatalogInvalid(problems=problems)
+            if not dry_run:
+                await self._write(tx, known, changes)
+        return changes
+
+    async def apply_files(
+        self, paths: Iterable[str | Path], *, stdin: str = "", kind: Kind | None = None, dry_run: bool = False
+    ) -> list[Change]:
+        """`apply` the definitions of files, folders and, for `-`, of the text `stdin`.
+
+        Args:
+            kind: of definitions that do not say their kind; others are refused.
+        """
+        return await self.apply(read_paths(paths, stdin, kind=kind), dry_run=dry_run)
+
+    async def delete(self, kind: Kind, name: str, *, force: bool = False, dry_run: bool = False) -> Deletion:
+        """Delete a definition. Its versions stay, so that what former runs ran can be looked up.
+
+        Args:
+            force: take it out of those that refer to it, and delete an agent's conversations and memories.
+            dry_run: only tell what would go.
+
+        Raises:
+            DefinitionNotFound: there is none.
+            DefinitionBuiltIn: it cannot be deleted.
+            DefinitionInUse: it is referred to, or has conversations or memories, and `force` was not given; or a query
+                tool needs the source.
+        """
+        async with self._store.reading() if dry_run else self._store.writing() as tx:
+            if not dry_run:
+                await kept.lock(tx)
+            stored = await kept.definitions(tx)
+            found = _deletable(Names(each.definition for each in stored), kind, name, force=force)
+            if kind == "agent":
+                found = replace(found, belongings=await kept.belongings(tx, found.definition.id))
+                _expect_free(found, force=force)
+            if not dry_run:
+                await self._delete(tx, {(s.definition.kind, s.definition.id): s for s in stored}, found)
+        if not dry_run and found.belongings != NOTHING:
+            tables = ("threads", "entries", "runs", "steps", "events", "memories")
+            found = replace(found, problems=await scrub(self._store, tables))
+        return found
+
+    async def address(self, name: str) -> str:
+        """The address of a source, with its secrets, for `open_source`.
+
+        Raises:
+            DefinitionNotFound: there is none, or it is switched off.
+            SecretUnusable: one of its secrets is not set.
+        """
+        found = await self.source(name)
+        if not found.is_active:
+            raise DefinitionNotFound(kind="source", name=name, nearest="It is switched off: is_active is false.")
+        return address.filled(found.address)
+
+    async def _write(self, tx: Transaction, known: Known, changes: Sequence[Change]) -> None:
+        before = {(each.definition.kind, each.definition.id): each for each in known.stored}
+        made = [change.definition for change in changes if change.action != "unchanged"]
+        if made:
+            await kept.put_builtins(tx)
+        for change in changes:
+            definition = change.definition
+            there = before.get((definition.kind, definition.id))
+            if there is not None and not there.recorded:
+                await kept.record(tx, _version(there.definition))
+        for definition in made:
+            await kept.put(tx, definition)
+            await kept.record(tx, replace(_version(definition), by=self._user))
+
+    async def _delete(self, tx: Transaction, stored: Mapping[Any, kept.Stored], found: Deletion) -> None:
+        for changed in found.changed:
+            there = stored[changed.kind, changed.id]
+            if not there.recorded:
+                await kept.record(tx, _version(there.definition))
+            await kept.put(tx, changed)
+            await kept.record(tx, replace(_version(changed), by=self._user))
+        definition = found.definition
+        if not stored[definition.kind, definition.id].recorded:
+            await kept.record(tx, _version(definition))
+        await kept.delete(tx, definition.kind, definition.id)
+        gone = replace(_version(definition), version=definition.version + 1, body=None, by=self._user)
+        await kept.record(tx, gone)
+
+
+def _version(definition: Definition) -> Version:
+    """The version that a definition is in. A password that another program wrote into an address is not kept in it."""
+    body = definition.body
+    if definition.kind == "source":
+        body = {**body, "address": address.public(str(body["address"]))}
+    at = definition.updated_at if definition.is_builtin and definition.updated_at else datetime.now(UTC)
+    return Version(definition.kind, definition.id, definition.version, definition.name, body, at, definition.by)
+
+
+def _deletable(names: Names, kind: Kind, name: str, *, force: bool) -> Deletion:
+    """What goes and what changes with it."""
+    definition = names.one(kind, name)
+    if definition.is_builtin:
+        raise DefinitionBuiltIn(kind=kind, name=definition.name)
+    users = names.users(definition)
+    if users and kind == "source" and any(each.kind == "tool" for each in users):
+        remedy = "A query tool needs its source: give it another, or delete it first."
+        raise DefinitionInUse(kind=kind, name=definition.name, users=_listed(users), remedy=remedy)
+    if users and not force:
+        remedy = "Take it out there first; or delete it with --force, which takes it out of them."
+        raise DefinitionInUse(kind=kind, name=definition.name, users=_listed(users), remedy=remedy)
+    return Deletion(definition, [_without(each, definition) for each in users])
+
+
+def _without(user: Definition, gone: Definition) -> Definition:
+    """A definition that no longer refers to one that goes."""
+    body = dict(user.body)
+    if user.kind == "agent":
+        body["skills"] = [each for each in body["skills"] if (gone.kind, gone.id) != ("skill", each)]
+        body["sub_agents"] = [each for each in body["sub_agents"] if (gone.kind, gone.id) != ("agent", each)]
+        if gone.kind == "source":
+            body["config"] = {key: value for key, value in body["config"].items() if key != "source"}
+    else:
+        body["tools"] = [each for each in body["tools"] if each.get("tool_id") != gone.id]
+    return replace(user, body=body, version=user.version + 1, by=None)
+
+
+def _expect_free(found: Deletion, *, force: bool) -> None:
+    if force or found.belongings == NOTHING:
+        return
+    users = told(found.belongings)
+    remedy = "To keep them, set is_active: false instead. --force deletes them too, for ever."
+    raise DefinitionInUse(kind="agent", name=found.definition.name, users=users, remedy=remedy)
+
+
+def told(belongings: Belongings) -> str:
+    """What an agent has, for people."""
+    counted = ((belongings.threads, "conversation", "s"), (belongings.memories, "memor", "ies"))
+    parts = [
+        f"{n:,} {word}{'y' if word == 'memor' and n == 1 else end if n != 1 else ''}" for n, word, end in counted if n
+    ]
+    return " and ".join(parts)
+
+
+def _listed(users: Iterable[Definition]) -> str:
+    return ", ".join(f"the {each.kind} {each.name}" for each in users)

@@ -1,0 +1,279 @@
+"""Documents of definitions: YAML or JSON, one or many in a text.
+
+A document is one definition with its `kind`, or lists of them under `agents`, `skills`, `tools` and `sources`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from longthread.errors import CatalogInvalid, InvalidInput
+from longthread.model.catalog import KINDS, Kind
+
+STDIN = "-"
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+"""The files of a folder that are read."""
+_LISTS: Mapping[str, Kind] = {f"{kind}s": kind for kind in KINDS}
+_MOST_VALUES = 200_000
+"""Values of one document, against aliases that multiply."""
+_DEEPEST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One definition as somebody wrote it.
+
+    `where` tells people of the place; `folder` is where the paths begin that it gives.
+    """
+
+    kind: Kind
+    data: Mapping[str, Any]
+    where: str
+    folder: Path | None = None
+
+    @property
+    def label(self) -> str:
+        """The place and what is there, for a message."""
+        name = self.data.get("name") or _schema_name(self.data)
+        said = f"{self.kind} {name}" if isinstance(name, str) and name else self.kind
+        return f"{self.where}, {said}" if self.where else said
+
+
+def read_paths(paths: Iterable[str | Path], stdin: str = "", *, kind: Kind | None = None) -> list[Document]:
+    """The definitions of files, of folders' files, and of standard input where a path is `-`.
+
+    Args:
+        kind: what a document is that does not say its kind.
+
+    Raises:
+        CatalogInvalid: something is no definition; the message names file and document.
+        InvalidInput: a file cannot be read.
+    """
+    found: list[Document] = []
+    for path in paths:
+        if str(path) == STDIN:
+            found += read_text(stdin, "standard input", kind=kind)
+            continue
+        for file in _files(Path(path).expanduser()):
+            found += read_text(_text_of(file), str(file), kind=kind, folder=file.absolute().parent)
+    return found
+
+
+def read_text(text: str, name: str, *, kind: Kind | None = None, folder: Path | None = None) -> list[Document]:
+    """The definitions of a text.
+
+    Raises:
+        CatalogInvalid: it is neither YAML nor JSON, or something in it is no definition.
+    """
+    documents: list[Document] = []
+    for number, (line, data) in enumerate(_parsed(text, name), start=1):
+        where = f"{name}, document {number} (line {line})"
+        documents += _definitions(data, where, kind, folder)
+    if not documents:
+        raise CatalogInvalid(problems=[f"{name}: there is no definition in it."])
+    return documents
+
+
+def read_data(items: Iterable[Any], *, kind: Kind | None = None, folder: Path | None = None) -> list[Document]:
+    """Definitions that a program gives as mappings.
+
+    Raises:
+        CatalogInvalid: one is none.
+    """
+    documents: list[Document] = []
+    for number, item in enumerate(items, start=1):
+        where = f"item {number}"
+        documents += _definitions(_plain(item, where), where, kind, folder)
+    return documents
+
+
+def _definitions(data: Any, where: str, kind: Kind | None, folder: Path | None) -> Iterator[Document]:
+    if isinstance(data, list):
+        for number, one in enumerate(data, start=1):
+            yield from _definitions(one, f"{where}, item {number}", kind, folder)
+    elif not isinstance(data, dict):
+        raise CatalogInvalid(problems=[f"{where}: this is no definition but {_said(data)}."])
+    elif "kind" not in data and data and data.keys() <= _LISTS.keys():
+        for key, items in data.items():
+            if not isinstance(items, list):
+                raise CatalogInvalid(problems=[f"{where}: `{key}` must be a list of {key}, and is {_said(items)}."])
+            for number, one in enumerate(items, start=1):
+                yield from _definitions(one, f"{where}, {key}[{number}]", _LISTS[key], folder)
+    else:
+        yield _definition(data, where, kind, folder)
+
+
+def _definition(data: dict[str, Any], where: str, kind: Kind | None, folder: Path | None) -> Document:
+    given = data.get("kind", kind)
+    chosen = next((each for each in KINDS if isinstance(given, str) and given.lower() in (each, f"{each}s")), None)
+    if chosen is None:
+        problem = "does not say its `kind`" if given is None else f"has the kind {_said(given)}"
+        raise CatalogInvalid(
+            problems=[f"{where}: a definition {problem}. Write kind: {', '.join(KINDS[:-1])} or source."]
+        )
+    if kind is not None and chosen != kind:
+        raise CatalogInvalid(
+            problems=[f"{where}: this is a definition of kind {chosen}, and here {kind}s are expected."]
+        )
+    return Document(chosen, {key: value for key, value in data.items() if key != "kind"}, where, folder)
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        if not path.is_dir():
+            return [path]
+        found = [each for each in path.iterdir() if each.suffix.lower() in SUFFIXES and not each.name.startswith(".")]
+        files = sorted(each for each in found if each.is_file())
+    except OSError as error:
+        raise InvalidInput(reason=f"{path} cannot be read: {error.strerror or error}.") from None
+    if not files:
+        raise InvalidInput(reason=f"The folder {path} has no .yaml, .yml or .json files.")
+    return files
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInput(reason=f"{file} is not text in UTF-8.") from None
+    except OSError as error:
+        raise InvalidInput(reason=f"{file} cannot be read: {error.strerror or error}.") from None
+
+
+def _parsed(text: str, name: str) -> Iterator[tuple[int, Any]]:
+    """Each document with the line that it begins in. Empty ones are passed over."""
+    if text.lstrip()[:1] in ("{", "["):
+        found = _json(text)
+        if found is not None:
+            yield from ((line, _plain(data, f"{name} (line {line})")) for line, data in found)
+            return
+    loader = yaml.SafeLoader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            _expect_unique(node)
+            data = loader.construct_document(node)
+            line = node.start_mark.line + 1
+            if data is not None:
+                yield line, _plain(data, f"{name} (line {line})")
+    except yaml.YAMLError as error:
+        raise CatalogInvalid(problems=[f"{name}: {_yaml_problem(error)}"]) from None
+    except (ValueError, RecursionError) as error:
+        raise CatalogInvalid(problems=[f"{name}: this cannot be read: {' '.join(str(error).split())[:200]}."]) from None
+    finally:
+        loader.dispose()
+
+
+def _json(text: str) -> list[tuple[int, Any]] | None:
+    """The JSON values of a text, which may be several; None when it is not JSON."""
+    decoder = json.JSONDecoder(object_pairs_hook=_unique)
+    found, place = [], 0
+    try:
+        while place < len(text):
+            rest = text[place:]
+            place += len(rest) - len(rest.lstrip())
+            if place < len(text):
+                line = text.count("\n", 0, place) + 1
+                data, place = decoder.raw_decode(text, place)
+                found.append((line, data))
+    except (ValueError, RecursionError):
+        return None  # YAML tells what is wrong with it, and takes what is nearly JSON
+    return found
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        raise ValueError("a key stands there twice")
+    return data
+
+
+def _expect_unique(root: Any) -> None:
+    """Refuse a mapping that has a key twice, of which YAML would take the last without a word."""
+    waiting, seen = [root], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            if len(keys) != len(set(keys)):
+                twice = next(key for key in keys if keys.count(key) > 1)
+                raise yaml.MarkedYAMLError(
+                    problem=f"the key {twice!r} stands there twice", problem_mark=node.start_mark
+                )
+            waiting += [value for _, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem or error.context}."
+    return f"{' '.join(str(error).split())[:200]}."
+
+
+def _plain(value: Any, where: str) -> Any:
+    """A value as JSON has it.
+
+    Raises:
+        CatalogInvalid: something in it is no JSON, such as a date, or there is too much of it.
+    """
+    left = _MOST_VALUES
+
+    def plain(one: Any, path: str, depth: int) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0 or depth > _DEEPEST:
+            raise CatalogInvalid(problems=[f"{where}: it is too large, or nested too deeply."])
+        if isinstance(one, Mapping):
+            for key in one:
+                if not isinstance(key, str):
+                    raise CatalogInvalid(problems=[f"{where}: {path or 'it'} has the key {key!r}. Put it into quotes."])
+            return {
+                plain(key, path, depth + 1): plain(each, _inside(path, key), depth + 1) for key, each in one.items()
+            }
+        if isinstance(one, list | tuple):
+            return [plain(each, f"{path}[{number}]", depth + 1) for number, each in enumerate(one)]
+        if isinstance(one, str):
+            return _text(one, path, where)
+        if one is None or isinstance(one, bool | int) or (isinstance(one, float) and math.isfinite(one)):
+            return one
+        raise CatalogInvalid(problems=[f"{where}: {path or 'it'} is {_said(one)}. Put it into quotes if it is a text."])
+
+    return plain(value, "", 0)
+
+
+def _text(text: str, path: str, where: str) -> str:
+    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text if not character.isascii()):
+        raise CatalogInvalid(problems=[f"{where}: {path or 'it'} holds a character that is no text."])
+    return text
+
+
+def _inside(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _said(value: Any) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    text = str(value)
+    return repr(text if len(text) <= 60 else f"{text[:59]}…")
+
+
+def _schema_name(data: Mapping[str, Any]) -> Any:
+    """The name of a tool that has one only in its schema."""
+    schema = data.get("schema")
+    schema = schema.get("function", schema) if isinstance(schema, dict) else None
+    return schema.get("name") if isinstance(schema, dict) else None

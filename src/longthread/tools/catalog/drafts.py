@@ -1,0 +1,224 @@
+"""From a document to a definition: each kind's fields, checked one by one. What it refers to is looked up later."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from longthread.errors import InvalidInput, ToolInvalid
+from longthread.model.catalog import Body, Kind
+from longthread.tools.arguments import Arguments
+from longthread.tools.catalog import address
+from longthread.tools.catalog.documents import Document
+from longthread.tools.catalog.fields import LONGEST_NAME, Fields, short
+from longthread.tools.registry import check
+
+TOOL_TYPES = ("api", "code", "query", "mcp")
+FUNCTION = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What a model may call a tool."""
+_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A definition to be made. In `body`, references are as they were written: names or ids."""
+
+    document: Document
+    name: str
+    body: Body
+    id: str | None = None
+
+    @property
+    def kind(self) -> Kind:
+        return self.document.kind
+
+
+def draft_of(document: Document, problems: list[str]) -> Draft:
+    """The definition that a document makes. What is wrong with it is noted in `problems`."""
+    found: list[str] = []
+    fields = Fields(document.data, found)
+    id_ = _id(fields)
+    name, body = _READERS[document.kind](fields, document)
+    fields.finish()
+    problems += [f"{document.label}, {problem}" for problem in found]
+    return Draft(document, name, body, id_)
+
+
+def _id(fields: Fields) -> str | None:
+    text = fields.text("id")
+    if text is None:
+        return None
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        fields.problem("id", f"it must be a UUID, and is {short(text)}. Leave it out: the name says which is meant.")
+        return None
+
+
+def _name(fields: Fields, given: str | None = None) -> str:
+    """The name, or `given` where there is none."""
+    name = fields.text("name", required=given is None, longest=LONGEST_NAME) or given
+    if name is None:
+        return ""
+    if name != name.strip() or not name.isprintable():
+        fields.problem("name", "it must have no blank at its ends, and no line break or other control character.")
+    elif _is_id(name):
+        fields.problem("name", "it looks like an id. Give a name.")
+    return name
+
+
+def _is_id(text: str) -> bool:
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _agent(fields: Fields, document: Document) -> tuple[str, Body]:
+    name = _name(fields)
+    given = fields.object("config")
+    body = {
+        "description": fields.text("description"),
+        "system_prompt": fields.text("system_prompt", required=True) or "",
+        "config": given,
+        "skills": fields.texts("skills"),
+        "sub_agents": fields.texts("sub_agents"),
+        "is_active": fields.flag("is_active", default=True),
+    }
+    config = fields.within("config", given)
+    for model in ("model", "fallback_model", "source"):
+        config.text(model, longest=500)
+    config.number("temperature", least=0, most=2)
+    config.number("max_tokens", least=1, most=10_000_000, whole=True)
+    config.number("timeout_seconds", least=0, most=_SECONDS, above=True)
+    config.number("retry_attempts", least=0, most=20, whole=True)
+    config.number("max_steps", least=1, most=1000, whole=True)
+    config.finish()
+    return name, body
+
+
+def _skill(fields: Fields, document: Document) -> tuple[str, Body]:
+    name = _name(fields)
+    if fields.flag("is_builtin", default=False):
+        fields.problem("is_builtin", "only Longthread's own skills are built in. Leave it out.")
+    config = fields.object("config")
+    fields.within("config", config).text("instructions")
+    return name, {
+        "description": fields.text("description"),
+        "trigger_keywords": fields.texts("trigger_keywords"),
+        "tools": [_skill_tool(fields, place, item) for place, item in enumerate(fields.items("tools"))],
+        "config": config,
+    }
+
+
+def _skill_tool(fields: Fields, place: int, item: Any) -> dict[str, Any]:
+    """A tool of a skill: its name, or document 002's object with `tool` beside `tool_id`."""
+    if isinstance(item, str) and item.strip():
+        return {"tool_id": item, "required": False, "default_params": {}}
+    if not isinstance(item, Mapping):
+        fields.problem(f"tools[{place}]", f"it must be the name of a tool, or an object, and is {short(item)}.")
+        return {}
+    inside = fields.within(f"tools[{place}]", item)
+    named = inside.text("tool")
+    tool = inside.text("tool_id", required=named is None)
+    if named is not None and tool is not None:
+        inside.problem("tool", "there is a tool_id too. Give one of them.")
+    found = {
+        "tool_id": named or tool or "",
+        "required": inside.flag("required", default=False),
+        "default_params": inside.object("default_params"),
+    }
+    inside.finish()
+    return found
+
+
+def _tool(fields: Fields, document: Document) -> tuple[str, Body]:
+    said = fields.object("schema")
+    said = said["function"] if said.get("type") == "function" and isinstance(said.get("function"), Mapping) else said
+    schema = fields.within("schema", said)
+    function = schema.text("name")
+    name = _name(fields, function)
+    implementation = fields.object("implementation", required=True)
+    kind = _tool_type(fields, implementation)
+    description = fields.text("description") or schema.text("description")
+    body = {
+        "type": kind,
+        "description": description,
+        "schema": _schema(fields, schema, said, kind, name, description),
+        "implementation": {"type": kind, **implementation},
+        "is_active": fields.flag("is_active", default=True),
+    }
+    if kind == "query":
+        fields.within("implementation", implementation).text("database", required=True)
+    if kind in TOOL_TYPES:
+        _check_tool(fields, name, body)
+    return name, body
+
+
+def _tool_type(fields: Fields, implementation: Mapping[str, Any]) -> str:
+    """What the tool is said to be, beside its implementation or in it."""
+    inside = implementation.get("type")
+    kind = fields.text("type", required=inside is None) or inside
+    if kind is not None and kind not in TOOL_TYPES:
+        fields.problem("type", f"it must be one of {', '.join(TOOL_TYPES)}, and is {short(kind)}.")
+    elif inside is not None and inside != kind:
+        fields.problem("implementation.type", f"it is {short(inside)}, and the tool's type is {short(kind)}.")
+    return str(kind or "")
+
+
+def _schema(
+    fields: Fields, schema: Fields, said: Mapping[str, Any], kind: str, name: str, description: str | None
+) -> dict[str, Any]:
+    """What a model is told, in OpenAI's form of a function."""
+    if not fields.has("schema") and kind != "mcp":
+        fields.problem("schema", "it is missing. Give an object with name, description and parameters.")
+    function = schema.text("name") or name
+    if function and not FUNCTION.fullmatch(function):
+        problem = (
+            f"a model can call a tool only by letters, digits, _ and -, at most 64, and this is {short(function)}."
+        )
+        schema.problem("name", problem)
+    found: dict[str, Any] = {"name": function, "description": schema.text("description") or description or ""}
+    parameters = schema.object("parameters")
+    if "parameters" in said or kind != "mcp":
+        found["parameters"] = parameters or {"type": "object", "properties": {}}
+    if schema.flag("strict", default=False):
+        found["strict"] = True
+    schema.finish()
+    return found
+
+
+def _check_tool(fields: Fields, name: str, body: Body) -> None:
+    parameters = body["schema"].get("parameters", {})
+    try:
+        Arguments(parameters, tool=name)
+    except ToolInvalid as error:
+        fields.problem("schema.parameters", str(error.details.get("problem", error)))
+        return
+    try:
+        check(body["type"], name, body["implementation"], parameters)
+    except ToolInvalid as error:
+        fields.problem("implementation", str(error.details.get("problem", error)))
+
+
+def _source(fields: Fields, document: Document) -> tuple[str, Body]:
+    name = _name(fields)
+    given = fields.text("address", required=True) or ""
+    if given:
+        try:
+            given = address.kept(given, document.folder)
+        except InvalidInput as error:
+            fields.problem("address", str(error))
+    body = {
+        "description": fields.text("description"),
+        "address": given,
+        "is_active": fields.flag("is_active", default=True),
+    }
+    return name, body
+
+
+_READERS = {"agent": _agent, "skill": _skill, "tool": _tool, "source": _source}

@@ -1,0 +1,143 @@
+"""The fields of one definition, read with every problem noted: a person mends a file in one go."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+LONGEST_NAME = 100
+"""Characters of a name (document 002)."""
+
+
+class Fields:
+    """Reads the fields of an object. What is wrong is noted in `problems`, as `path: problem`, and read as nothing."""
+
+    def __init__(self, data: Mapping[str, Any], problems: list[str], path: str = "") -> None:
+        self.problems = problems
+        self._data = data
+        self._path = path
+        self._known: list[str] = []
+
+    def problem(self, name: str, text: str) -> None:
+        """Note that something is wrong with a field."""
+        self.problems.append(f"{self._at(name)}: {text}")
+
+    def has(self, name: str) -> bool:
+        """Whether a field is given, and not empty."""
+        return self._get(name) is not None
+
+    def text(self, name: str, *, required: bool = False, longest: int = 1_000_000) -> str | None:
+        """A text that is not blank; None when there is none."""
+        value = self._get(name)
+        if value is None or value == "":
+            if required:
+                self.problem(name, "it is missing. Give a text.")
+            return None
+        if not isinstance(value, str):
+            self.problem(name, f"it must be a text, and is {short(value)}.{_quotes(value)}")
+        elif not value.strip():
+            self.problem(name, "it is blank. Give a text.")
+        elif len(value) > longest:
+            self.problem(name, f"it has {len(value):,} characters, and the limit is {longest:,}.")
+        else:
+            return value
+        return None
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """True or false."""
+        value = self._get(name)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            self.problem(name, f"it must be true or false, and is {short(value)}.")
+            return default
+        return value
+
+    def number(self, name: str, *, least: float, most: float, whole: bool = False, above: bool = False) -> None:
+        """Check a number where there is one. `above`: it must be more than `least`."""
+        value = self._get(name)
+        if value is None:
+            return
+        fits = isinstance(value, int | float) and not isinstance(value, bool)
+        fits = fits and (not whole or float(value).is_integer()) and least <= value <= most
+        if not fits or (above and value <= least):
+            kind = "a whole number" if whole else "a number"
+            begins = f"above {least:g}" if above else f"from {least:g}"
+            self.problem(name, f"it must be {kind} {begins}, at most {most:g}, and is {short(value)}.")
+
+    def object(self, name: str, *, required: bool = False) -> dict[str, Any]:
+        """An object; an empty one when there is none."""
+        value = self._get(name)
+        if value is None:
+            if required:
+                self.problem(name, "it is missing. Give an object.")
+            return {}
+        if not isinstance(value, Mapping):
+            self.problem(name, f"it must be an object, and is {short(value)}.")
+            return {}
+        return dict(value)
+
+    def items(self, name: str) -> list[Any]:
+        """A list; an empty one when there is none."""
+        value = self._get(name)
+        if value is None:
+            return []
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            self.problem(name, f"it must be a list, and is {short(value)}.")
+            return []
+        return list(value)
+
+    def texts(self, name: str) -> list[str]:
+        """A list of texts, each once."""
+        found: list[str] = []
+        for place, value in enumerate(self.items(name)):
+            if not isinstance(value, str) or not value.strip():
+                self.problem(f"{name}[{place}]", f"it must be a text, and is {short(value)}.{_quotes(value)}")
+            elif value in found:
+                self.problem(f"{name}[{place}]", f"{value} stands there twice.")
+            else:
+                found.append(value)
+        return found
+
+    def within(self, name: str, data: Mapping[str, Any]) -> Fields:
+        """The fields of an object in this one."""
+        return Fields(data, self.problems, self._at(name))
+
+    def finish(self) -> None:
+        """Note each field that nobody asked for: it is a mistake, or would be lost."""
+        for name in self._data:
+            if name not in self._known:
+                self.problem(name, f"there is no such field.{near(name, self._known)}")
+
+    def _get(self, name: str) -> Any:
+        if name not in self._known:
+            self._known.append(name)
+        return self._data.get(name)
+
+    def _at(self, name: str) -> str:
+        return f"{self._path}.{name}" if self._path else name
+
+
+def near(name: str, names: Sequence[str]) -> str:
+    """A sentence that names what is like a name, else what there is."""
+    close = difflib.get_close_matches(name, names, n=3)
+    if close:
+        return f" Did you mean {' or '.join(close)}?"
+    return f" There are: {', '.join(sorted(names)[:20])}." if names else " There are none."
+
+
+def short(value: Any) -> str:
+    """A value for a message."""
+    if value is None:
+        return "empty"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _quotes(value: Any) -> str:
+    return " Put it into quotes." if isinstance(value, bool | int | float) else ""

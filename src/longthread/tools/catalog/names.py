@@ -1,0 +1,106 @@
+"""Definitions by name and by id, and who refers to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from longthread.errors import DefinitionAmbiguous, DefinitionNotFound
+from longthread.model.catalog import Body, Definition, Kind, references
+from longthread.tools.catalog import address
+from longthread.tools.catalog.fields import near
+
+Key = tuple[Kind, str]
+"""A kind and an id."""
+
+
+class Names:
+    """A catalog as it is at one moment, or would be."""
+
+    def __init__(self, definitions: Iterable[Definition]) -> None:
+        self.by_key: dict[Key, Definition] = {(each.kind, each.id): each for each in definitions}
+        self._by_name: dict[Key, list[Definition]] = {}
+        for each in self.by_key.values():
+            self._by_name.setdefault((each.kind, each.name), []).append(each)
+
+    def named(self, kind: Kind, name: str) -> list[Definition]:
+        """Those of a name, or of an id; other programs may have given one name to several agents."""
+        found = self._by_name.get((kind, name), [])
+        by_id = self.by_key.get((kind, name.lower()))
+        return found or ([by_id] if by_id else [])
+
+    def one(self, kind: Kind, name: str) -> Definition:
+        """The definition of a name or an id.
+
+        Raises:
+            DefinitionNotFound: there is none.
+            DefinitionAmbiguous: there are several.
+        """
+        found = self.named(kind, name)
+        if not found:
+            raise DefinitionNotFound(kind=kind, name=name, nearest=near(name, self.names(kind)).strip())
+        if len(found) > 1:
+            raise DefinitionAmbiguous(kind=kind, name=name, ids=", ".join(each.id for each in found))
+        return found[0]
+
+    def names(self, kind: Kind) -> list[str]:
+        """All names of a kind."""
+        return sorted({each.name for each in self.by_key.values() if each.kind == kind})
+
+    def target(self, kind: Kind, said: str) -> Definition | None:
+        """What a reference means: an id, or a source's name."""
+        if kind == "source":
+            found = self._by_name.get((kind, said), [])
+            return found[0] if found else None
+        return self.by_key.get((kind, said.lower()))
+
+    def targets(self, definition: Definition) -> Iterator[Definition]:
+        """What a definition refers to, as far as it is there."""
+        for kind, said in references(definition.kind, definition.body):
+            found = self.target(kind, said)
+            if found is not None:
+                yield found
+
+    def users(self, definition: Definition) -> list[Definition]:
+        """Those that refer to a definition, by kind and name."""
+        return self._users.get((definition.kind, definition.id), [])
+
+    @cached_property
+    def _users(self) -> dict[Key, list[Definition]]:
+        found: dict[Key, list[Definition]] = {}
+        for each in sorted(self.by_key.values(), key=lambda each: (each.kind, each.name)):
+            for kind, id_ in {(target.kind, target.id) for target in self.targets(each)}:
+                found.setdefault((kind, id_), []).append(each)
+        return found
+
+    def written(self, kind: Kind, name: str, body: Body) -> dict[str, Any]:
+        """A definition as a person writes it: with names in the place of ids, and without secrets."""
+        data: dict[str, Any] = {"kind": kind, "name": name}
+        for field, value in body.items():
+            data[field] = self._written(kind, field, value)
+        return data
+
+    def _written(self, kind: Kind, field: str, value: Any) -> Any:
+        if kind == "agent" and field in _LISTS and isinstance(value, list | tuple):
+            return [self._name(_LISTS[field], str(each)) for each in value]
+        if kind == "skill" and field == "tools" and isinstance(value, list | tuple):
+            return [self._tool(each) for each in value]
+        if kind == "source" and field == "address":
+            return address.public(str(value))
+        return value
+
+    def _tool(self, item: Any) -> Any:
+        """A skill's tool by its name alone, where there is no more to say of it."""
+        if not isinstance(item, Mapping) or not isinstance(item.get("tool_id"), str):
+            return item
+        name = self._name("tool", item["tool_id"])
+        more = {key: value for key, value in item.items() if key != "tool_id" and value}
+        return {"tool": name, **more} if more else name
+
+    def _name(self, kind: Kind, id_: str) -> str:
+        found = self.by_key.get((kind, id_.lower()))
+        return found.name if found else id_
+
+
+_LISTS: Mapping[str, Kind] = {"skills": "skill", "sub_agents": "agent"}

@@ -1,0 +1,222 @@
+"""From drafts to changes: who is meant, what is referred to, and whether the whole catalog holds together then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from longthread.errors import ArgumentsInvalid, ToolInvalid
+from longthread.model.builtin import BUILTIN
+from longthread.model.catalog import Body, Definition, Kind, Version, references, same, skill_tools, tool_of
+from longthread.model.ids import new_id
+from longthread.store.catalog import Stored
+from longthread.tools.arguments import Arguments
+from longthread.tools.catalog.changes import Change, compared
+from longthread.tools.catalog.drafts import Draft
+from longthread.tools.catalog.fields import near
+from longthread.tools.catalog.names import Key, Names
+
+_RESERVED = {tool_of(each).function for (kind, _), each in BUILTIN.items() if kind == "tool"}
+"""What a model calls the built-in tools by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The catalog as it is: what is there, and the last versions of what was deleted."""
+
+    stored: Sequence[Stored]
+    deleted: Sequence[Version] = ()
+
+
+def planned(known: Known, drafts: Sequence[Draft], problems: list[str]) -> list[Change]:
+    """What the drafts change, in their order. Where there are `problems`, nothing may be written."""
+    before = Names(each.definition for each in known.stored)
+    made = [_identified(before, known, draft, problems) for draft in drafts]
+    _expect_each_once(made, drafts, problems)
+    after = Names({**before.by_key, **{(each.kind, each.id): each for each in made}}.values())
+    made = [_resolved(after, each, draft, problems) for each, draft in zip(made, drafts, strict=True)]
+    after = Names({**before.by_key, **{(each.kind, each.id): each for each in made}}.values())
+    _expect_built_in(made, drafts, problems)
+    labels = {(each.kind, each.id): draft.document.label for each, draft in zip(made, drafts, strict=True)}
+    _expect_names_free(after, labels, problems)
+    problems += [
+        f"{_label(labels, each)}, {text}" for each in _affected(before, after, labels) for text in _wrong(after, each)
+    ]
+    return [_change(before, after, each, labels) for each in made]
+
+
+def _identified(before: Names, known: Known, draft: Draft, problems: list[str]) -> Definition:
+    """The definition that a draft means: of its id, of its name, or a new one."""
+    kind, name = draft.kind, draft.name
+    if draft.id is not None:
+        found = [before.by_key[kind, draft.id]] if (kind, draft.id) in before.by_key else []
+    else:
+        found = [each for each in before.named(kind, name) if each.name == name]
+    if len(found) > 1:
+        ids = ", ".join(each.id for each in found)
+        problems.append(f"{draft.document.label}, name: several have it ({ids}). Give the id of the one that is meant.")
+    if found:
+        return replace(found[0], name=name, body=draft.body)
+    # A name that comes back goes on where it ended: its versions are never counted twice.
+    gone = [each for each in known.deleted if each.kind == kind and (each.id == draft.id or not draft.id)]
+    past = next((each for each in reversed(gone) if draft.id or each.name == name), None)
+    if past is not None:
+        return Definition(kind, past.id, name, draft.body, version=past.version)
+    return Definition(kind, draft.id or new_id(), name, draft.body, version=0)
+
+
+def _expect_each_once(made: Sequence[Definition], drafts: Sequence[Draft], problems: list[str]) -> None:
+    places: dict[tuple[str, ...], str] = {}
+    for each, draft in zip(made, drafts, strict=True):
+        marks = ((each.kind, "id", each.id), (each.kind, "name", each.name))
+        there = next((places[mark] for mark in marks if mark in places), None)
+        if there is not None:
+            problems.append(f"{draft.document.label}: it is defined twice, also in {there}.")
+        places.update(dict.fromkeys(marks, draft.document.label))
+
+
+def _expect_built_in(made: Sequence[Definition], drafts: Sequence[Draft], problems: list[str]) -> None:
+    for each, draft in zip(made, drafts, strict=True):
+        if each.is_builtin and not same(each.body, BUILTIN[each.kind, each.id].body):
+            problem = f"the {each.kind} {each.name} is built in and stays as it is. Give yours another name."
+            problems.append(f"{draft.document.label}, name: {problem}")
+
+
+def _resolved(after: Names, made: Definition, draft: Draft, problems: list[str]) -> Definition:
+    """The definition with ids in the place of names."""
+    body = dict(made.body)
+
+    def resolve(kind: Kind, said: str, field: str) -> str:
+        found = after.named(kind, said)
+        if len(found) == 1:
+            return found[0].id
+        if found:
+            problem = f"several {kind}s are called {said} ({', '.join(each.id for each in found)}). Give an id."
+        else:
+            problem = f"there is no {kind} {said}.{near(said, after.names(kind))}"
+        problems.append(f"{draft.document.label}, {field}: {problem}")
+        return said
+
+    if made.kind == "agent":
+        body["skills"] = [resolve("skill", each, f"skills[{place}]") for place, each in enumerate(body["skills"])]
+        subs = enumerate(body["sub_agents"])
+        body["sub_agents"] = [resolve("agent", each, f"sub_agents[{place}]") for place, each in subs]
+    elif made.kind == "skill":
+        body["tools"] = [
+            {**item, "tool_id": resolve("tool", item["tool_id"], f"tools[{place}]")} if item.get("tool_id") else item
+            for place, item in enumerate(body["tools"])
+        ]
+    return replace(made, body=body)
+
+
+def _expect_names_free(after: Names, labels: Mapping[Key, str], problems: list[str]) -> None:
+    for key, label in labels.items():
+        mine = after.by_key[key]
+        others = [each for each in after.named(mine.kind, mine.name) if each.id != mine.id and each.name == mine.name]
+        if any(each.is_builtin for each in others):
+            problems.append(f"{label}, name: this name is that of a built-in {mine.kind}. Give another.")
+        elif any((each.kind, each.id) not in labels for each in others):
+            problems.append(f"{label}, name: there is another {mine.kind} of this name, with the id {others[0].id}.")
+
+
+def _affected(before: Names, after: Names, labels: Mapping[Key, str]) -> list[Definition]:
+    """What is made, and what refers to it now or by the name that it had, however far off."""
+    found: dict[Key, Definition] = {key: after.by_key[key] for key in labels}
+    waiting = list(found.values())
+    while waiting:
+        each = waiting.pop()
+        for user in (*after.users(each), *before.users(each)):
+            key = (user.kind, user.id)
+            if key not in found:
+                found[key] = after.by_key[key]
+                waiting.append(found[key])
+    return list(found.values())
+
+
+def _label(labels: Mapping[Key, str], definition: Definition) -> str:
+    return labels.get((definition.kind, definition.id), f"{definition.kind} {definition.name}, which is there")
+
+
+def _wrong(after: Names, each: Definition) -> Iterator[str]:
+    """What is wrong with a definition in its catalog."""
+    for kind, said in references(each.kind, each.body):
+        if kind == "source" and after.target(kind, said) is None:
+            field = "config.source" if each.kind == "agent" else "implementation.database"
+            yield f"{field}: there is no source {said}.{near(said, after.names('source'))}"
+    if each.kind == "agent":
+        yield from _cycle(after, each)
+        yield from _calls_twice(after, each)
+    elif each.kind == "skill":
+        yield from _wrong_params(after, each)
+    elif each.kind == "tool" and not each.is_builtin and tool_of(each).function in _RESERVED:
+        yield f"schema.name: {tool_of(each).function} is the name of a built-in tool. Give another."
+
+
+def _cycle(after: Names, agent: Definition) -> Iterator[str]:
+    """Agents that would delegate to each other for ever."""
+    waiting = [[agent]]
+    seen: set[str] = set()
+    while waiting:
+        path = waiting.pop()
+        for sub in (each for each in after.targets(path[-1]) if each.kind == "agent"):
+            if sub.id == agent.id:
+                circle = " → ".join(each.name for each in [*path, agent])
+                yield f"sub_agents: {circle} is a circle, in which agents would delegate for ever. Take one out."
+                return
+            if sub.id not in seen:
+                seen.add(sub.id)
+                waiting.append([*path, sub])
+
+
+def _calls_twice(after: Names, agent: Definition) -> Iterator[str]:
+    """Two tools that a model could not tell apart."""
+    tools: dict[str, Definition] = {}
+    for skill in (each for each in after.targets(agent) if each.kind == "skill"):
+        for tool in after.targets(skill):
+            other = tools.setdefault(tool_of(tool).function, tool)
+            if other is not tool:
+                name = tool_of(tool).function
+                both = f"{other.name} and {tool.name}"
+                yield f"skills: they bring two tools that are called {name}, {both}. Leave one out."
+
+
+def _wrong_params(after: Names, skill: Definition) -> Iterator[str]:
+    """Default arguments that their tool does not take."""
+    seen: set[str] = set()
+    for place, item in enumerate(skill_tools(skill.body)):
+        tool = after.target("tool", item["tool_id"])
+        if item["tool_id"] in seen:
+            yield f"tools[{place}]: {tool.name if tool else item['tool_id']} stands there twice."
+        seen.add(item["tool_id"])
+        given = item.get("default_params")
+        if tool is not None and isinstance(given, Mapping) and given:
+            yield from (f"tools[{place}].default_params: {text}" for text in _not_taken(tool, given))
+
+
+def _not_taken(tool: Definition, given: Mapping[str, Any]) -> Iterator[str]:
+    parameters = tool_of(tool).schema.get("parameters")
+    if not isinstance(parameters, Mapping):
+        return  # its server tells them, or Longthread
+    try:
+        Arguments({**parameters, "required": []}, tool=tool.name).checked(given)
+    except ArgumentsInvalid as error:
+        yield f"{tool.name} does not take them. {error.details.get('problem', error)}"
+    except ToolInvalid:
+        return  # said of the tool itself
+
+
+def _change(before: Names, after: Names, made: Definition, labels: Mapping[Key, str]) -> Change:
+    key = (made.kind, made.id)
+    old = before.by_key.get(key)
+    where = labels[key]
+    if old is not None and old.name == made.name and same(old.body, made.body):
+        return Change("unchanged", old, old.version, (), where)
+    new = replace(made, version=made.version + 1, by=None)
+    fields = tuple(compared(_written(after, old) if old else {}, _written(after, new)))
+    return Change("changed" if old else "created", new, old.version if old else None, fields, where)
+
+
+def _written(names: Names, definition: Definition) -> dict[str, Any]:
+    body: Body = definition.body
+    return {k: v for k, v in names.written(definition.kind, definition.name, body).items() if k != "kind"}
