@@ -64,6 +64,13 @@ def test_the_lists(run: Run) -> None:
     assert "postgresql://reader:${MAIN_PASSWORD}@db.example.com/main" in run("sources", "list").stdout
 
 
+def test_a_dry_run_needs_no_store(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LONGTHREAD_DATABASE_URL", str(tmp_path / "none.db"))
+    assert "7 to be created. Nothing was written." in run("apply", "-f", str(EXAMPLES), "--dry-run").stdout
+    run("agents", "list", code=5)
+    assert not (tmp_path / "none.db").exists()
+
+
 def test_a_kind_need_not_be_said_where_one_is_meant(run: Run) -> None:
     run("sources", "apply", "-f", "-", text="{name: shop, address: demo}")
     assert "address: demo" in run("sources", "show", "shop").stdout

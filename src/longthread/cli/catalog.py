@@ -19,9 +19,10 @@ from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput
 from longthread.model.catalog import KINDS, Definition, Kind, Version
 from longthread.settings import Settings
+from longthread.store.open import why_none
 from longthread.tools.catalog.catalog import Catalog, told
 from longthread.tools.catalog.changes import Change, lines
-from longthread.tools.catalog.documents import STDIN
+from longthread.tools.catalog.documents import STDIN, read_paths
 from longthread.tools.catalog.names import Names
 
 T = TypeVar("T")
@@ -90,11 +91,11 @@ def add_to(app: typer.Typer) -> None:
         app.add_typer(commands(kind), name=f"{kind}s")
 
 
-def _with(database: str | None, work: Callable[[Catalog], Awaitable[T]]) -> T:
+def _with(database: str | None, work: Callable[[Catalog], Awaitable[T]], *, creates: bool = False) -> T:
     settings = Settings.load(database=database)
 
     async def run() -> T:
-        async with Catalog.open(settings) as catalog:
+        async with Catalog.open(settings, creates=creates) as catalog:
             return await work(catalog)
 
     return asyncio.run(run())
@@ -102,7 +103,11 @@ def _with(database: str | None, work: Callable[[Catalog], Awaitable[T]]) -> T:
 
 def _apply(files: Sequence[str], kind: Kind | None, *, dry_run: bool, as_json: bool, database: str | None) -> None:
     stdin = _stdin() if STDIN in files else ""
-    changes = _with(database, lambda each: each.apply_files(files, stdin=stdin, kind=kind, dry_run=dry_run))
+    documents = read_paths(files, stdin, kind=kind)
+    if dry_run and why_none(Settings.load(database=database).database):
+        changes = Catalog.check(documents)
+    else:
+        changes = _with(database, lambda each: each.apply(documents, dry_run=dry_run), creates=not dry_run)
     if as_json:
         for change in changes:
             print_line(change.to_json() | {"dry_run": dry_run})

@@ -16,6 +16,7 @@ from longthread.errors import (
     DefinitionNotFound,
     VersionNotFound,
 )
+from longthread.model.builtin import BUILTIN
 from longthread.model.catalog import (
     Agent,
     Definition,
@@ -31,14 +32,14 @@ from longthread.model.catalog import (
 )
 from longthread.settings import Settings
 from longthread.store import catalog as kept
-from longthread.store.catalog import NOTHING, Belongings
+from longthread.store.catalog import NOTHING, Belongings, Stored
 from longthread.store.driver import Driver, Transaction
 from longthread.store.open import open_store
 from longthread.store.scrubbing import scrub
 from longthread.tools.catalog import address
 from longthread.tools.catalog.changes import Change
 from longthread.tools.catalog.documents import Document, read_data, read_paths
-from longthread.tools.catalog.drafts import draft_of
+from longthread.tools.catalog.drafts import Draft, draft_of
 from longthread.tools.catalog.names import Names
 from longthread.tools.catalog.planning import Known, planned
 
@@ -67,10 +68,14 @@ class Catalog:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings | None = None) -> AsyncIterator[Catalog]:
-        """The catalog of the store that the settings name."""
+    async def open(cls, settings: Settings | None = None, *, creates: bool = True) -> AsyncIterator[Catalog]:
+        """The catalog of the store that the settings name.
+
+        Args:
+            creates: otherwise the store must be there already.
+        """
         settings = settings or Settings.load()
-        async with open_store(settings.database) as store:
+        async with open_store(settings.database, creates=creates) as store:
             yield cls(store, user=settings.user)
 
     async def names(self) -> Names:
@@ -156,21 +161,24 @@ class Catalog:
         Raises:
             CatalogInvalid: something is not right; the message names every place and what to do there.
         """
-        documents = [each for item in items for each in ([item] if isinstance(item, Document) else read_data([item]))]
-        problems: list[str] = []
-        drafts = [draft_of(document, problems) for document in documents]
-        if problems:
-            raise CatalogInvalid(problems=problems)
+        drafts = _drafts(items)
         async with self._store.reading() if dry_run else self._store.writing() as tx:
             if not dry_run:
                 await kept.lock(tx)
             known = Known(await kept.definitions(tx), await kept.deleted(tx))
-            changes = planned(known, drafts, problems)
-            if problems:
-                raise CatalogInvalid(problems=problems)
+            changes = _changes(known, drafts)
             if not dry_run:
                 await self._write(tx, known, changes)
         return changes
+
+    @staticmethod
+    def check(items: Iterable[Mapping[str, Any] | Document]) -> list[Change]:
+        """What `apply` would do to a new catalog, where nothing is but what is built in.
+
+        Raises:
+            CatalogInvalid: something is not right.
+        """
+        return _changes(Known([Stored(each, recorded=True) for each in BUILTIN.values()]), _drafts(items))
 
     async def apply_files(
         self, paths: Iterable[str | Path], *, stdin: str = "", kind: Kind | None = None, dry_run: bool = False
@@ -249,6 +257,23 @@ class Catalog:
         await kept.delete(tx, definition.kind, definition.id)
         gone = replace(_version(definition), version=definition.version + 1, body=None, by=self._user)
         await kept.record(tx, gone)
+
+
+def _drafts(items: Iterable[Mapping[str, Any] | Document]) -> list[Draft]:
+    problems: list[str] = []
+    documents = [each for item in items for each in ([item] if isinstance(item, Document) else read_data([item]))]
+    drafts = [draft_of(document, problems) for document in documents]
+    if problems:
+        raise CatalogInvalid(problems=problems)
+    return drafts
+
+
+def _changes(known: Known, drafts: Sequence[Draft]) -> list[Change]:
+    problems: list[str] = []
+    changes = planned(known, drafts, problems)
+    if problems:
+        raise CatalogInvalid(problems=problems)
+    return changes
 
 
 def _version(definition: Definition) -> Version:
