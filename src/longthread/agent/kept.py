@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import weakref
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -88,6 +89,7 @@ class Kept:
         self._empty_lists: dict[str, tuple[list[int], list[Any]]] = {}
         self._odd: dict[int, Message] = {}
         self._held: list[BaseMessage] = []
+        self._last_held: weakref.ref[BaseMessage] | None = None
         self._places: dict[str, int] | None = None
         self.extend(messages)
 
@@ -160,17 +162,20 @@ class Kept:
             self._places = {fields["id"] or "": place for place, fields in enumerate(self._fields)}
         return self._places.get(message_id or "")
 
-    def hold(self, messages: list[BaseMessage]) -> list[BaseMessage]:
-        """Note that these objects are the first messages, as they are now: see `equal`. The list becomes ours; what is
-        returned are those that were held before."""
-        before, self._held = self._held, messages
-        return before
+    def hold(self, messages: Sequence[BaseMessage]) -> None:
+        """Note that these objects are the first messages, as they are now: see `equal`.
+
+        Only while somebody else has the last of them: whoever has dropped that has mostly dropped them all.
+        """
+        self._held = held = list(messages[:-RECENT])
+        self._last_held = weakref.ref(messages[-1], lambda _: held.clear()) if held else None
 
     def held(self, messages: Sequence[BaseMessage]) -> Held:
         """How many of the first messages are held; 0 when not all are that could be. From any thread."""
-        held = self._held
+        objects = self._held
+        held = objects.copy()  # it may be cleared meanwhile
         count = min(len(messages), len(held))
-        return Held(held, count if all(map(is_, messages[:count], held)) else 0)
+        return Held(objects, count if all(map(is_, messages[:count], held)) else 0)
 
     def equal(self, messages: Sequence[BaseMessage], place: int = 0, held: Held | None = None) -> int:
         """How many of `messages`, from their first on, are equal to those kept from `place` on.
@@ -184,7 +189,7 @@ class Kept:
         count = min(len(messages), len(self) - place)
         if place == 0 and (held is None or held.objects is not self._held):
             held = self.held(messages[:count])
-        same = max(0, min(held.count, count) - RECENT) if place == 0 and held is not None else 0
+        same = max(0, min(held.count, count - RECENT)) if place == 0 and held is not None else 0
         given = messages if same == 0 and count == len(messages) else messages[same:count]
         if not self._odd:
             # Nearly always they all are, and comparing whole lists is many times faster than message by message.

@@ -13,7 +13,7 @@ from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import MESSAGES, Cell, Gap, merged
-from longthread.agent.collector import let_go, paused
+from longthread.agent.collector import paused
 from longthread.agent.kept import Kept, Message, Run, seqs_of
 from longthread.agent.messages import Fields, is_packed, read_message, rest_of
 from longthread.agent.record import Stored, Task, cell_of_blob, in_order
@@ -85,7 +85,7 @@ class Reader:
                 self.memory.keep(name, kept)
         copies = kept.copies(count)
         if self.remembers:
-            let_go(kept.hold(list(copies)))
+            kept.hold(copies)
         return copies
 
     @property

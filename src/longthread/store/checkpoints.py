@@ -140,11 +140,10 @@ async def expect(tx: Transaction, place: Place, ns: str, *, user_id: str, writte
     """
     thread, head = place.thread, place.head
     assert head is not None  # else there is nothing to expect
-    await tx.later("hold_thread", id=thread.id, user_id=user_id)
     values = {"id": thread.id, "user_id": user_id, "tip": thread.tip, "size": thread.size, "ns": ns}
     values |= {"first_seq": thread.first_seq, "incarnation": thread.incarnation}
     values["head"] = f"{head.n} {head.writes} {head.id}"
-    await tx.expect("select_known_place", 1, **values, written_id=written_id)
+    await tx.expect("hold_known_place", 1, **values, written_id=written_id)
 
 
 async def put(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> None:

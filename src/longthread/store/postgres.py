@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 import psycopg
-from psycopg import AsyncClientCursor, AsyncConnection, AsyncCursor, errors
+from psycopg import AsyncConnection, AsyncCursor, errors
 from psycopg.abc import Buffer
-from psycopg.adapt import Loader
+from psycopg.adapt import Loader, Transformer
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
@@ -57,9 +57,9 @@ _DEFAULTS: dict[str, Any] = {
 }
 LARGE = 65_536
 """Characters or bytes from which on a value is sent by itself."""
-_READ = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
-_WRITE = ("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
-_ALONE = ("SELECT 1",)
+_READ = (b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
+_WRITE = (b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", b"SET LOCAL lock_timeout = '%ds'" % LOCK_SECONDS)
+_ALONE = (b"SELECT 1",)
 
 Connection = AsyncConnection[DictRow]
 
@@ -77,7 +77,7 @@ class PostgresTransaction:
         connection: Connection,
         *,
         reads: bool,
-        begin: Sequence[str] = (),
+        begin: Sequence[bytes] = (),
         alone: bool = False,
         renew: Callable[[PostgresTransaction], Awaitable[bool]] | None = None,
     ) -> None:
@@ -104,7 +104,7 @@ class PostgresTransaction:
         first = len(self._waiting)
         bound = [self._bound(query, storable(values)) for query, values in asked]
         # What only reads has nothing to commit: whether its end is reached makes no difference.
-        cursor = await self._send([*self._waiting, *bound, *["COMMIT"] * (last and self._reads)], skip=first)
+        cursor = await self._send([*self._waiting, *bound, *[b"COMMIT"] * (last and self._reads)], skip=first)
         found: list[list[Row]] = []
         for _ in asked:
             found.append(list(await cursor.fetchall()))
@@ -123,8 +123,8 @@ class PostgresTransaction:
 
     async def expect(self, query: str, rows: int, **values: Any) -> None:
         # What is divided by nothing fails, and all that comes behind it with it.
-        found = f"SELECT count(*) = {rows:d} FROM ({self._bound(query, storable(values))}) AS found"
-        self._waiting.append(f"SELECT 1 / CAST(({found}) AS INTEGER)")
+        found = b"SELECT count(*) = %d FROM (%b) AS found" % (rows, self._bound(query, storable(values)))
+        self._waiting.append(b"SELECT 1 / CAST((%b) AS INTEGER)" % found)
         self._expects = True
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -136,7 +136,7 @@ class PostgresTransaction:
         await self._flush()
         with self._told():
             async with self.connection.cursor() as cursor:
-                await cursor.executemany(_statement(query, self._reads).encode(), given)
+                await cursor.executemany(_statement(query, self._reads), given)
 
     async def commit(self) -> None:
         """Commit what has been done, if anything has.
@@ -152,7 +152,7 @@ class PostgresTransaction:
             # COMMIT would roll back, and say nothing.
             raise StoreError(reason="a statement of the transaction failed; nothing of it was written.")
         try:
-            await self.connection.execute(_joined([*self._waiting, "COMMIT"]))
+            await self.connection.execute(b";\n".join([*self._waiting, b"COMMIT"]))
         except psycopg.Error as error:
             if error.sqlstate is not None and not (self.connection.closed or self.connection.broken):
                 raise self._failure(error) from None
@@ -169,7 +169,7 @@ class PostgresTransaction:
             # As bytes, which bind takes as they are, and not as text twice as long.
             await self._flush()
             with self._told():
-                return await self.connection.execute(_statement(query, self._reads).encode(), given)
+                return await self.connection.execute(_statement(query, self._reads), given)
         if self._alone:
             await self._flush()
         return await self._send([*self._waiting, self._bound(query, given)])
@@ -178,12 +178,12 @@ class PostgresTransaction:
         if self._waiting:
             await self._send(self._waiting)
 
-    async def _send(self, statements: Sequence[str], *, skip: int | None = None) -> AsyncCursor[DictRow]:
+    async def _send(self, statements: Sequence[bytes], *, skip: int | None = None) -> AsyncCursor[DictRow]:
         """Send statements in one message, and go to the result of the last, or to the one behind the first so many."""
         with self._told():
             while True:
                 try:
-                    cursor = await self.connection.execute(_joined(statements))
+                    cursor = await self.connection.execute(b";\n".join(statements))
                     break
                 except psycopg.Error:
                     if not await self._is_renewed():
@@ -199,9 +199,17 @@ class PostgresTransaction:
             return False
         return await self._renew(self)
 
-    def _bound(self, query: str, values: Mapping[str, Any]) -> str:
+    def _bound(self, query: str, values: Mapping[str, Any]) -> bytes:
+        """A statement with its values in it."""
+        texts, names = _parts(query, self._reads)
+        bound = [texts[0]]
         with self._told():
-            return AsyncClientCursor(self.connection).mogrify(_statement(query, self._reads), values)
+            # A transformer writes down what it was made with: the encoding of this connection, and its adapters.
+            literal = Transformer.from_context(self.connection).as_literal
+            for name, text in zip(names, texts[1:], strict=True):
+                value = values[name]
+                bound += b"NULL" if value is None else literal(value), text
+        return b"".join(bound)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -216,10 +224,6 @@ class PostgresTransaction:
         if self._expects and isinstance(error, errors.DivisionByZero):
             return NotAsExpected(reason=CHANGED)
         return _failure(error)
-
-
-def _joined(statements: Iterable[str]) -> bytes:
-    return ";\n".join(statements).encode()
 
 
 def _is_large(values: Mapping[str, Any]) -> bool:
@@ -321,7 +325,7 @@ class PostgresDriver:
         finally:
             self._writers.release()
 
-    async def _transaction(self, begin: Sequence[str], **how: bool) -> PostgresTransaction:
+    async def _transaction(self, begin: Sequence[bytes], **how: bool) -> PostgresTransaction:
         left = CONNECTIONS
 
         async def renew(tx: PostgresTransaction) -> bool:
@@ -491,10 +495,32 @@ def translated(sql: str) -> str:
 
 
 @lru_cache(maxsize=2048)
-def _statement(query: str, reads: bool) -> str:
-    """A query as psycopg takes it. A snapshot needs no locks, and may not take any."""
-    sql = translated(queries("postgres")[query]).rstrip().rstrip(";")
+def _statement(query: str, reads: bool) -> bytes:
+    """A query as psycopg takes it."""
+    return translated(_sql(query, reads)).encode()
+
+
+def _sql(query: str, reads: bool) -> str:
+    """A query. A snapshot needs no locks, and may not take any."""
+    sql = queries("postgres")[query].rstrip().rstrip(";")
     return _LOCK.sub("", sql) if reads else sql
+
+
+@lru_cache(maxsize=2048)
+def _parts(query: str, reads: bool) -> tuple[Sequence[bytes], Sequence[str]]:
+    """A query without its comments: what stands before, between and behind its values, and the values' names."""
+    texts, names, end = [""], [], 0
+    sql = _sql(query, reads)
+    for match in _PART.finditer(sql):
+        is_comment = match[0].startswith(("--", "/*"))
+        if is_comment or match["name"]:
+            texts[-1] += sql[end : match.start()]
+            end = match.end()
+        if match["name"]:
+            names.append(match["name"])
+            texts.append("")
+    texts[-1] += sql[end:]
+    return [text.encode() for text in texts], names
 
 
 _LOCK = re.compile(r"\s+FOR (?:NO KEY )?UPDATE(?: OF [\w, ]+)?$")

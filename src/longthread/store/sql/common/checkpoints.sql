@@ -17,8 +17,9 @@ FROM threads t LEFT JOIN checkpoints h ON h.thread_id = :id AND h.ns = :ns AND h
 )
 WHERE t.id = :id AND t.user_id = :user_id;
 
--- name: select_known_place quick
--- One row if a thread and the newest checkpoint of a namespace are these, and no task of one has rows.
+-- name: hold_known_place quick
+-- One row if a thread, which is locked, and the newest checkpoint of a namespace are these, and no task of one has rows.
+-- Whoever writes to SQLite has locked all of it.
 SELECT 1 AS found FROM threads t
 WHERE t.id = :id AND t.user_id = :user_id AND t.tip = :tip AND t.entry_count = :size AND t.first_seq = :first_seq
   AND t.incarnation = :incarnation AND :head = (

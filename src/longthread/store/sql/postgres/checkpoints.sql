@@ -5,6 +5,11 @@ FROM threads WHERE id = :id AND user_id = :user_id FOR NO KEY UPDATE;
 -- name: hold_thread
 SELECT 1 FROM threads WHERE id = :id AND user_id = :user_id FOR NO KEY UPDATE;
 
+-- name: hold_known_place
+SELECT 1 AS found WHERE is_at_place(
+    :id, :user_id, :tip, :size, :first_seq, :incarnation, :ns, :head, :written_id
+);
+
 -- name: select_messages
 SELECT e.seq, e.parent_seq, e.id, e.role, e.text, e.tool_calls, e.tool_call_id, e.name, e.payload, e.metadata
 FROM jsonb_array_elements(CAST(:runs AS JSONB)) r
