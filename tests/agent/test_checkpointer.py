@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -433,3 +435,23 @@ class TestMetadata:
         found = await saver.aget_tuple(at("t"))
         assert found is not None
         assert list(found.metadata.items()) == list(listed.metadata.items()) == list(metadata.items())
+
+
+async def test_messages_that_nobody_has_any_more_are_let_go(store: Driver) -> None:
+    """What is remembered of a thread is the saver's own copy: it does not keep the caller's alive as well."""
+    saver = LongthreadSaver(store)
+    await put(saver, [human(f"m{number}") for number in range(300)])
+    messages = await loaded(saver)
+    first = weakref.ref(messages[0])
+    await put(saver, [*messages, human("more")])
+    assert first() is messages[0]
+    gc.collect()
+    gc.disable()
+    try:
+        del messages
+        assert first() is None
+    finally:
+        gc.enable()
+    assert said(await loaded(saver))[-2:] == [("m299", "text of m299"), ("more", "text of more")]
+    await put(saver, [*await loaded(saver), human("last")])
+    assert await size(store) == 302
