@@ -504,6 +504,42 @@ class SecretUnusable(LongthreadError):
     exit_code = 2
 
 
+class ApiFailed(LongthreadError):
+    """The request failed: {reason}"""
+
+    code = "api_failed"
+
+
+class ApiRefused(LongthreadError):
+    """The request was not sent: {reason}"""
+
+    code = "api_refused"
+
+
+class ApiStatus(LongthreadError):
+    """The server answered with status {status}: {body}"""
+
+    code = "api_status"
+
+
+class CodeFailed(LongthreadError):
+    """The tool's code failed: {reason}"""
+
+    code = "code_failed"
+
+
+class CodeStopped(LongthreadError):
+    """The tool's code was stopped: {reason}"""
+
+    code = "code_stopped"
+
+
+class CodeUnavailable(LongthreadError):
+    """The tool's code cannot be run here: {reason}"""
+
+    code = "code_unavailable"
+
+
 # The catalog.
 
 

@@ -1,0 +1,172 @@
+"""One request and its answer, over a connection of its own to an address that was checked."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import httpx
+
+from longthread.errors import ApiFailed, ApiRefused
+from longthread.tools.api.address import Resolve, addresses_of, by_the_system
+from longthread.tools.api.host import Hosts, host_of, port_of
+from longthread.tools.api.response import Answer, read
+from longthread.tools.api.template import Filled
+
+_REDIRECTS = 5
+_CONNECT_SECONDS = 10.0
+_calling: ContextVar[bool] = ContextVar("calling", default=False)
+
+
+@dataclass(frozen=True)
+class Network:
+    """What a request is sent over: how hosts become addresses, whom TLS trusts, and what makes connections.
+
+    By default TLS trusts the authorities that httpx brings along: no variable of the environment says otherwise.
+    """
+
+    resolve: Resolve = by_the_system
+    tls: ssl.SSLContext | None = None
+    transport: type[httpx.AsyncHTTPTransport] = httpx.AsyncHTTPTransport
+
+    def connection(self) -> httpx.AsyncHTTPTransport:
+        """One of its own for each request: a connection of another may be to another name at the same address."""
+        return self.transport(verify=self.tls or _authorities(), trust_env=False, http2=False, retries=0)
+
+
+@cache
+def _authorities() -> ssl.SSLContext:
+    return httpx.create_ssl_context(trust_env=False)
+
+
+NOT_SENT, BROKEN = "no", "perhaps"
+"""Whether a request that failed was sent (`sent` in the details of ApiFailed): no connection came about, so that the
+server knows nothing of it; or it ended before the answer did, and nobody knows what the server has done."""
+
+
+async def exchanged(
+    request: Filled, hosts: Hosts, network: Network, *, most: int, allow_private: bool, seconds: float
+) -> Answer:
+    """The answer to a request, after its redirects, each of which is checked as the first one was.
+
+    Raises:
+        ApiRefused: a URL or an address is not one that the tool may ask.
+        ApiFailed: there is no answer, or none that can be read; `sent` in its details says what is known of it.
+    """
+    for _ in range(_REDIRECTS + 1):
+        hosts.check(request.url)
+        addresses = await addresses_of(
+            host_of(request.url), port_of(request.url), network.resolve, allow_private=allow_private
+        )
+        answer, target = await _sent(request, addresses, network, most, seconds)
+        if target is None:
+            return answer
+        request = _redirected(request, answer.status, target)
+    raise ApiFailed(reason=f"it was redirected more than {_REDIRECTS} times.")
+
+
+def _redirected(request: Filled, status: int, target: str) -> Filled:
+    """The request that a redirect asks for. Another host is told no secret."""
+    try:
+        url = request.url.join(target)
+        port_of(url)
+    except (httpx.InvalidURL, ValueError, KeyError) as error:
+        raise ApiRefused(reason="it was redirected to what is no http:// or https:// URL.") from error
+    if request.url.scheme == "https" and url.scheme != "https":
+        raise ApiRefused(reason="it was redirected from https:// to http://.")
+    same = (url.scheme, host_of(url), port_of(url)) == (request.url.scheme, host_of(request.url), port_of(request.url))
+    again = status in (307, 308) or request.method in ("GET", "HEAD")
+    if not same and again and request.secret_content:
+        raise ApiRefused(reason="it was redirected to another host, which is not told the secret in its body.")
+    kept = {
+        name: value
+        for name, value in request.headers.items()
+        if (same or name.lower() not in request.confidential) and (again or not name.lower().startswith("content-"))
+    }
+    method = request.method if again else "GET"
+    return replace(request, method=method, url=url, headers=kept, content=request.content if again else None)
+
+
+async def _sent(
+    request: Filled, addresses: list[str], network: Network, most: int, seconds: float
+) -> tuple[Answer, str | None]:
+    """The answer, and where it redirects to."""
+    host = host_of(request.url)
+    for address in addresses:
+        last = address == addresses[-1]
+        # To the address, whatever the name may stand for by now; TLS and the server are told the name.
+        sent = httpx.Request(
+            request.method,
+            request.url.copy_with(host=address),
+            headers={"Host": request.url.netloc.decode("ascii"), "Accept-Encoding": "gzip, deflate"}
+            | dict(request.headers),
+            content=request.content,
+            extensions={"timeout": _timeouts(seconds), "sni_hostname": host},
+        )
+        with _quiet(), _told(host):
+            async with network.connection() as transport:
+                try:
+                    response = await transport.handle_async_request(sent)
+                except httpx.ConnectError:
+                    if last:
+                        raise
+                    continue
+                try:
+                    target = response.headers.get("location") if response.is_redirect else None
+                    head = request.method == "HEAD" or target is not None
+                    return await read(response, most, head=head), target
+                finally:
+                    await response.aclose()
+    raise ApiFailed(reason=f"{host[:100]} has no address.", sent=NOT_SENT)
+
+
+def _timeouts(seconds: float) -> dict[str, float]:
+    connect = min(_CONNECT_SECONDS, seconds)
+    return {"connect": connect, "read": seconds, "write": seconds, "pool": connect}
+
+
+@contextmanager
+def _told(host: str) -> Iterator[None]:
+    """Errors of the network as ours, without what they were told about."""
+    name = host[:100]
+    try:
+        yield
+    except httpx.ConnectTimeout as error:
+        raise ApiFailed(reason=f"{name} does not answer.", sent=NOT_SENT) from error
+    except httpx.ConnectError as error:
+        is_tls = "CERTIFICATE" in str(error).upper() or "SSL" in str(error).upper()
+        why = f"TLS with {name} failed ({str(error)[:200]})" if is_tls else f"no connection to {name}"
+        raise ApiFailed(reason=f"{why}.", sent=NOT_SENT) from error
+    except httpx.TimeoutException as error:
+        raise ApiFailed(reason=f"{name} did not answer in time.", sent=BROKEN) from error
+    except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, UnicodeError) as error:
+        raise ApiFailed(
+            reason=f"{name} broke it off, or its answer is no HTTP ({type(error).__name__}).", sent=BROKEN
+        ) from error
+
+
+class _Quiet(logging.Filter):
+    """Drops what the HTTP library would log of our requests: its records hold headers, where secrets come back."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        del record
+        return not _calling.get()
+
+
+for _name in ("httpx", "httpcore.connection", "httpcore.http11"):
+    logging.getLogger(_name).addFilter(_Quiet())
+
+
+@contextmanager
+def _quiet() -> Iterator[Any]:
+    token = _calling.set(True)
+    try:
+        yield
+    finally:
+        _calling.reset(token)

@@ -1,0 +1,114 @@
+"""API tools, from their definition to what they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from longthread.errors import ApiFailed, ApiStatus, LongthreadError
+from longthread.tools.api.exchange import BROKEN, NOT_SENT, Network, exchanged
+from longthread.tools.api.response import Answer
+from longthread.tools.api.template import FIELDS, IDEMPOTENT, Filled, RequestTemplate
+from longthread.tools.arguments import Arguments
+from longthread.tools.definition import Definition, Fields
+from longthread.tools.secrets import Secrets, read_secrets
+from longthread.tools.tool import Observation, Tool, failed, succeeded
+
+_ATTEMPTS = 3
+_BUSY = frozenset({429, 502, 503, 504})
+"""Statuses after which the same request may work."""
+_PAUSE = 0.2
+_SECONDS, _MOST_SECONDS = 30.0, 300.0
+_BYTES, _MOST_BYTES = 1_000_000, 20_000_000
+_TOLD = 2_000
+"""Characters of an answer that an error tells."""
+
+
+def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+    """Whether such an API tool can be used. Nothing is sent.
+
+    Raises:
+        ToolInvalid: it names the field and what to write instead.
+    """
+    _Api(implementation, Arguments(parameters))
+
+
+def build(definition: Definition, *, secrets: Secrets | None = None, network: Network | None = None) -> Tool:
+    """The tool; its secrets come from the settings where none are given. Raises ToolInvalid."""
+    arguments = Arguments(definition.parameters, tool=definition.name)
+    api = _Api(definition.implementation, arguments)
+    known = read_secrets(api.template.secrets) if secrets is None else secrets
+    over = network or Network()
+
+    async def call(given: Mapping[str, Any]) -> Observation:
+        started = time.monotonic()
+        try:
+            request = api.template.filled(arguments.checked(given), known)
+            answer = await api.asked(request, over)
+            return _observed(answer, known, started)
+        except LongthreadError as error:
+            observation = failed(error)
+            return observation | {"error": observation["error"] | {"message": known.scrubbed(str(error))}}
+
+    description = definition.description or ""
+    return Tool(definition.name, description, definition.parameters, call, retry_safe=api.repeatable)
+
+
+class _Api:
+    """What an implementation says. Raises ToolInvalid."""
+
+    def __init__(self, implementation: Mapping[str, Any], arguments: Arguments) -> None:
+        fields = Fields(implementation, "api", FIELDS)
+        self.template = RequestTemplate(fields, implementation, arguments.properties)
+        self.repeatable = self.template.method in IDEMPOTENT or fields.truth("retry_safe")
+        self._private = fields.truth("allow_private")
+        self._seconds = fields.seconds("timeout_seconds", _SECONDS, _MOST_SECONDS)
+        self._most = fields.whole("max_bytes", _BYTES, _MOST_BYTES)
+
+    async def asked(self, request: Filled, network: Network) -> Answer:
+        """The answer, after another attempt or two where the same request may be sent again."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                for attempt in range(1, _ATTEMPTS):
+                    answer = await self._attempted(request, network)
+                    if answer is not None:
+                        return answer
+                    await asyncio.sleep(_PAUSE * 2**attempt)
+                return await self._once(request, network)
+        except TimeoutError as error:
+            raise ApiFailed(reason=f"there was no whole answer within {self._seconds:g} s.") from error
+
+    async def _attempted(self, request: Filled, network: Network) -> Answer | None:
+        """The answer; None where it is worth while, and safe, to ask once more."""
+        try:
+            answer = await self._once(request, network)
+        except ApiFailed as error:
+            sent = error.details.get("sent")
+            if sent == NOT_SENT or (sent == BROKEN and self.repeatable):
+                return None
+            raise
+        return None if answer.status in _BUSY and self.repeatable else answer
+
+    async def _once(self, request: Filled, network: Network) -> Answer:
+        return await exchanged(
+            request,
+            self.template.hosts,
+            network,
+            most=self._most,
+            allow_private=self._private,
+            seconds=self._seconds,
+        )
+
+
+def _observed(answer: Answer, secrets: Secrets, started: float) -> Observation:
+    body, cut = answer.body(secrets)
+    if not 200 <= answer.status < 300:
+        raise ApiStatus(status=answer.status, body=str(body)[:_TOLD] or "(nothing).")
+    data: dict[str, Any] = {"status": answer.status, "body": body}
+    if answer.media_type:
+        data["content_type"] = secrets.scrubbed(answer.media_type)
+    if cut:
+        data["notes"] = [f"The answer is longer than what is shown ({len(body)} characters)."]
+    return succeeded(data | {"elapsed_ms": round((time.monotonic() - started) * 1000)})
