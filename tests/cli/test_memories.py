@@ -16,6 +16,7 @@ from longthread.memory.memories import Memories
 from longthread.model.memory import ANALYST, Source, Statement
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
+from longthread.store.queries import Sql
 from longthread.testing.contract.memories import kept
 
 Run = Callable[..., Any]
@@ -113,6 +114,23 @@ def test_a_conversation_and_a_user_are_forgotten(run: Run, store_address: str) -
     assert places(store_address, marks()) == set()
     assert in_files(store_address, marks()) == set()
     assert json.loads(run("db", "status", "--json").stdout)["threads"] == 1
+
+
+@pytest.mark.parametrize("command", [["threads", "delete"], ["forget", "--thread"]], ids=" ".join)
+def test_a_deleted_conversation_is_in_no_file(run: Run, store_address: str, command: list[str]) -> None:
+    async def talk() -> None:
+        async with open_store(store_address) as store:
+            for n in range(3):
+                await say(store, [f"My bird is {CANARY}.", "Nice."] * 20, thread_id=f"{CANARY}-{n}", user_id="default")
+            async with store.maintaining() as tx:
+                await tx.run(Sql("ANALYZE"))
+
+    asyncio.run(talk())
+    assert in_files(store_address, marks())
+    for n in range(3):
+        run(*command, f"{CANARY}-{n}", "--yes")
+    assert places(store_address, marks()) == set()
+    assert in_files(store_address, marks()) == set()
 
 
 def test_pruning_deletes_what_has_expired(run: Run, store_address: str) -> None:

@@ -43,6 +43,7 @@ from longthread.model.memory import Source, Statement, Used
 from longthread.store import catalog, log, memories
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
+from longthread.store.queries import Sql
 from longthread.store.rows import read_rows
 from longthread.store.tables import read_tables
 from longthread.testing.contract.deletion import fill as fill_run
@@ -329,3 +330,18 @@ async def test_the_catalog_stays_and_says_no_more_who_made_it(store: Driver) -> 
     async with store.reading() as tx:
         [kept] = await catalog.versions(tx, "source", made.id)
     assert (kept.body, kept.by) == (body, None)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+async def test_the_planners_samples_hold_nothing_of_who_was_forgotten(
+    store: Driver, store_address: str, alone: bool
+) -> None:
+    for user_id in (CANARY, *(() if alone else ("kept",))):
+        for n in range(12):
+            await plant(store, f"{user_id}-{n}", user_id, user_id=user_id)
+            await summarise(store, f"{user_id}-{n}", user_id)
+    async with store.maintaining() as tx:
+        await tx.run(Sql("ANALYZE"))
+    await forget_user(store, CANARY, anew=True)
+    assert places(store_address, marks()) == set()
+    assert in_files(store_address, marks()) == set()

@@ -111,13 +111,16 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     database: options.Database = None,
 ) -> None:
-    """Delete a conversation with everything that is kept of it. It cannot be undone."""
+    """Delete a conversation with everything that is kept of it, and write the store's files anew without it.
+
+    It is what `longthread forget --thread` does. It cannot be undone, and takes as long as the store is large.
+    """
     found, entries = _with(database, lambda store, user: _entries(store, user, thread))
     if not yes:
         typer.confirm(f"Delete “{found.title}” with its {len(entries)} entries?", abort=True, err=True)
 
     async def write(store: Driver, user: str) -> None:
-        gone = await forget_thread(store, found.id, user_id=user, alive=may_be_alive)
+        gone = await forget_thread(store, found.id, user_id=user, alive=may_be_alive, anew=True)
         for problem in gone.problems:
             typer.echo(problem, err=True)
 
