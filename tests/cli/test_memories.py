@@ -49,6 +49,27 @@ def test_memories_are_added_listed_found_and_forgotten(run: Run, store_address: 
     assert len(lines(run("memories", "list", "--json"))) == 1
 
 
+def test_the_beginning_of_an_id_is_enough_where_no_other_begins_so(run: Run) -> None:
+    made = [lines(run("memories", "add", f"The bird {n} is blue.", "--json"))[0]["id"] for n in range(3)]
+    unique = next(made[1][:n] for n in range(1, 37) if sum(each.startswith(made[1][:n]) for each in made) == 1)
+    common = next(n for n in range(36, -1, -1) if sum(each.startswith(made[1][:n]) for each in made) > 1)
+    for given in (unique, unique.upper(), made[1]):
+        assert lines(run("memories", "show", given))[0]["id"] == made[1]
+    assert "Several memories begin" in str(run("memories", "show", unique[:common], code=2).exception)
+    for given in ("", " ", "%", "_" * 36, f"{made[1]}0"):
+        run("memories", "forget", given, "--yes", code=2)
+    run("memories", "forget", unique, "--yes")
+    assert {each["id"] for each in lines(run("memories", "list", "--json"))} == {made[0], made[2]}
+    run("memories", "show", unique, code=2)
+
+
+def test_a_list_tells_until_when_a_memory_holds(run: Run) -> None:
+    run("memories", "add", "The bird is blue.", "--expires", "2099-05-08T12:00:00+00:00")
+    run("memories", "add", "The cat is grey.", "--importance", "0.1")
+    ends = [line.split("\t")[3:] for line in run("memories", "list").stdout.splitlines()]
+    assert ends == [["The bird is blue.", "2099-05-08T12:00:00+00:00"], ["The cat is grey.", ""]]
+
+
 def test_a_memory_tells_where_it_comes_from(run: Run, store_address: str) -> None:
     async def tell() -> str:
         async with open_store(store_address) as store:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypeVar, get_args
 
 import typer
@@ -15,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from longthread.cli import options
+from longthread.cli.moments import moment
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput
 from longthread.memory.forgetting import forget_memory
@@ -22,15 +20,14 @@ from longthread.memory.memories import Memories
 from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
 from longthread.settings import Settings
 from longthread.store import memories as kept
-from longthread.store.driver import Driver
+from longthread.store.driver import Driver, Transaction
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
 
 T = TypeVar("T")
-_AGE = re.compile(r"(\d+)\s*([smhdw])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 Kind = Annotated[str | None, typer.Option("--type", help="episodic, semantic or procedural.")]
+Named = Annotated[str, typer.Argument(help="The memory's id, or the beginning of it.")]
 Work = Callable[[Memories, Driver, str], Awaitable[T]]
 
 memories = typer.Typer(help="List, add, search and forget what is remembered of you.", no_args_is_help=True)
@@ -64,7 +61,10 @@ def add(
 ) -> None:
     """Remember something. What says the same as a memory is that memory, said again; what is not given stays."""
     statement = Statement(
-        text, _kind(kind) if kind is not None else None, importance, _moment(expires) if expires else None
+        text,
+        _kind(kind) if kind is not None else None,
+        importance,
+        moment(expires, "--expires", ahead=True) if expires else None,
     )
 
     async def write(all_: Memories, _: Driver, user: str) -> tuple[Memory, bool, list[str]]:
@@ -97,13 +97,16 @@ def search(
 
 
 @memories.command()
-def show(memory: Annotated[str, typer.Argument(help="The memory's id.")], database: options.Database = None) -> None:
+def show(
+    memory: Named,
+    database: options.Database = None,
+) -> None:
     """One memory as JSON, with the entries that it comes from."""
 
     async def read(_: Memories, store: Driver, user: str) -> dict[str, Any]:
         async with store.reading() as tx:
-            found = await kept.find(tx, memory, user_id=user)
-            sources = await kept.sources(tx, memory, user_id=user)
+            found = await kept.find(tx, await _id_of(tx, memory, user), user_id=user)
+            sources = await kept.sources(tx, found.id, user_id=user)
         return _json(found) | {"sources": [{"thread": each.thread_id, "seqs": list(each.seqs)} for each in sources]}
 
     print_line(_with(database, read))
@@ -111,7 +114,7 @@ def show(memory: Annotated[str, typer.Argument(help="The memory's id.")], databa
 
 @memories.command()
 def forget(
-    memory: Annotated[str, typer.Argument(help="The memory's id.")],
+    memory: Named,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     database: options.Database = None,
 ) -> None:
@@ -119,13 +122,26 @@ def forget(
 
     async def read(_: Memories, store: Driver, user: str) -> Memory:
         async with store.reading() as tx:
-            return await kept.find(tx, memory, user_id=user)
+            return await kept.find(tx, await _id_of(tx, memory, user), user_id=user)
 
     found = _with(database, read)
     if not yes:
         typer.confirm(f"Forget “{found.content}”?", abort=True, err=True)
     gone = _with(database, lambda _, store, user: forget_memory(store, found.id, user_id=user, anew=True))
     _warn(gone.problems)
+
+
+async def _id_of(tx: Transaction, given: str, user: str) -> str:
+    """The id of the memory that a person means by it or by its beginning.
+
+    Raises:
+        MemoryNotFound: there is none like it.
+        InvalidInput: several begin like that.
+    """
+    found = await kept.that_begin(tx, given, user_id=user)
+    if len(found) > 1:
+        raise InvalidInput(reason=f"Several memories begin with {given}. Give more of the id.")
+    return found[0] if found else given
 
 
 def _with(database: str | None, work: Work[T], *, creates: bool = False) -> T:
@@ -150,18 +166,6 @@ def _kind(text: str) -> MemoryType:
     raise InvalidInput(reason=f"--type is {text!r}; allowed is {', '.join(kinds[:-1])} or {kinds[-1]}.")
 
 
-def _moment(text: str) -> datetime:
-    if match := _AGE.fullmatch(text.strip()):
-        with suppress(OverflowError):
-            return datetime.now(UTC) + timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        reason = f"--expires is {text!r}; allowed is a date or time such as 2027-05-08, or an age such as 30d."
-        raise InvalidInput(reason=reason) from None
-    return moment if moment.tzinfo else moment.astimezone()
-
-
 def _print(found: Sequence[Memory], *, as_json: bool) -> None:
     if as_json:
         for memory in found:
@@ -170,7 +174,8 @@ def _print(found: Sequence[Memory], *, as_json: bool) -> None:
     console = Console()
     if not console.is_terminal:
         for memory in found:
-            fields = (memory.id, memory.type, f"{memory.importance:g}", " ".join(memory.content.split()))
+            until = memory.expires_at.isoformat(timespec="seconds") if memory.expires_at else ""
+            fields = (memory.id, memory.type, f"{memory.importance:g}", " ".join(memory.content.split()), until)
             typer.echo("\t".join(fields))
         return
     table = Table(box=None, pad_edge=False)

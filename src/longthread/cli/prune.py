@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from longthread.agent.owner import may_be_alive
 from longthread.cli import options
+from longthread.cli.moments import age
 from longthread.cli.progress import bytes_text, counted, shown
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing, run
@@ -22,10 +22,6 @@ from longthread.store.driver import Driver
 from longthread.store.pruning import Pruned, prune
 from longthread.store.retention import Policy, Retention
 from longthread.store.space import reclaim
-
-_AGE = re.compile(r"(\d+)\s*([smhdw])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-
 
 KeepCheckpoints = Annotated[
     str, typer.Option(help="How many of the newest checkpoints stay in each namespace of a thread, or all.")
@@ -122,14 +118,13 @@ def _show(outcome: _Outcome, *, applied: bool, as_json: bool) -> None:
         typer.echo(problem, err=True)
 
 
-def _before(now: datetime, age: str | None, option: str) -> str | None:
-    if age is None:
+def _before(now: datetime, given: str | None, option: str) -> str | None:
+    if given is None:
         return None
-    match = _AGE.fullmatch(age.strip())
-    if match is not None:
-        with suppress(OverflowError):
-            return _text(now - timedelta(seconds=int(match[1]) * _SECONDS[match[2]]))
-    raise InvalidInput(reason=f"{option} is {age!r}; allowed is a number with s, m, h, d or w, such as 90d.")
+    with suppress(OverflowError):
+        if (span := age(given)) is not None:
+            return _text(now - span)
+    raise InvalidInput(reason=f"{option} is {given!r}; allowed is a number with s, m, h, d or w, such as 90d.")
 
 
 def _checkpoints(given: str) -> int | None:

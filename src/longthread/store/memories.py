@@ -65,6 +65,14 @@ async def find(tx: Transaction, memory_id: str, *, user_id: str, agent_id: str |
     return _memory(row)
 
 
+async def that_begin(tx: Transaction, prefix: str, *, user_id: str, limit: int = 2) -> list[str]:
+    """The ids of a user's memories that begin like this, expired ones too."""
+    if not prefix.strip():
+        return []
+    rows = await tx.fetch("select_memories_that_begin", prefix=prefix.strip().lower(), user_id=user_id, limit=limit)
+    return [str(row["id"]) for row in rows]
+
+
 async def list_(
     tx: Transaction, owner: Owner, *, type_: MemoryType | None = None, limit: int = 50, now: str | None = None
 ) -> list[Memory]:

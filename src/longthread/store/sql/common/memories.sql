@@ -2,6 +2,11 @@
 SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at
 FROM memories WHERE id = :id AND user_id = :user_id;
 
+-- name: select_memories_that_begin
+SELECT id FROM memories
+WHERE user_id = :user_id AND substr(CAST(id AS TEXT), 1, length(CAST(:prefix AS TEXT))) = :prefix
+ORDER BY id LIMIT :limit;
+
 -- name: select_memory_that_says
 SELECT id, session_id, content FROM memories
 WHERE user_id = :user_id AND agent_id = :agent_id AND said = :said;
