@@ -173,7 +173,10 @@ async def test_progress_is_told_while_entries_are_embedded(store: Driver) -> Non
     assert told == [(64, 150), (128, 150), (150, 150)]
 
 
-async def test_an_embedder_that_comes_back_makes_up_for_what_is_missing(store: Driver) -> None:
+async def test_an_embedder_that_comes_back_makes_up_for_what_is_missing(
+    store: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "REST_SECONDS", 0.0)
     down = True
     await say(store, TEXTS)
     with ProviderEmulator(embed=lambda texts: Refused(503, "down") if down else embed()(texts)) as provider:

@@ -82,6 +82,23 @@ def test_an_embedder_that_does_not_work_is_done_without(tmp_path: Path) -> None:
     assert "config.json" in found["warnings"][0]
 
 
+def test_the_configured_embedder_is_used_and_named_unless_none_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(written(tmp_path / "f.jsonl", lines(collections=1)))
+    for configured, given, used in (
+        ("", [], None),
+        (f"local:{tmp_path}", [], f"local:{tmp_path}"),
+        (f"local:{tmp_path}", ["--embedder", "none"], None),
+        ("local:/other", ["--embedder", f"local:{tmp_path}"], f"local:{tmp_path}"),
+    ):
+        monkeypatch.setenv("MEMORY_EMBEDDING_MODEL", configured)
+        done = CliRunner().invoke(app, ["eval", "recall", path, *given], catch_exceptions=False)
+        first, *_, last = done.stdout.splitlines()
+        assert json.loads(last)["embedder"] == used
+        assert first == (f"By keywords and by meaning, with {used}." if used else "By keywords alone.")
+
+
 @pytest.mark.parametrize(
     "change",
     [

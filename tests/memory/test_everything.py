@@ -26,7 +26,8 @@ async def test_every_thread_is_indexed_and_embedded(store: Driver) -> None:
         await say(store, ["one", f"the walrus of {name}"], thread_id=name, user_id=name)
     told: list[tuple[int, int, str]] = []
     assert await index_all(store, HashEmbedder(), lambda *each: told.append(each)) == (3, [])
-    assert told == [(0, 3, "a"), (1, 3, "b"), (2, 3, "c"), (3, 3, "")]
+    threads = [(0, 3, "a"), (1, 3, "b"), (2, 3, "c")]
+    assert told == [each for n, m, t in threads for each in ((n, m, t), (n, m, f"{t}: 2 of 2 entries"))] + [(3, 3, "")]
     rows = await all_of(store, derived=True)
     assert [row["thread_id"] for row in rows["recall_segments"]] == ["a", "b", "c"]
     assert len(rows["memory_vectors"]) == 6

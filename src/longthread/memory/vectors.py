@@ -11,7 +11,7 @@ from functools import partial
 from weakref import WeakKeyDictionary
 
 from longthread.memory.batch import Made, make_vectors
-from longthread.memory.embedding import Embedder, Vectors, unit
+from longthread.memory.embedding import Embedder, Vectors, called, unit
 from longthread.memory.indexing import content_of, is_recallable
 from longthread.store import recall, vectors
 from longthread.store.driver import Driver, Transaction
@@ -46,7 +46,7 @@ class Embedded:
         """What people should know."""
         if not self.refused:
             return []
-        return [f"The embedder {embedder.name} refused {self.refused} entries: they are found by keywords alone."]
+        return [f"The embedder {called(embedder)} refused {self.refused} entries: they are found by keywords alone."]
 
 
 async def embed_thread(store: Driver, embedder: Embedder, thread_id: str, progress: Progress | None = None) -> Embedded:

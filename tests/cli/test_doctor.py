@@ -1,0 +1,64 @@
+"""`longthread doctor` tries the embedder, and says what it is and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longthread.agent import embedders
+from longthread.testing.embedding import HashEmbedder
+
+Run = Callable[..., Any]
+
+
+def told(run: Run, tmp_path: Path, code: int = 0) -> str:
+    lines = run("doctor", "--database", str(tmp_path / "c.db"), code=code).stdout.splitlines()
+    return next(line for line in lines if line.split()[1] == "embedder")
+
+
+@pytest.fixture(autouse=True)
+def unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MODEL", "BASE_URL", "API_KEY"):
+        monkeypatch.delenv(f"MEMORY_EMBEDDING_{name}", raising=False)
+
+
+def test_no_embedder(run: Run, tmp_path: Path) -> None:
+    assert "✓ embedder   none: recall goes by keywords. Set MEMORY_EMBEDDING_MODEL" in told(run, tmp_path)
+
+
+def test_one_that_works(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = HashEmbedder(32)
+    asked: list[dict[str, Any]] = []
+
+    class Client:
+        async def aembed_query(self, text: str) -> list[float]:
+            found: list[float] = own._vector(text).tolist()
+            return found
+
+    def made(name: str, **options: Any) -> Client:
+        asked.append({"name": name} | options)
+        return Client()
+
+    monkeypatch.setattr(embedders, "init_embeddings", made)
+    monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", "https://user:secret@embedders.example:8443/v1")
+    found = told(run, tmp_path)
+    assert "✓ embedder   openai:embedding-3 at https://embedders.example:8443/v1: vectors of 32 numbers" in found
+    assert asked[0]["base_url"] == "https://user:secret@embedders.example:8443/v1"
+    assert "secret" not in found
+
+
+@pytest.mark.parametrize("model", ["local:/no/such/folder", "nonsense:model"])
+def test_one_that_does_not(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    monkeypatch.setenv("MEMORY_EMBEDDING_MODEL", model)
+    found = told(run, tmp_path, code=1)
+    assert f"✗ embedder   {model} does not work: " in found
+
+
+def test_one_that_is_not_there(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("MEMORY_EMBEDDING_API_KEY", "sk-x")
+    found = told(run, tmp_path, code=1)
+    assert "✗ embedder   openai:embedding-3 at http://127.0.0.1:9/v1 does not work: Connection error" in found
