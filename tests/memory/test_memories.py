@@ -130,9 +130,9 @@ async def test_an_embedder_that_fails_is_done_without(store: Driver) -> None:
     result = await broken.search(OWNER, "metric units")
     assert result.hits[0].memory.content == FACTS[0]
     assert "does not work" in result.warnings[0]
-    assert (
-        "no route to host" in (await told(store, "new", asker=Asker(Broken(model="x"))) and await broken.embed("u"))[0]
-    )
+    await told(store, "new", asker=Asker(Broken(model="x")))
+    assert "did not work, and is not asked again" in (await broken.embed("u"))[0]
+    assert "no route to host" in (await Memories(store, Asker(Broken())).embed("u"))[0]
 
 
 async def test_a_vector_of_document_002s_size_is_in_its_column_too(store: Driver, plain: Plain) -> None:
