@@ -9,6 +9,7 @@ import logging
 import random
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -23,7 +24,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Durability
-from pydantic import BaseModel
+from pydantic import BaseModel, PrivateAttr
 
 from longthread.agent.longterm import _Writer
 from longthread.agent.requested import fixed_tokens, reply_tokens
@@ -305,6 +306,97 @@ async def test_a_loop_that_ends_while_the_model_is_asked_leaves_it_to_a_thread()
     await asyncio.to_thread(there.wait)
     assert await _Writer(Slow(["the summary"]), loops[0]).write("Sum up.", "a text") == "the summary"
     await running
+
+
+class Gated(ScriptedChatModel):
+    """A model that writes no summary before its gate is open."""
+
+    _gate: threading.Event = PrivateAttr(default_factory=threading.Event)
+
+    def open(self) -> None:
+        self._gate.set()
+
+    async def ainvoke(self, *given: Any, **more: Any) -> AIMessage:
+        await asyncio.to_thread(self._gate.wait, 60)
+        return await super().ainvoke(*given, **more)
+
+    def invoke(self, *given: Any, **more: Any) -> AIMessage:
+        self._gate.wait(60)
+        return super().invoke(*given, **more)
+
+
+def gated() -> Gated:
+    return Gated(lambda messages: "A summary.")
+
+
+async def test_a_turn_waits_for_the_summaries_when_the_state_is_twice_as_long_as_it_may_be(store_address: str) -> None:
+    writer, spy = gated(), Spy()
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        agent = agent_of(saver, said("Yes."), spy=spy, summarizer=writer, memory_max_messages_per_thread=10)
+        for n in range(11):
+            state = await agent.ainvoke(asked(f"Question {n}"), on())
+        assert len(state["messages"]) == 22  # nothing is summarised yet, and nobody has waited
+        turn = asyncio.create_task(agent.ainvoke(asked("One more"), on()))
+        done, _ = await asyncio.wait({turn}, timeout=0.5)
+        assert not done, "the turn goes on without the pass behind the turns before it"
+        writer.open()
+        assert len((await turn)["messages"]) <= 20
+        for n in range(40):
+            state = await agent.ainvoke(asked(f"Another {n}"), on())
+            assert len(state["messages"]) <= 22
+    assert spy.over == [] and spy.watch.orphans == 0
+
+
+def test_a_turn_without_await_waits_for_the_summaries_too(store_address: str) -> None:
+    writer = gated()
+    with LongthreadSaver.from_conn_string(store_address) as saver, ThreadPoolExecutor() as pool:
+        agent = agent_of(saver, said("Yes."), summarizer=writer, memory_max_messages_per_thread=10)
+        for n in range(11):
+            agent.invoke(asked(f"Question {n}"), on())
+        turn = pool.submit(agent.invoke, asked("One more"), on())
+        try:
+            with pytest.raises(TimeoutError):
+                turn.result(timeout=0.5)
+        finally:
+            writer.open()
+        assert len(turn.result()["messages"]) <= 20
+
+
+@pytest.mark.parametrize("patience", [0.05, 0])
+async def test_nobody_waits_longer_than_its_patience(
+    store_address: str, caplog: pytest.LogCaptureFixture, patience: float
+) -> None:
+    writer = gated()
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        given = {"summarizer": writer, "patience": patience, "memory_max_messages_per_thread": 10}
+        agent = agent_of(saver, said("Yes."), **given)
+        for n in range(13):
+            state = await agent.ainvoke(asked(f"Question {n}"), on())
+        assert state["messages"][-1].text == "Yes."
+        assert len(state["messages"]) == 26
+        assert caplog.text.count("waiting for that, at most 0.05 s, did not help") == (2 if patience else 0)
+        writer.open()
+        await settle(saver)
+        assert len((await agent.ainvoke(asked("And now?"), on()))["messages"]) < 26
+
+
+async def test_a_state_that_is_too_long_when_it_is_opened_is_shortened_in_its_first_turn(store_address: str) -> None:
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        agent = agent_of(saver, said("Yes."), memory_max_messages_per_thread=1_000, memory_summary_threshold=1_000)
+        told = [(who, f"Fact {n}") for n in range(25) for who in WHO]
+        await agent.ainvoke({"messages": [*told, ("user", "All right?")]}, on())
+    spy = Spy()
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        agent = agent_of(saver, said("Yes."), spy=spy, memory_max_messages_per_thread=20)
+        state = await agent.ainvoke(asked("And now?"), on())
+        assert len(state["messages"]) <= 22
+        assert "A summary." in state_summary(await agent.aget_state(on()))
+    assert spy.over == [] and spy.watch.orphans == 0
+
+
+def state_summary(state: Any) -> str:
+    """The summary that a state has."""
+    return str(state.values["memory_summary"]["summary"])
 
 
 async def test_time_travel_and_forks_have_the_view_of_their_state(store_address: str) -> None:

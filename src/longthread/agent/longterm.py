@@ -29,6 +29,9 @@ _LOOKS, _LOOK_SECONDS = 20, 0.05
 _LOOP_SECONDS = 0.5
 """How often it is looked whether the loop on which the model was asked is still there."""
 
+_ROUNDS = 2
+"""Passes that are waited for: one that is under way may have begun when the state was much shorter."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -103,10 +106,67 @@ class LongTerm:
             self.pruner.keep_up(
                 scope, count=count, view=view, kept=found.kept, stale=found.stale, summarizer=_Writer(model, loop)
             )
-            await self.pruner.settle()
+            await self.pruner.settle(thread_id)
             await self.recaller.prepare(scope)
         except LongthreadError as error:
             _logger.warning("The memory of thread %s is behind, and will be made up for: %s", thread_id, error)
+
+    async def catch_up(
+        self,
+        thread_id: str,
+        ids: Sequence[str],
+        *,
+        most: int,
+        seconds: float,
+        found: Found,
+        model: BaseChatModel,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> Found:
+        """Wait until the summary covers all but `most` of the messages with these ids, oldest first; what holds then.
+
+        A pass that is under way is waited for; without one, one begins. After `seconds` it goes on behind the turn.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                for _ in range(_ROUNDS):
+                    await self._kept_up(thread_id, ids, found=found, model=model, loop=loop)
+                    found = await self.find(thread_id, ids)
+                    if len(ids) - found.covered <= most:
+                        return found
+        except TimeoutError:
+            pass
+        _logger.warning(
+            "Thread %s has %d messages that are not summarised yet, and waiting for that, at most %g s, did not help: "
+            "the turn goes on with a long state.",
+            thread_id,
+            len(ids) - found.covered,
+            seconds,
+        )
+        return found
+
+    async def _kept_up(
+        self,
+        thread_id: str,
+        ids: Sequence[str],
+        *,
+        found: Found,
+        model: BaseChatModel,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> None:
+        """Have a thread pruned in the background, and wait for that. Who stops waiting does not stop it."""
+        done = asyncio.Event()
+        count, last = len(ids) - found.covered, ids[-1]
+
+        async def work() -> None:
+            try:
+                await self.keep_up(
+                    thread_id, count=count, hidden=0, first_shown=None, last=last, found=found, model=model, loop=loop
+                )
+            finally:
+                done.set()
+
+        if self.backing.home.start(work):
+            await done.wait()
 
     async def _stored(self, thread_id: str, last: str | None) -> None:
         """Wait until a message is in the log, but not for long: what comes later is for the next time."""

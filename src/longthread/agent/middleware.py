@@ -35,6 +35,8 @@ Request = ModelRequest[Any]
 Response = ModelResponse[Any]
 
 _CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's own key, for what a graph was compiled with
+_TIMES = 2
+"""How many times its maximum the messages before a question may number before it waits for their summary."""
 _NOT_HERE = "not-opened.db"  # a database of the application's, which the environment may name, is none of this
 
 _logger = logging.getLogger(__name__)
@@ -75,11 +77,15 @@ class _Call:
         return [str(message.id) for message in self.messages]
 
     @property
+    def before(self) -> list[str]:
+        """The ids of the messages before the last question: those that may leave the state."""
+        asked = max((n for n, each in enumerate(self.messages) if isinstance(each, HumanMessage)), default=0)
+        return self.ids[:asked]
+
+    @property
     def removed(self) -> list[str]:
         """The ids of the messages that leave the state, for the summary covers them. The last question stays."""
-        covered = self.found.covered if self.found else 0
-        asked = max((n for n, each in enumerate(self.messages) if isinstance(each, HumanMessage)), default=0)
-        return self.ids[: min(covered, asked)]
+        return self.before[: self.found.covered if self.found else 0]
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -105,8 +111,9 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     The view only grows at its end until it has no more room, so that a provider's prompt cache stays warm. With a
     `LongthreadSaver`, messages beyond `MEMORY_MAX_MESSAGES_PER_THREAD` are summarised behind the runs and then leave
-    the state; they stay in the log, and `recall_tool` finds them. With another checkpointer, or none, there is the view
-    alone.
+    the state; they stay in the log, and `recall_tool` finds them. Where turns are faster than summaries, a turn whose
+    question has more than twice that many messages before it waits for theirs. With another checkpointer, or none,
+    there is the view alone.
     """
 
     state_schema = MemoryState
@@ -117,6 +124,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         *,
         summarizer: BaseChatModel | None = None,
         settings: Settings | None = None,
+        patience: float = 30.0,
         **given: Any,
     ) -> None:
         """
@@ -124,6 +132,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             saver: whose threads these are; None: the checkpointer that the agent was made with.
             summarizer: the model that writes summaries; None: the agent's own.
             settings: None: those of the environment and `.env`.
+            patience: the seconds that a turn waits at most for summaries that are behind; 0: it never waits.
             given: settings by name, such as `memory_context_window=16_000`, which win.
 
         Raises:
@@ -132,6 +141,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         super().__init__()
         self._saver = saver
         self._summarizer = summarizer
+        self._patience = patience
         self._settings = settings or Settings.load(**{"database": _NOT_HERE, **given})
         self._messages = Messages()
         self._factors: dict[str, float] = {}
@@ -147,7 +157,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         call = self._begun(request)
         if call.memory is not None and self._is_to_look(call):
             with _done_without(call):
-                call.found = call.memory.backing.home.call("find", call.memory.find, call.thread_id, call.ids)
+                home = call.memory.backing.home
+                call.found = home.call("find", call.memory.find, call.thread_id, call.ids)
+                if waiting := self._waiting(call):
+                    call.found = home.call("catch_up", call.memory.catch_up, call.thread_id, call.before, **waiting)
         return self._ended(call, handler(self._composed(call)))
 
     async def awrap_model_call(
@@ -162,7 +175,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         call.loop = asyncio.get_running_loop()
         if call.memory is not None and self._is_to_look(call):
             with _done_without(call):
-                call.found = await call.memory.backing.home.run(call.memory.find, call.thread_id, call.ids)
+                home = call.memory.backing.home
+                call.found = await home.run(call.memory.find, call.thread_id, call.ids)
+                if waiting := self._waiting(call):
+                    call.found = await home.run(call.memory.catch_up, call.thread_id, call.before, **waiting)
         return self._ended(call, await handler(self._composed(call)))
 
     def settle(self) -> None:
@@ -197,6 +213,15 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         messages = call.messages
         within = bool(messages) and isinstance(messages[-1], ToolMessage) and "memory_summary" in call.state
         return not within or len(messages) > self._settings.memory_max_messages_per_thread
+
+    def _waiting(self, call: _Call) -> dict[str, Any]:
+        """How the turn is to wait for the summaries behind the turns before it; nothing when it need not, or has."""
+        found, most = call.found or Found(), _TIMES * self._settings.memory_max_messages_per_thread
+        is_first = not isinstance(call.messages[-1], ToolMessage)
+        if not is_first or self._patience <= 0 or len(call.before) - found.covered <= most:
+            return {}
+        model = self._summarizer or call.request.model
+        return {"most": most, "seconds": self._patience, "found": found, "model": model, "loop": call.loop}
 
     def _composed(self, call: _Call) -> Request:
         """The request with its view."""

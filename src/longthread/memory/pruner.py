@@ -72,9 +72,10 @@ class Pruner:
         except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for: the store may be closed
             _logger.warning("Thread %s could not be pruned: %s", scope.thread_id, str(error) or type(error).__name__)
 
-    async def settle(self) -> None:
-        """Wait for what goes on in the background."""
-        await asyncio.gather(*self._passes.values(), return_exceptions=True)
+    async def settle(self, thread_id: str | None = None) -> None:
+        """Wait for what goes on in the background, over one thread or all."""
+        passes = [task for key, task in self._passes.items() if thread_id in (None, key)]
+        await asyncio.gather(*passes, return_exceptions=True)
 
     async def close(self) -> None:
         """End what goes on in the background, and stop what takes long; it is made up for later."""
