@@ -177,6 +177,24 @@ def test_a_few_decisions_outlive_many_questions_and_a_year_is_none() -> None:
     assert len(cut.items["asked"]) < 20
 
 
+def test_paths_and_addresses_are_facts_in_any_language() -> None:
+    said = [
+        "配置放在/srv/app/conf里。",
+        "有问题写信给张三san.zhang@example.com。",
+        "Ask ops@example.com first.",
+        "It is in ~/a/b.",
+    ]
+    told = digest_entries(entries(*(Draft(str(n), "user", text) for n, text in enumerate(said))))
+    assert told.items["told"] == said
+
+
+def test_a_text_without_an_end_is_looked_through_once() -> None:
+    # Looked through anew from each of its places, these would keep a process busy for minutes.
+    said = [unit * 10_000 for unit in ("x@", "a@b", "中文", "a.", "/a", "` ", "a-", "://")]
+    told = digest_entries(entries(*(Draft(str(n), "user", text) for n, text in enumerate(said))))
+    assert told.questions == len(said)
+
+
 def test_tables_that_are_left_out_are_counted_and_columns_are_whole() -> None:
     tables = {f"table_{n}": "id: int, name: text, created_at: timestamp" for n in range(10)}
     cut = fitted(Digest(tables=tables), 60)

@@ -53,7 +53,9 @@ _WORDS: Mapping[bool, Mapping[str, str]] = {
 _SENTENCE = re.compile(r"[^。！？!?\n；]+?(?:[。！？!?\n；]+|\.(?=\s|$)|$)")
 # What is worth keeping word for word: code, paths, addresses, numbers but years, and what somebody has decided.
 _SPECIFIC = re.compile(
-    r"`[^`]+`|https?://\S+|(?<![\w/])[~.]?/[\w.-]+/[\w./-]+|[A-Za-z]:\\\S+|\S+@\S+\.\w+|(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{3,}|\d+(?:\.\d+)?\s?%"
+    r"`[^`]+`|https?://\S+|(?<![A-Za-z0-9_/])[~.]?/[\w.-]+/[\w./-]+|[A-Za-z]:\\\S+"
+    r"|(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]{1,64}@[\w-]{1,63}\.\w"
+    r"|(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{3,}|\d+(?:\.\d+)?\s?%"
     r"|\b(?:remember|decided?|agreed?|always|never|must|prefer(?:s|red)?|from now on|instead of|is called|responsible"
     r"|deadline|budget|means)\b|记住|决定|约定|总是|永远|必须|不要|以后|改为|改成|负责|预算|截止|叫做|称为|意思是|口径|是指|指的是",
     re.IGNORECASE,
