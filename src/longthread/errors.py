@@ -322,8 +322,8 @@ class ModelFailed(LongthreadError):
 
 
 class WindowTooSmall(LongthreadError):
-    """The context window of {model}, {window} tokens, leaves no room for the conversation beside {needed}. Use a model
-    with a larger one, or correct MEMORY_CONTEXT_WINDOW."""
+    """The context window of {model}, {window}, leaves no room for the conversation beside {needed}. Use a model with a
+    larger one, or correct MEMORY_CONTEXT_WINDOW."""
 
     code = "window_too_small"
     exit_code = 6

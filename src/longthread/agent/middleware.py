@@ -23,10 +23,10 @@ from longthread.agent.models import context_window
 from longthread.agent.requested import fixed_tokens, name_of, reply_tokens
 from longthread.agent.saver import LongthreadSaver
 from longthread.agent.window import Fitted, Spot, Wanted, fit
-from longthread.errors import LongthreadError, WindowTooSmall
+from longthread.errors import LongthreadError
 from longthread.memory.pruning import first_shown, left_out
 from longthread.settings import Settings
-from longthread.view.budget import LEAST, message_budget
+from longthread.view.budget import LEAST, message_budget, too_small
 from longthread.view.compose import Config
 from longthread.view.correction import corrected
 from longthread.view.tokens import family_of
@@ -253,8 +253,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         window, reply = context_window(request.model, self._settings), reply_tokens(request, self._settings)
         budget = int(message_budget(window, output=reply, fixed=fixed) / factor)
         if budget < LEAST:
-            needed = f"{fixed:,} tokens of prompt and tools, {reply:,} of reply"
-            raise WindowTooSmall(model=name, window=f"{window:,}", needed=needed)
+            raise too_small(name, window, output=reply, fixed=fixed)
         return budget
 
     def _factor(self, name: str, call: _Call) -> float:

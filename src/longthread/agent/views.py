@@ -15,14 +15,14 @@ from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 from longthread.agent.context import RunContext, Spoken
 from longthread.agent.protocol import as_text, without_malformed
 from longthread.agent.window import Fitted, Past, Wanted, digest_messages, fit, shown_of, spots_of
-from longthread.errors import EntryNotFound, WindowTooSmall
+from longthread.errors import EntryNotFound
 from longthread.memory.fitting import listed
 from longthread.model.manifest import Segment, segments_of
 from longthread.model.run import Run, Step
 from longthread.store import log, memories, runs
 from longthread.store.driver import Transaction
 from longthread.tools.tool import Observation, Tool
-from longthread.view.budget import LEAST, message_budget
+from longthread.view.budget import LEAST, message_budget, too_small
 from longthread.view.compose import Config
 from longthread.view.items import units_of
 from longthread.view.manifest import shown
@@ -42,8 +42,7 @@ def view_of(context: RunContext) -> Fitted:
     fixed = int(context.fixed_tokens * context.factor)
     budget = int(message_budget(context.tokens, output=output, fixed=fixed) / context.factor)
     if budget < LEAST:
-        needed = f"{fixed:,} tokens of prompt and tools, {output:,} of reply"
-        raise WindowTooSmall(model=context.run.model, window=f"{context.tokens:,}", needed=needed)
+        raise too_small(context.run.model, context.tokens, output=output, fixed=fixed)
     config = Config(
         full_recent=settings.memory_full_recent_count,
         tool_max=settings.memory_condensed_tool_max,
