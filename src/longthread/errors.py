@@ -574,6 +574,18 @@ class VersionNotFound(LongthreadError):
     exit_code = 2
 
 
+class AgentOff(InvalidInput):
+    """The agent {name} is switched off. `is_active: true` in its definition, applied, switches it on."""
+
+    code = "agent_off"
+
+
+class AgentOfThread(InvalidInput):
+    """The conversation {thread} is the agent {name}'s. Ask it there, or begin another conversation."""
+
+    code = "agent_of_thread"
+
+
 class DefinitionBuiltIn(InvalidInput):
     """The {kind} {name} is built in and stays. What you define goes under another name."""
 

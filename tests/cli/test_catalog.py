@@ -101,3 +101,16 @@ def test_what_is_not_there_is_said(run: Run, words: list[str]) -> None:
 def test_built_in_ones_are_shown_and_stay(run: Run) -> None:
     assert run("agents", "show", "assistant").stdout.startswith("# built in\n")
     run("agents", "delete", "assistant", "--yes", code=2)
+
+
+def test_an_agent_is_asked(run: Run) -> None:
+    run("apply", "-f", "-", text="{kind: agent, name: counter, system_prompt: You count., skills: [data]}")
+    assert "41" in run("ask", "How many rockets are there?", "--agent", "counter", "-s", "demo", "-m", "demo").stdout
+    assert "sites" in run("ask", "List the sites", "--thread", "last").output
+    assert "demo model" in run("ask", "Hello", "--agent", "assistant", "-t", "mine", "-m", "demo").stdout
+    run("ask", "Hello", "--agent", "none", code=2)
+    listed = [json.loads(line) for line in run("threads", "list", "--json").stdout.splitlines()]
+    assert listed[0]["id"] == "mine"
+    run("agents", "delete", "counter", "--yes", code=4)
+    gone = run("agents", "delete", "counter", "--yes", "--force").stdout
+    assert gone == "Deleted: the agent counter, with 1 conversation of it.\n"

@@ -1,14 +1,12 @@
-"""The analyst: ask a database in natural language, in a lasting conversation."""
+"""The analyst: ask a database in natural language, in a lasting conversation; and other agents of the catalog."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
-
-from langchain_core.language_models import BaseChatModel
 
 from longthread.agent.begin import Ask, Begun, begin, take_over
 from longthread.agent.context import RunContext
@@ -16,16 +14,26 @@ from longthread.agent.embedders import embedder_of
 from longthread.agent.graph import Graphs, Models
 from longthread.agent.handle import RunHandle
 from longthread.agent.hot import HotWindows
-from longthread.agent.models import context_window, model_name, resolve_model
+from longthread.agent.models import context_window, resolve_model
 from longthread.agent.owner import may_be_alive
 from longthread.agent.prompt import system_prompt
 from longthread.agent.recalling import recall_tool
 from longthread.agent.remembering import Remembering
 from longthread.agent.run import execute
+from longthread.agent.shelf import ModelFactory, ModelShelf
+from longthread.agent.staff import RunSources, Staff
 from longthread.agent.stream import Bell, EventStream
 from longthread.agent.summarizing import summarizer_of
 from longthread.agent.window import Past, Spot
-from longthread.errors import InvalidInput, LongthreadError, NothingToResume, QuestionTooLong, StoreError
+from longthread.errors import (
+    AgentOfThread,
+    InvalidInput,
+    LongthreadError,
+    NothingToResume,
+    QuestionTooLong,
+    StoreError,
+    ThreadNotFound,
+)
 from longthread.memory.background import Background
 from longthread.memory.fitting import fitting
 from longthread.memory.forgetting import Forgotten, delete_thread
@@ -53,6 +61,9 @@ from longthread.tools.analysis.opening import open_source
 from longthread.tools.analysis.policy.document import Policies
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
+from longthread.tools.catalog.address import filled
+from longthread.tools.catalog.catalog import Catalog, named_address
+from longthread.tools.catalog.role import ANALYST_ROLE, Role, role_named, role_of_run
 from longthread.tools.tool import Tool
 from longthread.view.correction import corrected
 from longthread.view.tokens import family_of
@@ -60,12 +71,7 @@ from longthread.view.tokens import family_of
 KNOWLEDGE_SHARE = 0.3
 """The part of the context window that known facts may fill."""
 
-MODELS = 16
-"""Models that are remembered; the one made first goes first."""
-
 _logger = logging.getLogger(__name__)
-
-ModelFactory = Callable[[str, Settings], BaseChatModel]
 
 
 class Analyst:
@@ -76,8 +82,7 @@ class Analyst:
         self.settings = settings
         self.bell = Bell()
         self._policies = Policies.read(settings.source_policies) if settings.source_policies else None
-        self._models = models
-        self._made: dict[str, BaseChatModel] = {}
+        self._shelf = ModelShelf(settings, models)
         self._graphs = Graphs()
         self.recaller = Recaller(store, embedder_of(settings))
         self.pruner = Pruner(store, Policy.of(settings), self.recaller)
@@ -126,35 +131,46 @@ class Analyst:
         protocol: Protocol = "auto",
         max_steps: int | None = None,
         user_id: str | None = None,
+        agent: str | None = None,
     ) -> RunHandle:
         """Put a question on a thread (a new one by default). When this returns, the question is in the log.
 
         Args:
-            source: what to ask, as `open_source` takes it; by default the thread's source, else the settings'.
-            model: `provider:model` or `demo`; by default the settings' model.
+            source: what to ask, as `open_source` takes it, or the name of one in the catalog; by default the agent's,
+                else the thread's, else the settings'.
+            model: `provider:model` or `demo`; by default the agent's model, else the settings'.
             max_steps: model calls before the run pauses.
+            agent: an agent of the catalog, by its name or id; by default the thread's, else the analyst.
 
         Raises:
-            InvalidInput: the question is empty or too long, or there is no source.
+            InvalidInput: the question is empty or too long, there is no source, or the thread is another agent's.
             SourceError: the source cannot be opened. Nothing was written.
+            DefinitionNotFound: there is no such agent.
+            ToolInvalid: the agent needs a tool that cannot be used.
             RunInProgress: the thread's run is being executed.
         """
         user = user_id or self.settings.user
         question = self._checked(question)
-        models = self._models_of(model)
-        opened = await self.source_of(source, thread_id, user)
-        async with _closed_on_error(opened):
+        thread = await self._thread_of(thread_id, user)
+        role = await self._role(agent, thread)
+        config = role.agent.config
+        models = self._shelf.models(model, config)
+        async with self._sources(role, source, thread or thread_id, user) as sources:
+            own = sources.own
+            tools = role.tools(sources.named)
             asked = Ask(
                 thread_id=thread_id or new_id(),
                 user_id=user,
                 question=question,
-                source=opened.spec,
-                fingerprint=await opened.fingerprint(),
+                source=own.spec if own else None,
+                fingerprint=await own.fingerprint() if own else None,
                 model=models.name,
                 protocol=protocol,
-                max_steps=max_steps or self.settings.max_steps,
+                max_steps=max_steps or config.get("max_steps") or self.settings.max_steps,
+                agent=role.run,
             )
-            return self._execute(await begin(self.store, asked, self._hot), models, opened, user)
+            begun = await begin(self.store, asked, self._hot)
+            return self._execute(begun, Staff(role, models, sources, tools), user)
 
     async def resume(
         self,
@@ -189,10 +205,13 @@ class Analyst:
                 protocol=run.protocol,
                 user_id=user,
             )
-        models = self._models_of(model or run.model)
-        opened = await self.source_of(source, thread_id, user)
-        async with _closed_on_error(opened):
-            return self._execute(await take_over(self.store, thread, self._hot), models, opened, user)
+        async with self.store.reading() as tx:
+            role = await role_of_run(tx, run.agent)
+        models = self._shelf.models(model or run.model, role.agent.config)
+        async with self._sources(role, source, thread, user) as sources:
+            tools = role.tools(sources.named)
+            begun = await take_over(self.store, thread, self._hot)
+            return self._execute(begun, Staff(role, models, sources, tools), user)
 
     async def stop(self, thread_id: str, *, user_id: str | None = None) -> None:
         """Stop the thread's run if this process executes it.
@@ -255,34 +274,55 @@ class Analyst:
             raise QuestionTooLong(size=f"{len(question):,}", limit=f"{self.settings.max_question:,}")
         return question.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
 
-    def _models_of(self, name: str | None) -> Models:
-        chosen = model_name(name, self.settings)
-        fallback = self.settings.fallback_model
-        return Models(
-            name=chosen,
-            model=self._model(chosen),
-            fallback=self._model(fallback) if fallback and fallback != chosen else None,
-            retries=self.settings.retry_attempts,
-        )
+    async def _thread_of(self, thread_id: str | None, user_id: str) -> Thread | None:
+        if thread_id is not None:
+            with suppress(ThreadNotFound):  # it is a new one, or whoever makes it is told that it cannot be
+                return await self.thread(thread_id, user_id=user_id)
+        return None
 
-    def _model(self, name: str) -> BaseChatModel:
-        """The model of this name, made once: the settings stay the same, and so does the model."""
-        if name not in self._made:
-            while len(self._made) >= MODELS:
-                del self._made[next(iter(self._made))]
-            self._made[name] = self._models(name, self.settings)
-        return self._made[name]
+    async def _role(self, agent: str | None, thread: Thread | None) -> Role:
+        """The role of the agent that is asked: the one that is named, else the thread's, else the analyst."""
+        if agent is None:
+            return await role_named(self.store, thread.agent_id) if thread and thread.agent_id else ANALYST_ROLE
+        role = await role_named(self.store, agent)
+        if thread is not None and thread.entry_count and (thread.agent_id or ANALYST) != role.agent.id:
+            owner = await role_named(self.store, thread.agent_id or ANALYST)
+            raise AgentOfThread(thread=thread.id, name=owner.agent.name)
+        return ANALYST_ROLE if role.is_analyst else role
 
-    async def source_of(self, spec: str | None, thread_id: str | None, user_id: str) -> Source:
+    @asynccontextmanager
+    async def _sources(
+        self, role: Role, spec: str | None, thread: Thread | str | None, user_id: str
+    ) -> AsyncIterator[RunSources]:
+        """What a run asks. Closed when the block fails; else by who executes the run."""
+        if spec is not None and not role.asks_data:
+            raise InvalidInput(reason=f"The agent {role.agent.name} asks no source of its own. Leave --source out.")
+        own = None
+        if role.asks_data:
+            given = spec or (filled(role.source.address) if role.source else None)
+            own = await self.source_of(given, thread, user_id)
+
+        async def opening(name: str) -> Source:
+            return await self._opened(await Catalog(self.store).address(name), user_id)
+
+        async with AsyncExitStack() as stack:
+            sources = RunSources(own, opening)
+            stack.push_async_callback(sources.close)
+            yield sources
+            stack.pop_all()
+
+    async def source_of(self, spec: str | None, thread: Thread | str | None, user_id: str) -> Source:
         """The source to ask, opened for a user: as it is named, else the thread's, else the settings'. Whoever gets
         it closes it. Raises SourceError, InvalidInput when there is none."""
-        if spec is None and thread_id is not None:
-            async with self.store.reading() as tx:
-                remembered = (await log.find_thread(tx, thread_id, user_id=user_id)).source
-            spec = remembered and self._with_password(remembered)
+        if spec is None and thread is not None:
+            found = await self.thread(thread, user_id=user_id) if isinstance(thread, str) else thread
+            spec = found.source and self._with_password(found.source)
         spec = spec or self.settings.source
         if not spec:
             raise InvalidInput(reason="There is no source to ask. Give one with --source, or try --source demo.")
+        return await self._opened(await named_address(self.store, spec), user_id)
+
+    async def _opened(self, spec: str, user_id: str) -> Source:
         settings = self.settings
         limits = Limits(
             seconds=settings.sql_timeout,
@@ -302,8 +342,9 @@ class Analyst:
             return configured
         return self._given.get(spec, spec)
 
-    def _execute(self, begun: Begun, models: Models, source: Source, user_id: str) -> RunHandle:
-        context = self._context(begun, models, source, user_id)
+    def _execute(self, begun: Begun, staff: Staff, user_id: str) -> RunHandle:
+        context = self._context(begun, staff, user_id)
+        models = staff.models
         # Here as well as at the end: what a process that was closed has left undone goes on.
         self._prune(context, begun, models, user_id)
 
@@ -314,7 +355,7 @@ class Analyst:
                 kept = (begun.run.id, context.past, context.mark)
                 self._hot.keep(begun.thread, context.window.spots, context.prompts, *kept)
                 self._factors[models.name] = context.factor
-                await source.close()
+                await staff.sources.close()
                 self.recaller.keep_up(Scope(user_id, begun.run.thread_id))
                 self._prune(context, begun, models, user_id)
                 self.memories.keep_up(user_id)
@@ -338,7 +379,8 @@ class Analyst:
             summarizer=summarizer_of(models.name, models.model),
         )
 
-    def _context(self, begun: Begun, models: Models, source: Source, user_id: str) -> RunContext:
+    def _context(self, begun: Begun, staff: Staff, user_id: str) -> RunContext:
+        models, role, source = staff.models, staff.role, staff.sources.own
         window = min(context_window(m, self.settings) for m in (models.model, models.fallback) if m is not None)
         context = RunContext(
             store=self.store,
@@ -348,7 +390,8 @@ class Analyst:
             tools={},
             system_prompt=system_prompt(
                 begun.known.facts,
-                dialect=source.dialect,
+                instructions=None if role.is_analyst else role.instructions,
+                dialect=source.dialect if source else None,
                 continues=begun.run.question if begun.run.continues else None,
                 budget=int(window * KNOWLEDGE_SHARE),
             ),
@@ -366,16 +409,19 @@ class Analyst:
             mark=begun.hot.mark,
             earlier={step.call_id: step for step in begun.earlier if step.call_id},
         )
-        context.fitting = lambda: self._fitting(begun.run.question, user_id)
+        owner = Owner(user_id, role.agent.id)
+        if role.remembers:
+            context.fitting = lambda: self._fitting(begun.run.question, owner)
         looked_for = begun.run.continues or begun.run.question
-        tools = (*analysis_tools(source, looked_for), *self._own_tools(begun, context, user_id))
+        tools = [*(analysis_tools(source, looked_for) if source else ()), *self._own_tools(begun, context, owner)]
+        tools = [*(tool for tool in tools if tool.name in role.builtins), *staff.tools]
         context.tools = {tool.name: tool for tool in tools}
         return context
 
-    async def _fitting(self, question: str, user_id: str) -> tuple[Memory, ...]:
+    async def _fitting(self, question: str, owner: Owner) -> tuple[Memory, ...]:
         """The memories that fit a question. A run goes on without them where they cannot be read."""
         try:
-            return tuple(await fitting(self.memories, Owner(user_id, ANALYST), question))
+            return tuple(await fitting(self.memories, owner, question))
         except LongthreadError as error:
             _logger.warning("A run has no memories: %s", error)
             return ()
@@ -385,17 +431,17 @@ class Analyst:
         factor = self._factors.get(model, 1.0)
         return corrected(factor, past.estimated, past.reported) if past is not None and past.model == model else factor
 
-    def _own_tools(self, begun: Begun, context: RunContext, user_id: str) -> Sequence[Tool]:
+    def _own_tools(self, begun: Begun, context: RunContext, owner: Owner) -> Sequence[Tool]:
         """The tools for what was said before: in this conversation, and in the user's others."""
         remembering = Remembering(
             store=self.store,
             memories=self.memories,
-            owner=Owner(user_id, ANALYST),
+            owner=owner,
             lease=begun.lease,
             seqs=(begun.window.spots[begun.window.question].entry.seq,),
             dropped=context.drop_memories,
         )
-        return (self._recall_tool(begun, user_id, remembering), *remembering.tools())
+        return (self._recall_tool(begun, owner.user_id, remembering), *remembering.tools())
 
     def _recall_tool(self, begun: Begun, user_id: str, remembering: Remembering) -> Tool:
         return recall_tool(
@@ -407,14 +453,6 @@ class Analyst:
             before=Place(begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq),
             look_up=remembering.look_up,
         )
-
-
-@asynccontextmanager
-async def _closed_on_error(source: Source) -> AsyncIterator[None]:
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(source.close)
-        yield
-        stack.pop_all()  # whoever executes the run closes it
 
 
 def _behind(spots: Sequence[Spot], begun: Begun) -> int:

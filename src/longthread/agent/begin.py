@@ -30,13 +30,14 @@ _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A user's message and how it is to be worked on. `source` and `fingerprint` are those of the opened source."""
+    """A user's message and how it is to be worked on. `source` and `fingerprint` are those of the opened source, and
+    None for an agent that has none."""
 
     thread_id: str
     user_id: str
     question: str
-    source: str
-    fingerprint: str
+    source: str | None
+    fingerprint: str | None
     model: str
     protocol: Protocol
     max_steps: int
@@ -126,7 +127,9 @@ async def _thread(tx: Transaction, ask: Ask) -> Thread:
         title = title_of(ask.question)
         # Finds nothing either when the id is another user's, and says no more than that.
         thread = await log.create_thread(tx, ask.thread_id, user_id=ask.user_id, title=title, source=ask.source)
-    if thread.source != ask.source:
+    if ask.agent.id != ANALYST and thread.agent_id is None:
+        await log.set_agent(tx, thread.id, ask.agent.id)
+    if ask.source is not None and thread.source != ask.source:
         await log.set_source(tx, thread.id, ask.source)
     return thread
 
@@ -166,13 +169,8 @@ def _continued(before: Run | None, ask: Ask) -> Run | None:
 
 
 def _question(ask: Ask, plan: Plan) -> Draft:
-    note = {
-        "kind": "question",
-        "run": plan.run_id,
-        "source": ask.source,
-        "fingerprint": ask.fingerprint,
-        "max_steps": ask.max_steps,
-    }
+    source = {"source": ask.source, "fingerprint": ask.fingerprint} if ask.source is not None else {}
+    note = {"kind": "question", "run": plan.run_id, **source, "max_steps": ask.max_steps}
     message = HumanMessage(ask.question, id=new_id(), additional_kwargs={NOTE: note})
     return draft_of(message, run_id=plan.run_id)
 

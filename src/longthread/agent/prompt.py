@@ -29,10 +29,25 @@ The user wants you to go on with an unfinished question. Work on it, not on the 
 {question}"""
 
 
-def system_prompt(facts: Facts, *, dialect: str, continues: str | None, budget: int) -> str:
-    """The instructions, the known facts in at most `budget` tokens, and what is being continued."""
-    parts = [_RULES.format(dialect=dialect)]
-    if facts.tables:
+_DIALECT = (
+    "`run_sql` takes one read-only SELECT in the {dialect} dialect. Behind each number name the query it came from, \
+like this: 59 [q3]."
+)
+
+
+def system_prompt(
+    facts: Facts, *, dialect: str | None, continues: str | None, budget: int, instructions: str | None = None
+) -> str:
+    """The instructions, the known facts in at most `budget` tokens, and what is being continued.
+
+    Args:
+        dialect: that of the source; None where none is asked.
+        instructions: an agent's own; None: the analyst's.
+    """
+    parts = [_RULES.format(dialect=dialect) if instructions is None else instructions]
+    if instructions is not None and dialect is not None:
+        parts.append(_DIALECT.format(dialect=dialect))
+    if facts.tables and dialect is not None:
         parts.append(f"# Known facts\n\n```json {KNOWLEDGE}\n{_knowledge(facts, budget)}\n```")
     if continues is not None:
         parts.append(_CONTINUED.format(question=continues[:2000]))

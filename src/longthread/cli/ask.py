@@ -37,24 +37,27 @@ def ask(
     model: options.Model = None,
     max_steps: options.MaxSteps = None,
     protocol: options.Protocol = "auto",
+    agent: options.Agent = None,
     as_json: options.AsJson = False,
     database: options.Database = None,
 ) -> None:
-    """Ask a question of a database; the conversation is kept."""
+    """Ask a question of a database, or of another agent; the conversation is kept."""
     settings = Settings.load(database=database)
     text = _read_input() if question == "-" else question
+    may_be_new = source is not None or agent is not None
 
     async def start(analyst: Analyst) -> RunHandle:
         return await analyst.ask(
             text,
-            thread_id=await find_thread(analyst.store, thread, user=settings.user, may_be_new=source is not None),
+            thread_id=await find_thread(analyst.store, thread, user=settings.user, may_be_new=may_be_new),
             source=source,
             model=model,
             protocol=checked_protocol(protocol),
             max_steps=max_steps,
+            agent=agent,
         )
 
-    begins = source is not None or thread is None
+    begins = may_be_new or thread is None
     raise typer.Exit(asyncio.run(_run(settings, start, Terminal(as_json=as_json), creates=begins)))
 
 

@@ -30,9 +30,10 @@ def chat(
     model: options.Model = None,
     max_steps: options.MaxSteps = None,
     protocol: options.Protocol = "auto",
+    agent: options.Agent = None,
     database: options.Database = None,
 ) -> None:
-    """Hold a conversation with a database."""
+    """Hold a conversation with a database, or with another agent."""
     # Here and not above: LangChain takes seconds to load, and most commands need none of it.
     from longthread.agent.analyst import Analyst
 
@@ -44,15 +45,15 @@ def chat(
         stack = AsyncExitStack()
         try:
             analyst = runner.run(stack.enter_async_context(Analyst.open(settings)))
-            thread_id = runner.run(
-                find_thread(analyst.store, thread, user=settings.user, may_be_new=source is not None)
-            )
+            may_be_new = source is not None or agent is not None
+            thread_id = runner.run(find_thread(analyst.store, thread, user=settings.user, may_be_new=may_be_new))
             asking = Asking(
                 thread_id=thread_id or new_id(),
-                source=source or (None if thread_id else settings.source),
+                source=source or (None if thread_id or agent else settings.source),
                 model=model,
                 protocol=checked,
                 max_steps=max_steps,
+                agent=agent,
             )
             terminal.err.print(f"[dim]thread {asking.thread_id}\n{_HELP}[/dim]", highlight=False)
             while (question := _read_line()) is not None:
@@ -71,6 +72,7 @@ class Asking:
     model: str | None
     protocol: Protocol
     max_steps: int | None
+    agent: str | None
 
 
 async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: Asking) -> Asking:

@@ -19,6 +19,10 @@ Thread = Annotated[
         "With --source, also the id of a new one.",
     ),
 ]
+Agent = Annotated[
+    str | None,
+    typer.Option("--agent", "-a", help="An agent of the catalog, by its name; by default the analyst."),
+]
 Model = Annotated[str | None, typer.Option("--model", "-m", help="provider:model, or demo.")]
 MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, max=1000, help="Model calls before a run pauses.")]
 Database = Annotated[

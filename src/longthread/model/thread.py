@@ -13,7 +13,8 @@ TITLE_LENGTH = 50
 @dataclass(frozen=True, slots=True)
 class Thread:
     """A thread's metadata. `tip` is the seq of the last entry of its active branch, 0 while it is empty; `first_seq` is
-    the first that retention has left."""
+    the first that retention has left. `agent_id` is the agent of the catalog that the conversation is with; None: the
+    analyst."""
 
     id: str
     user_id: str
@@ -26,6 +27,7 @@ class Thread:
     first_seq: int = 1
     tool_categories: Sequence[str] = ()
     tags: Sequence[str] = field(default_factory=tuple)
+    agent_id: str | None = None
 
 
 def title_of(question: str) -> str:

@@ -13,8 +13,9 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from longthread import __version__
-from longthread.agent.analyst import Analyst, ModelFactory
+from longthread.agent.analyst import Analyst
 from longthread.agent.models import resolve_model
+from longthread.agent.shelf import ModelFactory
 from longthread.server import problems
 from longthread.server.gate import Gate
 from longthread.server.routes import chat, conversations, health

@@ -17,8 +17,9 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from longthread.agent.analyst import Analyst, ModelFactory
+from longthread.agent.analyst import Analyst
 from longthread.agent.models import resolve_model
+from longthread.agent.shelf import ModelFactory
 from longthread.errors import AddressUnavailable, PortInUse
 from longthread.server.app import create_app
 from longthread.server.gate import is_loopback

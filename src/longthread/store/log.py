@@ -92,6 +92,11 @@ async def set_source(tx: Transaction, thread_id: str, source: str) -> None:
     await tx.run("update_source", id=thread_id, source=source)
 
 
+async def set_agent(tx: Transaction, thread_id: str, agent_id: str) -> None:
+    """Note the agent of the catalog that a conversation is with."""
+    await tx.run("set_agent", id=thread_id, agent_id=agent_id)
+
+
 async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> None:
     """Delete a thread with everything that is kept of it. It cannot be undone."""
     # Memories that another thread has said too stay, as that one's.
@@ -372,6 +377,7 @@ def _thread(row: Row) -> Thread:
         first_seq=row["first_seq"],
         tool_categories=tuple(json.loads(row["tool_categories"])),
         tags=tuple(json.loads(row["tags"])),
+        agent_id=row["agent_id"],
     )
 
 

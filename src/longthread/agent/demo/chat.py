@@ -29,8 +29,10 @@ from pydantic import Field
 
 from longthread.agent.demo.brain import Decision, decide
 from longthread.agent.demo.talk import Call, Message
+from longthread.agent.prompt import KNOWLEDGE
 
 _OBSERVATION = "Observation:"
+_LIST_TABLES = "list_tables"
 _CJK = re.compile(r"[\u3400-\u9fff]")
 _PIECE = re.compile(r"\S+\s*|\s+")
 
@@ -65,7 +67,7 @@ class DemoChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        message = _reply(messages, native=bool(kwargs.get("tools")))
+        message = _reply(messages, kwargs.get("tools") or ())
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _stream(
@@ -75,7 +77,7 @@ class DemoChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        message = _reply(messages, native=bool(kwargs.get("tools")))
+        message = _reply(messages, kwargs.get("tools") or ())
         for piece in _pieces(message.text):
             chunk = ChatGenerationChunk(message=AIMessageChunk(content=piece))
             if run_manager is not None:
@@ -97,9 +99,10 @@ class DemoChatModel(BaseChatModel):
         yield ChatGenerationChunk(message=last)
 
 
-def _reply(messages: Sequence[BaseMessage], *, native: bool) -> AIMessage:
+def _reply(messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]) -> AIMessage:
     talk = conversation_of(messages)
-    decision = decide(talk)
+    native = bool(tools)
+    decision = decide(talk) if _may_ask(talk, tools) else Decision("", answer=_without_database(talk))
     digest = _digest(talk)
     usage = _usage(messages, decision)
     facts = {"model_name": "demo", "finish_reason": "tool_calls" if decision.calls and native else "stop"}
@@ -111,6 +114,27 @@ def _reply(messages: Sequence[BaseMessage], *, native: bool) -> AIMessage:
     ]
     text = decision.thought if calls else decision.answer
     return AIMessage(content=text, tool_calls=calls, usage_metadata=usage, response_metadata=facts)
+
+
+def _may_ask(talk: Sequence[Message], tools: Sequence[dict[str, Any]]) -> bool:
+    """Whether there is a database to ask: by a tool, or as the prompt tells."""
+    if tools:
+        return any(tool.get("function", {}).get("name") == _LIST_TABLES for tool in tools)
+    prompts = [message.text for message in talk if message.role == "system"]
+    return not prompts or any(_LIST_TABLES in text or KNOWLEDGE in text for text in prompts)
+
+
+def _without_database(talk: Sequence[Message]) -> str:
+    asked = next((message.text for message in reversed(talk) if message.role == "user"), "")
+    return _NO_DATABASE["zh" if _CJK.search(asked) else "en"]
+
+
+_NO_DATABASE = {
+    "en": "I am the demo model: rules, and no AI. All that I can do is ask a database, and this agent has none. "
+    "Configure a model with LONGTHREAD_MODEL to talk with it.",
+    "zh": "我是演示模型：只有规则，没有 AI。我只会查询数据库，而这个智能体没有数据库。"
+    "请用 LONGTHREAD_MODEL 配置一个模型。",
+}
 
 
 def _as_json(decision: Decision) -> str:

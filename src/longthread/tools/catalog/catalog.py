@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,10 @@ from longthread.tools.catalog.documents import Document, read_data, read_paths
 from longthread.tools.catalog.drafts import Draft, draft_of
 from longthread.tools.catalog.names import Names
 from longthread.tools.catalog.planning import Known, planned
+from longthread.tools.catalog.role import version_of
+
+_BARE = re.compile(r"[^/\\\\.:]{1,100}")
+"""What may be a name in the catalog, and no path and no URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ class Catalog:
             definition = names.one(kind, name)
             found = await kept.versions(tx, kind, definition.id)
         known = {each.version for each in found}
-        return found if definition.version in known else [*found, _version(definition)]
+        return found if definition.version in known else [*found, version_of(definition)]
 
     async def version(self, kind: Kind, name: str, number: int) -> Version:
         """What a definition was in one of its versions.
@@ -239,24 +244,38 @@ class Catalog:
             definition = change.definition
             there = before.get((definition.kind, definition.id))
             if there is not None and not there.recorded:
-                await kept.record(tx, _version(there.definition))
+                await kept.record(tx, version_of(there.definition))
         for definition in made:
             await kept.put(tx, definition)
-            await kept.record(tx, replace(_version(definition), by=self._user))
+            await kept.record(tx, replace(version_of(definition), by=self._user))
 
     async def _delete(self, tx: Transaction, stored: Mapping[Any, kept.Stored], found: Deletion) -> None:
         for changed in found.changed:
             there = stored[changed.kind, changed.id]
             if not there.recorded:
-                await kept.record(tx, _version(there.definition))
+                await kept.record(tx, version_of(there.definition))
             await kept.put(tx, changed)
-            await kept.record(tx, replace(_version(changed), by=self._user))
+            await kept.record(tx, replace(version_of(changed), by=self._user))
         definition = found.definition
         if not stored[definition.kind, definition.id].recorded:
-            await kept.record(tx, _version(definition))
+            await kept.record(tx, version_of(definition))
         await kept.delete(tx, definition.kind, definition.id)
-        gone = replace(_version(definition), version=definition.version + 1, body=None, by=self._user)
+        gone = replace(version_of(definition), version=definition.version + 1, body=None, by=self._user)
         await kept.record(tx, gone)
+
+
+async def named_address(store: Driver, spec: str) -> str:
+    """The address of the source that `spec` names in the catalog, with its secrets; `spec` where it names none.
+
+    Raises:
+        SecretUnusable: one of its secrets is not set.
+    """
+    spec = spec.strip()
+    if not _BARE.fullmatch(spec) or spec == "demo" or await asyncio.to_thread(Path(spec).exists):
+        return spec
+    async with store.reading() as tx:
+        found = Names(each.definition for each in await kept.definitions(tx)).named("source", spec)
+    return address.filled(source_of(found[0]).address) if found and found[0].is_active else spec
 
 
 def _drafts(items: Iterable[Mapping[str, Any] | Document]) -> list[Draft]:
@@ -274,15 +293,6 @@ def _changes(known: Known, drafts: Sequence[Draft]) -> list[Change]:
     if problems:
         raise CatalogInvalid(problems=problems)
     return changes
-
-
-def _version(definition: Definition) -> Version:
-    """The version that a definition is in. A password that another program wrote into an address is not kept in it."""
-    body = definition.body
-    if definition.kind == "source":
-        body = {**body, "address": address.public(str(body["address"]))}
-    at = definition.updated_at if definition.is_builtin and definition.updated_at else datetime.now(UTC)
-    return Version(definition.kind, definition.id, definition.version, definition.name, body, at, definition.by)
 
 
 def _deletable(names: Names, kind: Kind, name: str, *, force: bool) -> Deletion:

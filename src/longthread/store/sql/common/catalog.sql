@@ -45,6 +45,3 @@ SELECT (SELECT count(*) FROM threads WHERE agent_id = :id) AS threads,
 
 -- name: set_agent
 UPDATE threads SET agent_id = :agent_id WHERE id = :id;
-
--- name: select_agent_of
-SELECT agent_id FROM threads WHERE id = :id;

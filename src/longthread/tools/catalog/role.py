@@ -1,0 +1,215 @@
+"""What an agent is in a run: its instructions, the tools of its skills, and the sources that they ask."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from longthread.errors import AgentOff, DefinitionNotFound, ToolInvalid
+from longthread.model.builtin import BUILTIN, DATA_TOOLS, MEMORY_TOOLS
+from longthread.model.catalog import (
+    Agent,
+    Definition,
+    Kind,
+    SourceDefinition,
+    ToolDefinition,
+    Version,
+    agent_of,
+    skill_of,
+    source_of,
+    tool_of,
+)
+from longthread.model.memory import ANALYST
+from longthread.model.run import AgentRun
+from longthread.store import catalog as kept
+from longthread.store.catalog import Stored
+from longthread.store.driver import Driver, Transaction
+from longthread.tools.catalog import address
+from longthread.tools.catalog.names import Names
+from longthread.tools.registry import Sources, build
+from longthread.tools.tool import Tool
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A tool as an agent has it from a skill."""
+
+    tool: ToolDefinition
+    required: bool = False
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """An agent that is about to run. `run` is what is kept of it with the run; `functions` are the tools of its skills,
+    in their order; `source` is the one that it asks, where it says so."""
+
+    agent: Agent
+    run: AgentRun
+    instructions: str
+    functions: Sequence[Function]
+    source: SourceDefinition | None = None
+
+    @property
+    def is_analyst(self) -> bool:
+        return self.agent.id == ANALYST
+
+    @property
+    def builtins(self) -> frozenset[str]:
+        """The built-in tools that it has."""
+        return frozenset(each.tool.function for each in self.functions if each.tool.type == "builtin")
+
+    @property
+    def asks_data(self) -> bool:
+        """Whether it has a tool for a source of its own."""
+        return not self.builtins.isdisjoint(DATA_TOOLS)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether it has a tool for what was said before."""
+        return not self.builtins.isdisjoint(MEMORY_TOOLS)
+
+    def tools(self, sources: Sources) -> list[Tool]:
+        """Its tools that are not built in. One that cannot be used and is not required is left out.
+
+        Raises:
+            ToolInvalid: a required one cannot be used.
+        """
+        return list(self._tools(sources))
+
+    def _tools(self, sources: Sources) -> Iterator[Tool]:
+        for each in self.functions:
+            if each.tool.type == "builtin":
+                continue
+            try:
+                if not each.tool.is_active:
+                    raise ToolInvalid(tool=each.tool.name, problem="it is switched off: is_active is false.")
+                yield build(each.tool, sources, each.defaults)
+            except ToolInvalid as error:
+                if each.required:
+                    raise
+                _logger.warning("The agent %s goes without a tool. %s", self.agent.name, error)
+
+
+async def role_named(store: Driver, name: str) -> Role:
+    """The role of an agent as it is now. Versions of it that nobody has noted yet are noted.
+
+    Raises:
+        DefinitionNotFound: there is no such agent, or a source of it is missing.
+        DefinitionAmbiguous: there are several.
+        AgentOff: it is switched off.
+    """
+    async with store.reading() as tx:
+        stored = await kept.definitions(tx)
+    names = Names(each.definition for each in stored)
+    role = _role(names, names, names.one("agent", name))
+    if not role.agent.is_active:
+        raise AgentOff(name=role.agent.name)
+    unknown = [each for each in stored if not each.recorded and _belongs(role, each)]
+    if unknown:
+        async with store.writing() as tx:
+            await kept.lock(tx)
+            await note(tx, unknown)
+    return role
+
+
+async def role_of_run(tx: Transaction, run: AgentRun | None) -> Role:
+    """The role in which a run was begun, of the versions that belonged to it then; its sources are as they are now."""
+    if run is None or run.id == ANALYST:
+        return ANALYST_ROLE
+    now = Names([each.definition for each in await kept.definitions(tx)])
+    parts: list[tuple[Kind, str, int]] = [("agent", run.id, run.version)]
+    kinds: tuple[Kind, ...] = ("skill", "tool")
+    parts += [(kind, id_, number) for kind in kinds for id_, number in run.parts.get(kind, {}).items()]
+    then = {key: each for key, each in now.by_key.items() if each.is_builtin}
+    for kind, id_, number in parts:
+        version = await kept.version(tx, kind, id_, number)
+        if version is not None and version.body is not None:
+            then[kind, id_] = Definition(kind, id_, version.name, version.body, version=number)
+        elif (kind, id_) in now.by_key:
+            then[kind, id_] = now.by_key[kind, id_]
+    names = Names(then.values())
+    return replace(_role(names, now, names.one("agent", run.id)), run=run)
+
+
+async def note(tx: Transaction, stored: Sequence[Stored]) -> None:
+    """Note the versions of definitions that another program has changed. For who has locked the catalog."""
+    now = {(each.definition.kind, each.definition.id): each for each in await kept.definitions(tx)}
+    for each in stored:
+        found = now.get((each.definition.kind, each.definition.id))
+        if found is not None and not found.recorded:
+            await kept.record(tx, version_of(found.definition))
+
+
+def version_of(definition: Definition) -> Version:
+    """The version that a definition is in. A password that another program wrote into an address is not kept in it."""
+    body = definition.body
+    if definition.kind == "source":
+        body = {**body, "address": address.public(str(body["address"]))}
+    at = definition.updated_at if definition.is_builtin and definition.updated_at else datetime.now(UTC)
+    return Version(definition.kind, definition.id, definition.version, definition.name, body, at, definition.by)
+
+
+def _role(names: Names, sources: Names, definition: Definition) -> Role:
+    agent = agent_of(definition)
+    skills = [skill_of(each) for id_ in agent.skills if (each := names.by_key.get(("skill", id_))) is not None]
+    functions: dict[str, Function] = {}
+    for skill in skills:
+        for item in skill.tools:
+            found = names.by_key.get(("tool", item.tool_id))
+            if found is None:
+                _logger.warning("The skill %s names a tool that is not there: %s", skill.name, item.tool_id)
+                continue
+            made = Function(tool_of(found), item.required, item.default_params)
+            functions.setdefault(made.tool.function, made)
+    asked = _asked(agent, list(functions.values()), sources)
+    parts = {
+        "skill": {skill.id: skill.version for skill in skills},
+        "tool": {each.tool.id: each.tool.version for each in functions.values() if each.tool.type != "builtin"},
+        "source": {each.id: each.version for each in asked.values()},
+    }
+    return Role(
+        agent=agent,
+        run=AgentRun(agent.id, agent.version, {kind: ids for kind, ids in parts.items() if ids}),
+        instructions="\n\n".join([agent.system_prompt.strip(), *_instructions(skills)]),
+        functions=tuple(functions.values()),
+        source=asked.get(str(agent.config.get("source"))),
+    )
+
+
+def _asked(agent: Agent, functions: Sequence[Function], sources: Names) -> dict[str, SourceDefinition]:
+    """The sources that an agent asks, by name."""
+    found: dict[str, SourceDefinition] = {}
+    wanted = [agent.config["source"]] if "source" in agent.config else []
+    wanted += [each.tool.implementation.get("database") for each in functions if each.tool.type == "query"]
+    for name in wanted:
+        definition = sources.target("source", str(name))
+        if definition is None:
+            raise DefinitionNotFound(kind="source", name=name, nearest=f"The agent {agent.name} asks it.")
+        found[str(name)] = source_of(definition)
+    return found
+
+
+def _instructions(skills: Sequence[Any]) -> Iterator[str]:
+    for skill in skills:
+        if skill.instructions.strip():
+            yield f"# {skill.name}\n\n{skill.instructions.strip()}"
+
+
+def _belongs(role: Role, stored: Stored) -> bool:
+    definition = stored.definition
+    return definition.id == role.agent.id or definition.id in role.run.parts.get(definition.kind, {})
+
+
+def _analyst() -> Role:
+    names, definition = Names(BUILTIN.values()), BUILTIN["agent", ANALYST]
+    return replace(_role(names, names, definition), run=AgentRun(ANALYST, definition.version))
+
+
+ANALYST_ROLE = _analyst()
+"""The built-in analyst, which needs no catalog to be read."""
