@@ -8,7 +8,7 @@ from typing import Any
 
 from longthread.errors import ToolInvalid
 from longthread.model.catalog import ToolDefinition
-from longthread.tools import query
+from longthread.tools import api, query
 from longthread.tools.analysis.source import Source
 from longthread.tools.definition import Definition
 from longthread.tools.tool import Observation, Tool
@@ -96,5 +96,6 @@ def _with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
 
 
 _TYPES: Mapping[str, _Type] = {
+    "api": _Type(api.check, lambda definition, _: api.build(definition)),
     "query": _Type(query.check, query.build),
 }
