@@ -196,6 +196,8 @@ class Settings(BaseSettings):
     source_policies: Path | None = _setting(None, "LONGTHREAD_SOURCE_POLICIES", allowed="a file")
     sql_isolated: bool = _setting(True, "LONGTHREAD_SQL_ISOLATED", allowed="true or false")
 
+    code_cpython: bool = _setting(False, "LONGTHREAD_CODE_CPYTHON", allowed="true or false")
+
     host: str = _setting("127.0.0.1", "LONGTHREAD_HOST", allowed="a host name or address", min_length=1)
     port: int = _setting(
         8765, "LONGTHREAD_PORT", allowed="a whole number from 0 (any free port) to 65535", ge=0, le=65_535

@@ -14,12 +14,13 @@ _LOOKED_AT = 0.05
 _MB = 1_000_000
 
 
-def bound(megabytes: int) -> None:
+def bound(megabytes: int, overhead: int = _OVERHEAD_MB) -> None:
     """Bounds this process: on Linux by its address space, so that a larger allocation fails; elsewhere, where that
-    limit is not kept, by a thread that ends the process when it has grown too large."""
+    limit is not kept, by a thread that ends the process when it has grown too large. `overhead` are megabytes of
+    address space that are no memory."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
-        most = _address_space() + (megabytes + _OVERHEAD_MB) * _MB
+        most = _address_space() + (megabytes + overhead) * _MB
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     else:
         watch(megabytes)

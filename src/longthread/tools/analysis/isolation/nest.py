@@ -15,18 +15,19 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Callable
 
 from longthread.tools.analysis.isolation.wire import BORN, FORK, KILL, NEST
-from longthread.tools.analysis.isolation.worker import serve
 
 _PDEATHSIG = 1
 
 
 class Nest:
-    """Forks workers, kills them, and collects those that have ended."""
+    """Forks workers, kills them, and collects those that have ended. A worker does what `serve` says."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, serve: Callable[[socket.socket], None]) -> None:
         self._control = control
+        self._serve = serve
         self._living: set[int] = set()
         self._woken, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
@@ -85,10 +86,17 @@ class Nest:
             ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != parent:
                 return
-        serve(socket.socket(fileno=descriptor))
+        self._serve(socket.socket(fileno=descriptor))
+
+
+def run(serve: Callable[[socket.socket], None]) -> None:
+    """A nest's whole life: what is loaded by now is shared by its workers."""
+    gc.collect()
+    gc.freeze()
+    Nest(socket.socket(fileno=int(sys.argv[1])), serve).run()
 
 
 if __name__ == "__main__":
-    gc.collect()
-    gc.freeze()  # what is loaded stays shared between the forks
-    Nest(socket.socket(fileno=int(sys.argv[1]))).run()
+    from longthread.tools.analysis.isolation import worker  # with the drivers, which other nests do without
+
+    run(worker.serve)

@@ -19,9 +19,10 @@ _PATIENCE = 30.0
 
 
 class Nursery:
-    """Starts a nest when the first worker is asked for, and another one when that is gone."""
+    """Starts a nest when the first worker is asked for, and another one when that is gone. `module` is the nest."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = f"{__package__}.nest") -> None:
+        self._module = module
         self._lock = threading.Lock()
         self._nest: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -70,7 +71,7 @@ class Nursery:
             self._nest.close()  # the nest of the process that this one was forked from
             self._nest, self._process = None, None
         if self._nest is None:
-            self._nest, self._process = _started()
+            self._nest, self._process = _started(self._module)
             self._owner = os.getpid()
         return self._nest
 
@@ -83,7 +84,7 @@ class Nursery:
         self._nest, self._process = None, None
 
 
-def _started() -> tuple[socket.socket, subprocess.Popen[bytes]]:
+def _started(module: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
     ours, theirs = socket.socketpair()
     ours.settimeout(_PATIENCE)
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
@@ -91,7 +92,7 @@ def _started() -> tuple[socket.socket, subprocess.Popen[bytes]]:
     with theirs:
         try:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", f"{__package__}.nest", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", module, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -39,13 +39,13 @@ def send(to: socket.socket, message: Message) -> None:
     to.sendall(_LENGTH.pack(len(data)) + data)
 
 
-def receive(of: socket.socket) -> Message | None:
-    """One frame, or None when the other side is gone. Raises TooLarge."""
+def receive(of: socket.socket, most: int = LARGEST) -> Message | None:
+    """One frame, or None when the other side is gone. Raises TooLarge: it has more than `most` bytes."""
     head = exactly(of, _LENGTH.size)
     if head is None:
         return None
     (length,) = _LENGTH.unpack(head)
-    if length > LARGEST:
+    if length > most:
         raise TooLarge
     data = exactly(of, length)
     return None if data is None else json.loads(data.decode("utf-8", "surrogatepass"))

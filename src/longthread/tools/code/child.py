@@ -1,0 +1,87 @@
+"""One run of a tool's code in CPython: confined first, then given the code, and gone afterwards."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import socket
+import struct
+import sys
+import traceback
+from typing import Any
+
+from longthread.tools.analysis.isolation.wire import Message, receive
+from longthread.tools.code.confinement import confine
+
+_LENGTH = struct.Struct("!I")  # as the frames of isolation/wire begin
+_FILE = "<tool>"
+
+
+def serve(to: socket.socket) -> None:
+    """Runs what it is told, answers, and ends the process."""
+    task = receive(to)
+    if task is None:
+        return
+    try:
+        confine(to.fileno(), seconds=task["seconds"], megabytes=task["memory_mb"])
+    except Exception as error:  # noqa: BLE001 - whatever it is, nothing is run
+        answer: Message = {"unconfined": f"{type(error).__name__}: {error}"}
+    else:
+        answer = _answer(task)
+    _write(to.fileno(), answer)
+    os._exit(0)
+
+
+def _answer(task: Message) -> Message:
+    printed = _Printed(task["printed"])
+    sys.stdout = sys.stderr = printed
+    try:
+        scope: dict[str, Any] = {"__name__": "tool", "__builtins__": __builtins__}
+        exec(compile(task["code"], _FILE, "exec"), scope)
+        result = json.dumps(scope["execute"](**task["arguments"]), ensure_ascii=False)
+        return {"result": result[: task["characters"] + 1], "printed": printed.kept()}
+    except MemoryError:
+        return {"stopped": f"it needs more than {task['memory_mb']} MB of memory"}
+    except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt too: they are the code's own
+        return {"failed": _said(error)}
+
+
+def _said(error: BaseException) -> str:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == _FILE]
+    if isinstance(error, SyntaxError):
+        lines = [error.lineno]
+    where = f" (line {lines[-1]})" if lines else ""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - the code wrote the exception
+        text = "(it cannot be said)"
+    return f"{type(error).__name__}: {text[:1000]}{where}"
+
+
+class _Printed(io.TextIOBase):
+    """Keeps the beginning of what is printed."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._parts: list[str] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        if self._most > 0:
+            self._parts.append(text[: self._most])
+            self._most -= len(self._parts[-1])
+        return len(text)
+
+    def kept(self) -> str:
+        return "".join(self._parts)
+
+
+def _write(descriptor: int, answer: Message) -> None:
+    """A frame, by plain writes: the calls that sockets have for it are refused by now."""
+    data = json.dumps(answer).encode("ascii")
+    left = memoryview(_LENGTH.pack(len(data)) + data)
+    while left:
+        left = left[os.write(descriptor, left) :]

@@ -1,0 +1,126 @@
+"""All of CPython, in a process that Linux confines. It is for whoever runs Longthread to allow."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from longthread.errors import CodeFailed, CodeStopped, CodeUnavailable
+from longthread.tools.analysis.isolation.nursery import Nursery
+from longthread.tools.analysis.isolation.wire import Message, TooLarge, receive, send
+from longthread.tools.code.confinement import lacking
+from longthread.tools.code.program import FUNCTION, Bounds
+
+_START = 5.0
+"""Seconds that a process has for its own start, beside what the code may take."""
+_NEST = "longthread.tools.code.nest"
+_TOLD = 1_000
+
+
+class Cpython:
+    """Processes forked from a nest of their own, one for each run; so many at once. `close` ends them."""
+
+    def __init__(self, processes: int = 2) -> None:
+        self._places = asyncio.Semaphore(processes)
+        self._nursery = Nursery(_NEST)
+
+    async def run(self, code: str, arguments: Mapping[str, Any], bounds: Bounds) -> tuple[str, str]:
+        """The result as JSON text, cut behind `bounds.characters`, and what was printed.
+
+        Raises:
+            CodeFailed: an exception of its own, told with its line.
+            CodeStopped: it took more than it may, or its process died.
+            CodeUnavailable: this system cannot confine it.
+        """
+        reason = lacking()
+        if reason is not None:
+            raise CodeUnavailable(reason=f"the runtime cpython needs {reason}. Use `runtime: python`.")
+        task = {
+            "code": code,
+            "arguments": dict(arguments),
+            "seconds": bounds.seconds,
+            "memory_mb": bounds.memory_mb,
+            "characters": bounds.characters,
+            "printed": bounds.printed,
+        }
+        async with self._places:
+            started = time.monotonic()
+            answer = await self._asked(task, bounds)
+        if answer is None and time.monotonic() - started >= bounds.seconds:
+            raise CodeStopped(reason=f"it takes longer than {bounds.seconds:g} s.")
+        return _read(answer, bounds)
+
+    async def close(self) -> None:
+        """Ends the processes and their nest."""
+        await asyncio.to_thread(self._nursery.close)
+
+    async def _asked(self, task: Message, bounds: Bounds) -> Message | None:
+        # Six bytes write a character, in the worst case, and the frame has a few fields.
+        run = _Run(self._nursery, task, 6 * (bounds.characters + bounds.printed) + 10_000)
+        work = asyncio.ensure_future(asyncio.to_thread(run.run))
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())  # whether anybody waits for it or not
+        try:
+            async with asyncio.timeout(bounds.seconds + _START):
+                return await asyncio.shield(work)
+        except TimeoutError:
+            raise CodeStopped(reason=f"it takes longer than {bounds.seconds:g} s.") from None
+        finally:
+            if not work.done():
+                await asyncio.shield(asyncio.to_thread(run.stop))
+                await asyncio.wait({work})
+
+
+class _Run:
+    """One process, from its start to its end, in a thread; it may be stopped from another."""
+
+    def __init__(self, nursery: Nursery, task: Message, most: int) -> None:
+        self._nursery = nursery
+        self._task = task
+        self._most = most
+        self._lock = threading.Lock()
+        self._pid = 0
+        self._stopped = False
+
+    def run(self) -> Message | None:
+        """What the process answers; None when it is gone, or says what it should not. Raises WorkerFailed."""
+        to, pid = self._nursery.fork()
+        with to:
+            with self._lock:
+                self._pid = pid
+                stopped = self._stopped
+            try:
+                if stopped:
+                    return None
+                send(to, self._task)
+                return receive(to, self._most)
+            except (OSError, TooLarge, ValueError, RecursionError):
+                return None
+            finally:
+                self._nursery.kill(pid)
+
+    def stop(self) -> None:
+        """Ends the process, or keeps it from being told anything."""
+        with self._lock:
+            self._stopped = True
+            pid = self._pid
+        if pid:
+            self._nursery.kill(pid)
+
+
+def _read(answer: Message | None, bounds: Bounds) -> tuple[str, str]:
+    """An answer that may hold anything: the code could write it itself."""
+    if isinstance(answer, dict):
+        result, printed = answer.get("result"), answer.get("printed")
+        if isinstance(result, str) and isinstance(printed, str):
+            return result[: bounds.characters + 1], printed[: bounds.printed]
+        if isinstance(answer.get("failed"), str):
+            raise CodeFailed(reason=f"{answer['failed'][:_TOLD]}.")
+        if isinstance(answer.get("stopped"), str):
+            raise CodeStopped(reason=f"{answer['stopped'][:_TOLD]}.")
+        if isinstance(answer.get("unconfined"), str):
+            raise CodeUnavailable(reason=f"it could not be confined ({answer['unconfined'][:_TOLD]}).")
+    most = f"{bounds.seconds:g} s or {bounds.memory_mb} MB"
+    raise CodeStopped(reason=f"its process ended: it may need more than {most}, or have crashed in {FUNCTION}.")

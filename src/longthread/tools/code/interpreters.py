@@ -1,0 +1,54 @@
+"""The interpreters of this process: which code runs in which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from longthread.errors import CodeUnavailable
+from longthread.tools.code.cpython import Cpython
+from longthread.tools.code.monty import Monty
+from longthread.tools.code.program import Bounds
+
+RUNTIMES = ("python", "cpython")
+"""`python` is Monty; `cpython` is all of Python, in a process that the system confines, where that was allowed."""
+
+
+class Interpreter(Protocol):
+    """Runs code."""
+
+    async def run(self, code: str, arguments: Mapping[str, Any], bounds: Bounds) -> tuple[str, str]: ...
+    async def close(self) -> None: ...
+
+
+class Interpreters:
+    """Use it as `async with Interpreters() as interpreters`, once in a process: it keeps processes ready.
+
+    `cpython` says whether code may ask for all of Python: the setting LONGTHREAD_CODE_CPYTHON, not the tool, decides.
+    """
+
+    def __init__(self, *, cpython: bool = False) -> None:
+        self._all: dict[str, Interpreter] = {"python": Monty()}
+        if cpython:
+            self._all["cpython"] = Cpython()
+
+    async def __aenter__(self) -> Interpreters:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def named(self, runtime: str) -> Interpreter:
+        """Raises CodeUnavailable: this runtime was not allowed."""
+        found = self._all.get(runtime)
+        if found is None:
+            reason = (
+                f"the runtime {runtime} is switched off. Whoever runs Longthread can set LONGTHREAD_CODE_CPYTHON=true."
+            )
+            raise CodeUnavailable(reason=reason)
+        return found
+
+    async def close(self) -> None:
+        """Ends their processes."""
+        for one in self._all.values():
+            await one.close()
