@@ -252,6 +252,72 @@ async def test_what_an_update_wrote_that_failed_is_no_rival(store: Driver, secon
         assert _texts((await each.aget_state(AT)).values["messages"]) == ["one"]
 
 
+def _joined(values: list[int], writes: list[list[int]]) -> list[int]:
+    said = [one for each in writes for one in each]
+    if any(one < 0 for one in said):
+        raise ValueError("negative")
+    return values + said
+
+
+class _Logged(TypedDict):
+    log: Annotated[list[int], DeltaChannel(_joined)]
+
+
+def _logging(saver: Any) -> Any:
+    """A graph whose list is made of what is written to it, and which refuses a negative number."""
+    builder = StateGraph(_Logged)
+    builder.add_node("work", lambda state: {"log": [1]})
+    builder.add_edge(START, "work")
+    return builder.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize("savers", ["one", "two"])
+@pytest.mark.parametrize("reads", [True, False])
+async def test_after_an_update_that_failed_another_of_what_is_made_of_writes_succeeds(
+    store: Driver, second: Driver, savers: str, reads: bool
+) -> None:
+    ours = _logging(LongthreadSaver(store))
+    theirs = _logging(LongthreadSaver(second)) if savers == "two" else ours
+    await ours.ainvoke({"log": [0]}, AT)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="negative"):
+            await ours.aupdate_state(AT, {"log": [-1]}, as_node="work")
+    if reads:
+        assert (await theirs.aget_state(AT)).values["log"] == [0, 1]
+    await theirs.aupdate_state(AT, {"log": [2]}, as_node="work")
+    for each in (ours, theirs, _logging(LongthreadSaver(store))):
+        assert (await each.aget_state(AT)).values["log"] == [0, 1, 2]
+    await ours.aupdate_state(AT, {"log": [3]}, as_node="work")
+    await theirs.ainvoke({"log": [4]}, AT)
+    for each in (ours, theirs, _logging(LongthreadSaver(store))):
+        assert (await each.aget_state(AT)).values["log"] == [0, 1, 2, 3, 4, 1]
+    past = [state.values["log"] async for state in ours.aget_state_history(AT)]
+    assert past[0] == [0, 1, 2, 3, 4, 1] and [0, 1, 2] in past and [0, 1] in past
+
+
+async def test_an_update_that_comes_late_is_refused_when_another_took_it_for_a_failed_one(store: Driver) -> None:
+    saver = LongthreadSaver(store)
+    graph = _logging(saver)
+    await graph.ainvoke({"log": [0]}, AT)
+    has_written, goes_on, put = asyncio.Event(), asyncio.Event(), saver.aput
+
+    async def late(*given: Any) -> Any:
+        has_written.set()
+        await goes_on.wait()
+        return await put(*given)
+
+    saver.aput = late  # type: ignore[method-assign]
+    first = asyncio.create_task(graph.aupdate_state(AT, {"log": [2]}, as_node="work"))
+    await has_written.wait()
+    saver.aput = put  # type: ignore[method-assign]
+    await graph.aupdate_state(AT, {"log": [3]}, as_node="work")
+    goes_on.set()
+    with pytest.raises(ThreadConflict):
+        await first
+    for each in (graph, _logging(LongthreadSaver(store))):
+        assert (await each.aget_state(AT)).values["log"] == [0, 1, 3]
+
+
 def _wait_for_each_other(*savers: Any) -> None:
     """Two updates are at once when both have loaded before either goes on."""
     both = asyncio.Barrier(2)
@@ -292,8 +358,8 @@ async def test_an_update_of_what_is_made_of_writes_has_a_rival_in_one_that_wrote
     graph = _asking(LongthreadSaver(store))
     await graph.ainvoke({"log": ["in"]}, AT)
     saver = LongthreadSaver(store)
-    for wrote in ("1", "2"):
-        found = await saver.aget_tuple(AT)
+    both = [await saver.aget_tuple(AT) for _ in range(2)]
+    for wrote, found in zip(("1", "2"), both, strict=True):
         assert found is not None
         at: Any = {"configurable": {**AT["configurable"], "checkpoint_id": found.checkpoint["id"]}}
         put = saver.aput_writes(at, [("log", [wrote])], "update", f"~{INTERRUPT}, 0000000000")

@@ -118,7 +118,8 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             found = await self._reader(None if at_once else tx, thread_id, memory).read(row, rows)
         self._remembered.trim(memory)
         if not wanted:
-            self._trail.note(found.config["configurable"]["checkpoint_id"])
+            seen = (channel for _, channel, _ in found.pending_writes or ())
+            self._trail.note(found.config["configurable"]["checkpoint_id"], seen)
         return found
 
     async def alist(
@@ -284,7 +285,8 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             place = known or await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
             memory = self._remembered.of_locked(place.thread)
             goes_on = self._trail.holds(checkpoint_id)
-            writing = Writing(tx, place, memory, self.serde, ns, checkpoint_id, goes_on)
+            seen = self._trail.seen(checkpoint_id)
+            writing = Writing(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
             return await writing.put(given.task_for(memory, self.serde))
 
     async def adelete_thread(self, thread_id: str) -> None:

@@ -12,6 +12,7 @@ A run that found no checkpoint has no id to hand back: it is counted, and the fi
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from collections.abc import Iterable
 
 from langchain_core.runnables import RunnableConfig
 
@@ -23,6 +24,8 @@ IDS = 8192
 _REPLAY = "__pregel_replay_state"
 """Key of a config that LangGraph sets while it replays a graph from an old checkpoint, for the graphs inside of it."""
 
+_NONE: tuple[None, frozenset[str]] = (None, frozenset())
+
 Place = tuple[str, str]
 """A thread and a namespace."""
 
@@ -31,22 +34,27 @@ class Trail:
     """The ids that runs go on from."""
 
     def __init__(self) -> None:
-        self._ids: OrderedDict[int, str] = OrderedDict()
+        self._ids: OrderedDict[int, tuple[str | None, frozenset[str]]] = OrderedDict()
         self._lost: OrderedDict[str, None] = OrderedDict()
         self._refused: OrderedDict[int, str] = OrderedDict()
         self._found_nothing: Counter[Place] = Counter()
 
-    def note(self, checkpoint_id: str) -> None:
-        """A run goes on from here: it was given this as the newest, or has put it."""
+    def note(self, checkpoint_id: str, seen: Iterable[str] = ()) -> None:
+        """A run goes on from here: it was given this as the newest, or has put it. `seen`: the channels of which it was
+        told that tasks have written to them."""
         # The object is kept, so that no other can get its number.
-        self._ids[id(checkpoint_id)] = checkpoint_id
+        self._ids[id(checkpoint_id)] = checkpoint_id, frozenset(seen)
         self._ids.move_to_end(id(checkpoint_id))
         while len(self._ids) > IDS:
             self._ids.popitem(last=False)
 
     def holds(self, checkpoint_id: str) -> bool:
         """Whether it is such an id, the very object."""
-        return self._ids.get(id(checkpoint_id)) is checkpoint_id
+        return self._ids.get(id(checkpoint_id), _NONE)[0] is checkpoint_id
+
+    def seen(self, checkpoint_id: str) -> frozenset[str]:
+        """The channels that who was given this id, the very object, was told tasks have written to."""
+        return self._ids[id(checkpoint_id)][1] if self.holds(checkpoint_id) else frozenset()
 
     def note_nothing(self, place: Place) -> None:
         """A run begins where there is nothing yet."""

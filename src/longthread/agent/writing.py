@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from langgraph._internal._constants import INTERRUPT, NULL_TASK_ID
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
+from langgraph.pregel import _checkpoint
 
 from longthread.agent.reading import filled, merged_tasks
 from longthread.agent.record import TASK_BYTES, Stored, Task
@@ -17,6 +18,8 @@ from longthread.store import checkpoints
 from longthread.store.checkpoints import Place
 from longthread.store.driver import Transaction
 
+_FORKS = hasattr(_checkpoint, "delta_channels_with_pending_writes")
+"""Whether this LangGraph does so for channels that are made of what is written to them."""
 _UPDATE = f"~{INTERRUPT}"
 """What the path of a task begins with that an update of the state from outside stands for."""
 
@@ -26,7 +29,8 @@ class Writing:
     """One put of a task's writes, inside of its transaction.
 
     `goes_on`: the run goes on from the newest checkpoint, and is no replay of an older one: who else has written other
-    things for the same task does so too, and is its rival.
+    things for the same task does so too, and is its rival. `seen` are the channels of which the run knows that
+    tasks have written to them here.
     """
 
     tx: Transaction
@@ -36,6 +40,7 @@ class Writing:
     ns: str
     checkpoint_id: str
     goes_on: bool
+    seen: frozenset[str] = frozenset()
 
     async def put(self, task: Task) -> Callable[[], None]:
         """Store it; what is to be remembered of it when it has been committed.
@@ -59,7 +64,8 @@ class Writing:
         if (newest.id, newest.id, newest.writes) != (self.checkpoint_id, head.id, head.writes):
             return None
         there = newest.tasks.get(task.id)
-        await self._expect_no_rival(there, task)
+        if await self._stands_alone(there, task):
+            return newest
         # What is replaced goes into a row: a body with as many writes as before would be taken for the one before.
         return None if there is not None and there.is_replaced_by(task) else newest.with_task(task)
 
@@ -71,9 +77,11 @@ class Writing:
         if head is not None and head.id == self.checkpoint_id and head.writes:
             row = await checkpoints.find(self.tx, thread_id, ns, head.id)
             stored = Stored.from_row(row, self.serde) if row is not None else None
-            await self._expect_no_rival(merged_tasks(stored, rows).get(task.id) if stored is not None else there, task)
+            merged = merged_tasks(stored, rows).get(task.id) if stored is not None else there
         else:
-            await self._expect_no_rival(there, task)
+            merged = there
+        if await self._stands_alone(merged, task):
+            return lambda: None
         if there is None:
             await checkpoints.put_writes(self.tx, thread_id, task.row(ns, self.checkpoint_id))
             return lambda: self.memory.keep_task(name, task)
@@ -81,14 +89,31 @@ class Writing:
         await checkpoints.replace_writes(self.tx, thread_id, there.row(ns, self.checkpoint_id))
         return lambda: self.memory.keep_task(name, there)
 
-    async def _expect_no_rival(self, there: Task | None, task: Task) -> None:
+    async def _stands_alone(self, there: Task | None, task: Task) -> bool:
+        """Whether nothing need be written: the checkpoint that the task leads to holds all values itself.
+
+        Raises:
+            ThreadConflict: a rival has written here.
+        """
         # What a command says for no task is handed in again with what it says anew.
         if not self.goes_on or task.id == NULL_TASK_ID or there is None:
-            return
+            return False
         channels = there.contradicted(task, self.serde)
         if not channels or (task.path.startswith(_UPDATE) and not await self._are_made_of_writes(channels)):
-            return
+            return False
+        if self._knows_of_it(task):
+            return True
         raise ThreadConflict(thread=self.place.thread.id)
+
+    def _knows_of_it(self, task: Task) -> bool:
+        """Whether this is an update of the newest state that found there what one before it wrote, which failed.
+
+        LangGraph puts the whole value of each channel that it found written to into the update's own checkpoint. If the
+        one before has not failed, but comes late, its checkpoint is refused.
+        """
+        is_newest = self.place.head is not None and self.place.head.id == self.checkpoint_id
+        written = {channel for channel, _ in task.items.values()}
+        return _FORKS and is_newest and task.path.startswith(_UPDATE) and written <= self.seen
 
     async def _are_made_of_writes(self, channels: set[str]) -> bool:
         """Whether the next checkpoint may read one of the channels in what was written here, and not hold its value.
