@@ -7,6 +7,7 @@ keyword arguments, which stay readable as attributes through `error.details`.
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any, ClassVar
 
 
@@ -14,9 +15,15 @@ class LongthreadError(Exception):
     """Longthread could not do this. {reason}"""
 
     code: ClassVar[str] = "error"
-    """Stable, machine-readable name; the `type` of an error observation and of an HTTP problem."""
+    """Stable, machine-readable name; the `type` of an error observation and of an HTTP problem. A class that gives none
+    has its own name, as `thread_not_found`."""
     exit_code: ClassVar[int] = 1
     """What the command line exits with."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "code" not in cls.__dict__:
+            cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def __init__(self, **details: Any) -> None:
         self.details = details
@@ -38,7 +45,6 @@ class _Blank(dict[str, Any]):
 class StoreError(LongthreadError):
     """The conversation store failed: {reason}"""
 
-    code = "store_error"
     exit_code = 5
 
 
@@ -46,52 +52,42 @@ class StoreUnavailable(StoreError):
     """The conversation store at {where} cannot be opened: {reason} Give another with --database or
     LONGTHREAD_DATABASE_URL."""
 
-    code = "store_unavailable"
-
 
 class StoreTooNew(StoreError):
     """The conversation store at {where} has schema version {found}, and this Longthread knows {known}. Upgrade
     Longthread, or use another store."""
 
-    code = "store_too_new"
-
 
 class StoreFull(StoreError):
     """The conversation store is full: {reason} Nothing of this was written. Free some space on its disk and repeat."""
-
-    code = "store_full"
 
 
 class StoreReadOnly(StoreError):
     """The conversation store may not be written to: {reason} Nothing was changed. Give this user the right to write
     to it (to a file, to its folder too), or use another store with --database."""
 
-    code = "store_read_only"
-
 
 class StoreDamaged(StoreError):
     """The conversation store is damaged: {reason} Nothing was changed. Stop what uses it and keep a copy of it; then
     restore a backup, or take what can still be read with `longthread threads export`."""
-
-    code = "store_damaged"
 
 
 class StoreConflict(StoreError):
     """Another transaction of the conversation store was faster: {reason} Nothing of this was written. Read again and
     repeat."""
 
-    code = "store_conflict"
     exit_code = 4
 
 
 class NotAsExpected(StoreConflict):
     """The conversation store is not as it was: {reason} Nothing of this was written. Read again and repeat."""
 
+    code = "store_conflict"
+
 
 class NotStorable(StoreError):
     """The value of {name} cannot be stored."""
 
-    code = "not_storable"
     exit_code = 2
 
 
@@ -99,48 +95,38 @@ class TextNotStorable(NotStorable):
     """The text of {name} holds a NUL character or half of a surrogate pair, which no text column can hold. Replace it
     (by U+FFFD, say), or store the content as bytes."""
 
-    code = "text_not_storable"
-
 
 class NumberNotStorable(NotStorable):
     """The number of {name} is none that every store can hold: whole numbers have at most 64 bits, and others are not
     NaN. Give another."""
-
-    code = "number_not_storable"
 
 
 class MessageNotStorable(NotStorable):
     """Message {message} holds a value that cannot be written down: {reason}. Give text, numbers, bytes, lists or
     objects of these, or leave it out."""
 
-    code = "message_not_storable"
-
 
 class ThreadNotFound(LongthreadError):
     """There is no thread {thread}. `longthread threads list` shows those there are."""
 
-    code = "thread_not_found"
     exit_code = 2
 
 
 class ThreadTaken(LongthreadError):
     """There already is a thread {thread}. Give an id that is not in use."""
 
-    code = "thread_taken"
     exit_code = 2
 
 
 class EntryNotFound(LongthreadError):
     """Thread {thread} has no entry {entry}."""
 
-    code = "entry_not_found"
     exit_code = 2
 
 
 class MemoryNotFound(LongthreadError):
     """There is no memory {memory}. `longthread memories list` shows those there are."""
 
-    code = "memory_not_found"
     exit_code = 2
 
 
@@ -148,7 +134,6 @@ class TooManyMemories(LongthreadError):
     """There are {count} memories already, and no more are kept. Forget some: `longthread memories list` shows them, the
     least important last."""
 
-    code = "too_many_memories"
     exit_code = 2
 
 
@@ -156,14 +141,12 @@ class ThreadConflict(LongthreadError):
     """Thread {thread} was extended by another writer in the meantime: nothing of yours was written. Read the thread
     again and repeat."""
 
-    code = "thread_conflict"
     exit_code = 4
 
 
 class RunInProgress(LongthreadError):
     """Thread {thread} already has a run in progress ({run}). Wait for it, or stop it, and ask again."""
 
-    code = "run_in_progress"
     exit_code = 4
 
 
@@ -171,28 +154,23 @@ class LeaseLost(LongthreadError):
     """Run {run} on thread {thread} is no longer this process's: it was taken over or ended by another, or the thread
     was deleted. Nothing more was written."""
 
-    code = "lease_lost"
     exit_code = 4
 
 
 class RunNotFound(LongthreadError):
     """Thread {thread} has no run {run}."""
 
-    code = "run_not_found"
     exit_code = 2
 
 
 class RunElsewhere(RunInProgress):
     """Run {run} on thread {thread} is executed by another process: stop it there, or end that process."""
 
-    code = "run_elsewhere"
-
 
 class NothingToResume(LongthreadError):
     """Thread {thread} has no paused, stopped or interrupted run to resume. Ask a question with `longthread ask --thread
     {thread}`."""
 
-    code = "nothing_to_resume"
     exit_code = 2
 
 
@@ -202,7 +180,6 @@ class NothingToResume(LongthreadError):
 class InvalidInput(LongthreadError):
     """{reason}"""
 
-    code = "invalid_input"
     exit_code = 2
 
 
@@ -210,39 +187,27 @@ class QuestionTooLong(InvalidInput):
     """The question has {size} characters, and the limit is {limit}. Put the data into a file and give that as a
     --source, or raise LONGTHREAD_MAX_QUESTION."""
 
-    code = "question_too_long"
-
 
 class ArchiveInvalid(InvalidInput):
     """{where} cannot be imported: line {line}: {reason} Nothing was written."""
-
-    code = "archive_invalid"
 
 
 class EvalInvalid(InvalidInput):
     """{where} cannot be measured with: {reason} It holds entries and queries, one JSON object a line; docs/recall.md
     shows them."""
 
-    code = "eval_invalid"
-
 
 class StatementsInvalid(InvalidInput):
     """{where} cannot be judged: {reason} It holds SQL statements, one JSON object a line; docs/sql.md shows them."""
-
-    code = "statements_invalid"
 
 
 class NotImported(InvalidInput):
     """Not imported from {where}: {refused}. A thread that is there is never overwritten. Import it under another id
     with --as NEW_ID, or delete the one that is there and import again."""
 
-    code = "not_imported"
-
 
 class NotCopied(StoreError):
     """Not copied to {where}: {refused}. What is there already was left as it is. {remedy}"""
-
-    code = "not_copied"
 
 
 # LangGraph.
@@ -252,21 +217,16 @@ class SaverClosed(LongthreadError):
     """The saver or store cannot be used: {reason} Use it inside its block, or open another with
     LongthreadSaver.from_conn_string(…)."""
 
-    code = "saver_closed"
-
 
 class CalledOnItsLoop(LongthreadError):
     """`{method}` was called on the event loop of its own saver or store, and would wait for itself for ever. Use
     `await saver.a{method}(…)`, and ainvoke, astream, aget_state or aupdate_state of the graph. Or open it with a plain
     `with LongthreadSaver.from_conn_string(…)`: it then runs on a thread of its own."""
 
-    code = "called_on_its_loop"
-
 
 class ExtraMissing(LongthreadError):
     """{what} needs the Python package {package}, which is not installed: pip install 'longthread[{extra}]'"""
 
-    code = "extra_missing"
     exit_code = 2
 
 
@@ -274,20 +234,14 @@ class NotACheckpointDatabase(InvalidInput):
     """{where} cannot be imported: {reason} Give the SQLite file of a LangGraph SqliteSaver, or the postgresql://
     address of a PostgresSaver."""
 
-    code = "not_a_checkpoint_database"
-
 
 class CheckpointUnreadable(LongthreadError):
     """Checkpoint {checkpoint} of thread {thread} cannot be read: {reason}"""
-
-    code = "checkpoint_unreadable"
 
 
 class ImportIncomplete(LongthreadError):
     """Not everything of {where} was imported: {reason} The rest is here, and nothing is lost there. When the cause is
     gone, import again: it goes on with what is missing."""
-
-    code = "import_incomplete"
 
 
 # Models.
@@ -296,7 +250,6 @@ class ImportIncomplete(LongthreadError):
 class ModelUnavailable(LongthreadError):
     """The model {model} cannot be used: {reason}"""
 
-    code = "model_unavailable"
     exit_code = 6
 
 
@@ -304,20 +257,19 @@ class EmbedderUnavailable(LongthreadError):
     """The embedder {embedder} cannot be used: {reason} Check MEMORY_EMBEDDING_MODEL, or leave it out: recall then goes
     by keywords alone."""
 
-    code = "embedder_unavailable"
     exit_code = 6
 
 
 class ModelNotUsable(ModelUnavailable):
     """The model {model} cannot be used: {reason}"""
 
+    code = "model_unavailable"
     # As its parent, but it was the caller who named the model: over HTTP a wrong request, and no failure of the server.
 
 
 class ModelFailed(LongthreadError):
     """The model {model} failed: {reason} The conversation is kept; `longthread resume {thread}` tries again."""
 
-    code = "model_failed"
     exit_code = 6
 
 
@@ -325,7 +277,6 @@ class WindowTooSmall(LongthreadError):
     """The context window of {model}, {window}, leaves no room for the conversation beside {needed}. Use a model with a
     larger one, or correct MEMORY_CONTEXT_WINDOW."""
 
-    code = "window_too_small"
     exit_code = 6
 
 
@@ -343,7 +294,6 @@ class JsonParseFailed(LongthreadError):
 class SourceError(LongthreadError):
     """The source {source} failed: {reason}"""
 
-    code = "source_error"
     exit_code = 3
 
 
@@ -351,52 +301,36 @@ class SourceNotFound(SourceError):
     """There is no source at {source}. Give a database file, a CSV or Parquet file, a folder of them, a SQLAlchemy URL
     such as postgresql://host/db, or `demo`."""
 
-    code = "source_not_found"
-
 
 class SourceUnreadable(SourceError):
     """The source {source} cannot be read: {reason}"""
 
-    code = "source_unreadable"
-
 
 class SourceUnsupported(SourceError):
     """The source {source} is of a kind that is not read: {reason}"""
-
-    code = "source_unsupported"
 
 
 class SourceUnreachable(SourceError):
     """The database server of {source} cannot be reached: {reason} Check host, port, user and password, and that it
     runs."""
 
-    code = "source_unreachable"
-
 
 class SourceLoginFailed(SourceUnreachable):
     """The database server of {source} did not let us in: {reason} A conversation keeps no password: give the source
     again with --source and its password, or set PGPASSWORD, or write a .pgpass file."""
 
-    code = "source_login_failed"
-
 
 class SourceEmpty(SourceError):
     """The source {source} has no tables. Give one that has, or try `--source demo`."""
-
-    code = "source_empty"
 
 
 class SourceLocked(SourceError):
     """The source {source} is locked by another program. Close that program or wait, then ask again."""
 
-    code = "source_locked"
-
 
 class SourceNotAllowed(SourceError):
     """The source {source} may not be asked through this server, for it listens beyond this machine and has no login
     yet. Allowed are: {allowed}. Its operator can start it with another --source, or on 127.0.0.1."""
-
-    code = "source_not_allowed"
 
 
 class TableNotFound(SourceError):
@@ -414,71 +348,49 @@ class ColumnNotFound(SourceError):
 class SqlRefused(SourceError):
     """This SQL is not run: {reason} Send one read-only SELECT."""
 
-    code = "sql_refused"
-
 
 class SqlFailed(SourceError):
     """The database refused the query: {reason}"""
 
-    code = "sql_failed"
-
 
 class SqlTooLarge(SqlFailed):
     """The query was stopped, for it takes more than it may: {reason}"""
-
-    code = "sql_too_large"
 
 
 class SqlTimeout(SourceError):
     """The query was stopped after {seconds} s. Narrow it with WHERE or LIMIT, or raise the limit with
     LONGTHREAD_SQL_TIMEOUT."""
 
-    code = "sql_timeout"
-
 
 class ResultNotFound(InvalidInput):
     """The conversation has no result {label}. Its results: {labels}."""
-
-    code = "result_not_found"
 
 
 class ResultTooLong(InvalidInput):
     """A sheet holds {most} rows, and the result has more. Write it as CSV or Parquet."""
 
-    code = "result_too_long"
-
 
 class PoliciesInvalid(InvalidInput):
     """The policies in {where} cannot be read: {reason} docs/sql.md shows them."""
 
-    code = "policies_invalid"
-
 
 class PolicyUnusable(SourceError):
     """The policy of this source cannot be kept, so nothing is read: {reason} Whoever runs Longthread can correct it."""
-
-    code = "policy_unusable"
 
 
 class SourceWithoutPolicy(SourceError):
     """The source {source} may not be asked: policies are set, and name no such source. Whoever runs Longthread can add
     it to them."""
 
-    code = "source_without_policy"
-
 
 class SourceCrashed(SourceError):
     """The process that ran the query ended. {reason} Ask for less at once: filter or aggregate first. The next query
     runs in a new process."""
 
-    code = "source_crashed"
-
 
 class WorkerFailed(SourceError):
     """There is no process that could run the query: {reason} LONGTHREAD_SQL_ISOLATED=false runs queries in this
     process, where they can be stopped less surely."""
-
-    code = "worker_failed"
 
 
 # Tools that users define.
@@ -487,57 +399,40 @@ class WorkerFailed(SourceError):
 class ToolInvalid(InvalidInput):
     """The tool {tool} cannot be used: {problem}"""
 
-    code = "tool_invalid"
-
 
 class ArgumentsInvalid(InvalidInput):
     """The call of {tool} was not made. {problem}"""
-
-    code = "arguments_invalid"
 
 
 class SecretUnusable(LongthreadError):
     """The secret {name} {problem} Whoever runs Longthread sets it, as LONGTHREAD_SECRET_{name} in the environment or
     in .env."""
 
-    code = "secret_unusable"
     exit_code = 2
 
 
 class ApiFailed(LongthreadError):
     """The request failed: {reason}"""
 
-    code = "api_failed"
-
 
 class ApiRefused(LongthreadError):
     """The request was not sent: {reason}"""
-
-    code = "api_refused"
 
 
 class ApiStatus(LongthreadError):
     """The server answered with status {status}: {body}"""
 
-    code = "api_status"
-
 
 class CodeFailed(LongthreadError):
     """The tool's code failed: {reason}"""
-
-    code = "code_failed"
 
 
 class CodeStopped(LongthreadError):
     """The tool's code was stopped: {reason}"""
 
-    code = "code_stopped"
-
 
 class CodeUnavailable(LongthreadError):
     """The tool's code cannot be run here: {reason}"""
-
-    code = "code_unavailable"
 
 
 # The catalog.
@@ -545,8 +440,6 @@ class CodeUnavailable(LongthreadError):
 
 class CatalogInvalid(InvalidInput):
     """Nothing was changed, for this is not right: {problems}"""
-
-    code = "catalog_invalid"
 
     def _message(self) -> str:
         problems = self.details["problems"]
@@ -557,20 +450,16 @@ class CatalogInvalid(InvalidInput):
 class DefinitionNotFound(LongthreadError):
     """There is no {kind} {name}. {nearest}"""
 
-    code = "definition_not_found"
     exit_code = 2
 
 
 class DefinitionAmbiguous(InvalidInput):
     """Several {kind}s are called {name}. Give the id of the one that is meant: {ids}."""
 
-    code = "definition_ambiguous"
-
 
 class VersionNotFound(LongthreadError):
     """The {kind} {name} has no version {version}. {versions}"""
 
-    code = "version_not_found"
     exit_code = 2
 
 
@@ -589,13 +478,10 @@ class AgentOfThread(InvalidInput):
 class DefinitionBuiltIn(InvalidInput):
     """The {kind} {name} is built in and stays. What you define goes under another name."""
 
-    code = "definition_built_in"
-
 
 class DefinitionInUse(LongthreadError):
     """The {kind} {name} is used by {users}. {remedy}"""
 
-    code = "definition_in_use"
     exit_code = 4
 
 
@@ -605,7 +491,6 @@ class DefinitionInUse(LongthreadError):
 class ServerError(LongthreadError):
     """The server cannot start: {reason}"""
 
-    code = "server_error"
     exit_code = 7
 
 
@@ -613,10 +498,6 @@ class PortInUse(ServerError):
     """Port {port} of {host} is in use by another program. Is Longthread running already? Else give another one with
     --port or LONGTHREAD_PORT; 0 takes any free port."""
 
-    code = "port_in_use"
-
 
 class AddressUnavailable(ServerError):
     """The server cannot listen on {host}, port {port}: {reason} Give another with --host and --port."""
-
-    code = "address_unavailable"
