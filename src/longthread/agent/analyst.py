@@ -31,7 +31,6 @@ from longthread.errors import (
     LongthreadError,
     NothingToResume,
     QuestionTooLong,
-    StoreError,
     ThreadNotFound,
 )
 from longthread.memory.background import Background
@@ -238,14 +237,10 @@ class Analyst:
         self._hot.forget(thread_id)
 
         async def clear() -> None:
-            try:
-                problems = await scrub(self.store, gone.rows)
-            except StoreError as error:
-                problems = [str(error)]
-            for problem in problems:
+            for problem in await scrub(self.store, gone.rows):
                 _logger.info("After the deletion of a thread: %s", problem)
 
-        self._clearing.start(f"clear {new_id()}", clear)
+        self._clearing.start(f"clear {new_id()}", clear, failing="A deleted thread could not be cleared")
         return gone
 
     async def settle(self) -> None:

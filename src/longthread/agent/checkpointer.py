@@ -193,10 +193,10 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 self._remembered.forget(thread_id)
                 await self._drop_writes(thread_id, ns, given.id)
                 raise
-            except BaseException:
-                # What was prepared may be half of it, and whether it was committed is not known for certain.
-                self._remembered.forget(thread_id)
-                raise
+            finally:
+                if putting is None:
+                    # What was prepared may be half of it, and whether it was committed is not known for certain.
+                    self._remembered.forget(thread_id)
             putting.remember()
             self._remembered.trim(putting.memory)
             self._new.discard(thread_id)

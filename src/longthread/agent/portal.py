@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from contextvars import Context
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -131,14 +131,13 @@ class Portal:
             await asyncio.wait(self._tasks)
 
     def _send(self, work: Coroutine[Any, Any, T]) -> _Sent[T]:
-        try:
+        with ExitStack() as undoing:
+            undoing.callback(work.close)
             if self._loop is None or not self._loop.is_running():
                 raise SaverClosed(reason="the event loop that it was opened on does not run.")
             sent = _Sent(work, self._loop)
             self._loop.call_soon_threadsafe(self._begin, sent)
-        except BaseException:
-            work.close()
-            raise
+            undoing.pop_all()
         return sent
 
     def _begin(self, sent: _Sent[Any]) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+
+from longthread.memory.asking import reason_of
 
 CLOSE_SECONDS = 2.0
 """How long closing waits for what goes on."""
+
+_logger = logging.getLogger(__name__)
 
 
 class Background:
@@ -15,13 +20,16 @@ class Background:
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Do `work`, unless the same goes on already. It must raise nothing that anybody should know of."""
+    def start(self, name: str, work: Callable[[], Awaitable[None]], *, failing: str) -> None:
+        """Do `work`, unless the same goes on already. Where it fails, that is logged, as `failing` and why."""
         if name in self._tasks:
             return
 
         async def run() -> None:
-            await work()
+            try:
+                await work()
+            except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for: the store may be closed
+                _logger.warning("%s: %s", failing, reason_of(error))
 
         task = asyncio.get_running_loop().create_task(run(), name=name)
         self._tasks[name] = task

@@ -33,34 +33,40 @@ class Made:
 async def make_vectors(make: Make, texts: Sequence[str]) -> Made:
     """Vectors of texts, at once; where that fails one by one, to learn whether it is a text or the embedder."""
     made = Made(len(texts))
-    try:
-        made.vectors = dict(enumerate(await make(texts)))
-    except Exception:  # noqa: BLE001 - whatever it is: whether it is about a text is seen by asking again
+    found = await _tried(make, texts)
+    if isinstance(found, Exception):  # whether it is about a text is seen by asking again
         await _one_by_one(make, texts, made)
+    else:
+        made.vectors = dict(enumerate(found))
     return made
+
+
+async def _tried(make: Make, texts: Sequence[str]) -> Vectors | Exception:
+    """Vectors, or why there are none."""
+    try:
+        return await make(texts)
+    except Exception as error:  # noqa: BLE001 - an embedder's boundary: it may raise whatever it likes
+        return error
 
 
 async def _one_by_one(make: Make, texts: Sequence[str], made: Made) -> None:
     for place, text in enumerate(texts):
-        try:
-            [made.vectors[place]] = await make([text])
-        except Exception as error:  # noqa: BLE001 - as above
-            if len(made.refused) + 1 >= FEW and not made.vectors:
-                # All of them may be asked again: none is passed over.
-                made.end, made.refused, made.failure = 0, {}, error
-                return
-            if not await _is_about_the_text(make, error):
-                made.end, made.failure = place, error
-                return
-            made.refused[place] = reason_of(error)
+        found = await _tried(make, [text])
+        if not isinstance(found, Exception):
+            [made.vectors[place]] = found
+            continue
+        if len(made.refused) + 1 >= FEW and not made.vectors:
+            # All of them may be asked again: none is passed over.
+            made.end, made.refused, made.failure = 0, {}, found
+            return
+        if not await _is_about_the_text(make, found):
+            made.end, made.failure = place, found
+            return
+        made.refused[place] = reason_of(found)
 
 
 async def _is_about_the_text(make: Make, error: Exception) -> bool:
     """Whether an embedder that failed works: only then is it the text that it does not take."""
     if isinstance(error, OSError) or getattr(error, "status_code", None) in _NOT_ABOUT_THE_TEXT:
         return False
-    try:
-        await make([_ANY])
-    except Exception:  # noqa: BLE001 - as above; the first error is the one that is told
-        return False
-    return True
+    return not isinstance(await _tried(make, [_ANY]), Exception)

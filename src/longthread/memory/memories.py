@@ -165,17 +165,15 @@ class Memories:
 
     def keep_up(self, user_id: str) -> None:
         """Have a user's memories embedded, and what has expired deleted, in the background."""
-        self._background.start(f"memories {user_id}", lambda: self._keep_up(user_id))
+        what = "Memories could not be looked after"
+        self._background.start(f"memories {user_id}", lambda: self._keep_up(user_id), failing=what)
 
     async def _keep_up(self, user_id: str) -> None:
-        try:
-            async with self._store.reading() as tx:
-                if not await memories.any_of(tx, user_id):
-                    return
-            await self.expire(user_id)
-            await self.embed(user_id)
-        except StoreError as error:  # nobody waits for it, and it is made up for: the store may be closed
-            _logger.warning("Memories could not be looked after: %s", error)
+        async with self._store.reading() as tx:
+            if not await memories.any_of(tx, user_id):
+                return
+        await self.expire(user_id)
+        await self.embed(user_id)
 
     async def settle(self) -> None:
         """Wait for what goes on in the background."""

@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 
 from longthread.errors import EntryNotFound, InvalidInput, StoreError, ThreadNotFound
-from longthread.memory.asking import Asker, reason_of
+from longthread.memory.asking import Asker
 from longthread.memory.background import Background
 from longthread.memory.embedding import Embedder, Vectors
 from longthread.memory.indexing import content_of, index_thread, is_recallable
@@ -238,24 +238,20 @@ class Recaller:
 
     def keep_up(self, scope: Scope) -> None:
         """Have a thread indexed and embedded in the background."""
-        self._background.start(f"index {scope}", lambda: self._keep_up(scope))
 
-    async def _keep_up(self, scope: Scope) -> None:
-        try:
+        async def prepare() -> None:
             await self.prepare(scope)
-        except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for: the store may be closed
-            _logger.warning("Thread %s could not be indexed: %s", scope.thread_id, reason_of(error))
+
+        self._background.start(f"index {scope}", prepare, failing=f"Thread {scope.thread_id} could not be indexed")
 
     def _sign(self, threads: Sequence[str], model: str) -> None:
         """Have signatures made of vectors that were found without: they come from another version, or an import."""
-        self._background.start("signatures", lambda: self._sign_each(threads, model))
 
-    async def _sign_each(self, threads: Sequence[str], model: str) -> None:
-        try:
+        async def sign() -> None:
             for thread_id in threads:
                 await sign_thread(self._store, thread_id, model)
-        except Exception as error:  # noqa: BLE001 - as above
-            _logger.warning("Signatures could not be made: %s", reason_of(error))
+
+        self._background.start("signatures", sign, failing="Signatures could not be made")
 
     async def settle(self) -> None:
         """Wait for what goes on in the background."""

@@ -292,13 +292,12 @@ class PostgresDriver:
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[PostgresTransaction]:
         async with self._turn():
-            tx = await self._transaction(_WRITE, reads=False)
+            tx, done = await self._transaction(_WRITE, reads=False), False
             try:
                 yield tx
-            except BaseException:
-                await to_the_end(self._give_back(tx))
-                raise
-            await to_the_end(self._finish(tx))
+                done = True
+            finally:
+                await to_the_end(self._finish(tx) if done else self._give_back(tx))
 
     @asynccontextmanager
     async def maintaining(self) -> AsyncIterator[PostgresTransaction]:

@@ -188,11 +188,10 @@ class RemoteConnection(Connection):
         self._abandoned = False
         self._closed = False
         self._socket, self._number = worker.connect()
-        try:
+        with contextlib.ExitStack() as undoing:
+            undoing.callback(self.close)
             self.notes: list[str] = self._answer()["notes"]
-        except BaseException:
-            self.close()
-            raise
+            undoing.pop_all()
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         answer = self._ask(do="execute", sql=sql, parameters=list(parameters))
