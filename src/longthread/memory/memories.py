@@ -6,7 +6,6 @@ No model is asked on this path. An embedder is used where there is one.
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import re
 import unicodedata
@@ -39,8 +38,6 @@ _NEAR = 64
 """Memories whose meaning is looked at: the nearest."""
 _ARTICLES = frozenset({"a", "an", "the"})
 _TRAILING = re.compile(r"[.,;:!?…。，；：！？、]+(?=\s|$)|[“”\"‘’「」『』《》]+")
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
