@@ -466,13 +466,9 @@ class VersionNotFound(LongthreadError):
 class AgentOff(InvalidInput):
     """The agent {name} is switched off. `is_active: true` in its definition, applied, switches it on."""
 
-    code = "agent_off"
-
 
 class AgentOfThread(InvalidInput):
     """The conversation {thread} is the agent {name}'s. Ask it there, or begin another conversation."""
-
-    code = "agent_of_thread"
 
 
 class DefinitionBuiltIn(InvalidInput):
