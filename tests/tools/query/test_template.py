@@ -33,10 +33,10 @@ PRINTED = "SELECT * FROM data WHERE content ILIKE '%{{query}}%' LIMIT {{limit}}"
 )
 def test_the_documents_template_is_compiled_as_it_is_printed(dialect: str, run: str) -> None:
     template = compiled(PRINTED, PROPERTIES, dialect)
-    assert template.run == run
-    values = template.values({"query": r"50% of_\x", "limit": 5})
-    assert values == [r"%50\% of\_\\x%", 5]
-    assert template.said(values) == run.replace("$1", r"'%50\% of\_\\x%'").replace(":p1", r"'%50\% of\_\\x%'").replace(
+    statement = template.statement({"query": r"50% of_\x", "limit": 5})
+    assert statement.run == template.example == run
+    assert statement.values == [r"%50\% of\_\\x%", 5]
+    assert statement.said == run.replace("$1", r"'%50\% of\_\\x%'").replace(":p1", r"'%50\% of\_\\x%'").replace(
         "$2", " 5 "
     ).replace(":p2", " 5 ")
 
@@ -64,9 +64,10 @@ def test_the_documents_template_is_compiled_as_it_is_printed(dialect: str, run: 
 def test_values_are_bound(dialect: str, sql: str, values: list[Any]) -> None:
     template = compiled(sql, PROPERTIES, dialect)
     given = {"query": "x'y", "kind": "b", "limit": 10, "price": 1.5, "flag": True}
-    assert template.values(given) == values
-    assert "{{" not in template.run
-    assert "x'y" not in template.run
+    statement = template.statement(given)
+    assert statement.values == values
+    assert "{{" not in statement.run
+    assert "x'y" not in statement.run
 
 
 @pytest.mark.parametrize(
@@ -81,14 +82,15 @@ def test_values_are_bound(dialect: str, sql: str, values: list[Any]) -> None:
 )
 def test_wildcards_of_a_value_are_themselves(dialect: str, sql: str, run: str, value: str) -> None:
     template = compiled(sql, PROPERTIES, dialect)
-    assert template.run.endswith(run)
-    assert template.values({"query": r"%_\!"}) == [value]
+    statement = template.statement({"query": r"%_\!"})
+    assert statement.run.endswith(run)
+    assert statement.values == [value]
 
 
 def test_glob_knows_other_wildcards() -> None:
-    assert compiled("SELECT 1 FROM t WHERE a GLOB '*{{query}}'", PROPERTIES, "sqlite").values({"query": "a*[?"}) == [
-        "*a[*][[][?]"
-    ]
+    assert compiled("SELECT 1 FROM t WHERE a GLOB '*{{query}}'", PROPERTIES, "sqlite").statement(
+        {"query": "a*[?"}
+    ).values == ["*a[*][[][?]"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -120,6 +122,7 @@ def test_glob_knows_other_wildcards() -> None:
         ("SELECT a FROM t LIMIT '{{limit}}'", "must be integer"),
         ("SELECT a FROM t WHERE a = {{ids}}", "must say the type of `ids`"),
         ("SELECT a FROM t WHERE a = '{{ids}}'", "must say the type of `ids`"),
+        ("SELECT a FROM t WHERE a IN (SELECT {{ids}})", "must say the type of `ids`"),
         ("SELECT a FROM t WHERE a = {{any}}", "must say the type of `any`"),
         ("SELECT a FROM t WHERE a = {{qeury}}", "The nearest are: query"),
         ("SELECT a FROM t WHERE a = {{query", "is not the place of an argument"),
@@ -151,12 +154,28 @@ def test_places_of_sqls_own_are_refused(dialect: str, own: str) -> None:
 def test_a_number_that_no_database_takes_is_refused() -> None:
     template = compiled("SELECT {{limit}} FROM t", PROPERTIES, "sqlite")
     with pytest.raises(ArgumentsInvalid, match="64 bits"):
-        template.values({"limit": 2**63})
-    assert template.values({"limit": -(2**63)}) == [-(2**63)]
+        template.statement({"limit": 2**63})
+    assert template.statement({"limit": -(2**63)}).values == [-(2**63)]
 
 
 def test_types_are_those_of_the_schema() -> None:
     properties = {"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "b": {"const": 5}, "c": {"enum": [[1]]}}
-    assert compiled("SELECT {{a}}, {{b}}", properties, "sqlite").values({"a": None, "b": 5}) == [None, 5]
+    assert compiled("SELECT {{a}}, {{b}}", properties, "sqlite").statement({"a": None, "b": 5}).values == [None, 5]
     with pytest.raises(ToolInvalid, match="type of `c`"):
         compiled("SELECT {{c}}", properties, "sqlite")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "run"),
+    [
+        ("sqlite", "SELECT a FROM t WHERE b = :p1 AND a IN (:p2, :p3, :p4) LIMIT :p5"),
+        ("postgresql", "SELECT a FROM t WHERE b = $1 AND a IN ($2, $3, $4) LIMIT $5"),
+    ],
+)
+def test_a_list_is_as_many_parameters_as_it_has_items(dialect: str, run: str) -> None:
+    sql = "SELECT a FROM t WHERE b = {{query}} AND a IN ({{ids}}) LIMIT {{limit}}"
+    template = compiled(sql, PROPERTIES, dialect)
+    statement = template.statement({"query": "x", "ids": [7, 8, 9], "limit": 5})
+    assert (statement.run, statement.values) == (run, ["x", 7, 8, 9, 5])
+    for none in ([], None):
+        assert template.statement({"query": "x", "ids": none, "limit": 5}).values == ["x", None, 5]

@@ -217,6 +217,25 @@ async def test_every_type_comes_as_it_is(main: Open) -> None:
     assert ids(await ask(await main(), of(sql), **(given | {"n": 0.5}))) == []
 
 
+async def test_a_list_stands_in_in(main: Open) -> None:
+    parameters = {"properties": {"ids": {"type": "array", "items": {"type": "integer"}}}, "required": ["ids"]}
+    texts = {"properties": {"ids": {"type": "array", "items": {"type": "string"}}}, "required": ["ids"]}
+    source, sql = await main(), "SELECT id FROM data WHERE id IN ({{ids}})"
+    assert ids(await ask(source, of(sql), ids=[1, 3, 9], parameters=parameters)) == [1, 3]
+    assert ids(await ask(source, of(sql), ids=[], parameters=parameters)) == []
+    sql = "SELECT id FROM data WHERE content NOT IN ('axb', {{ids}})"
+    assert ids(await ask(source, of(sql), ids=["x'y", "') OR 1=1 --", "AI agents"], parameters=texts)) == [2, 3, 4, 6]
+    assert "20000" in str(await ask(source, of(sql), ids=["x" * 50] * 1000, parameters=texts))
+
+
+async def test_a_function_of_the_databases_own_is_looked_for_in_the_source(main: Open) -> None:
+    own = of("SELECT own_function(id) FROM data WHERE content = {{query}}")
+    check(own, PARAMETERS)
+    found = await ask(await main(), own, query="x")
+    assert found["error"]["type"] == "sql_refused"
+    assert "own_function" in found["error"]["message"]
+
+
 async def test_rows_and_bytes_are_capped(main: Open) -> None:
     found = await ask(await main(rows=3), of(), query="")
     assert (found["data"]["row_count"], found["data"]["shown"], found["data"]["truncated"]) == (3, "3 of 6", True)
@@ -239,7 +258,7 @@ async def test_time_is_capped(main: Open) -> None:
         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) "
         "SELECT max(n) FROM c WHERE n <> {{limit}} AND CAST(n AS TEXT) <> {{query}}"
     )
-    found = await ask(await main(seconds=0.3), of(sql), query="x")
+    found = await ask(await main(seconds=3), of(sql), query="x")
     assert found["error"]["type"] in {"sql_timeout", "sql_too_large"}
 
 

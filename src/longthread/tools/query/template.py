@@ -6,7 +6,7 @@ within a text (`'%{{name}}%'`), is bound; a place in a name, a comment or a piec
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -33,22 +33,25 @@ _SORTS = (exp.Ordered, exp.Group)
 
 @dataclass(frozen=True)
 class Bound:
-    """One parameter: the argument itself, or a text with arguments in it, in which `escaped` is what a pattern reads
-    otherwise, to what it reads as itself."""
+    """One place: the argument itself, or a text with arguments in it, in which `escaped` is what a pattern reads
+    otherwise, to what it reads as itself. A list stands in IN (…), and is as many parameters as it has items."""
 
     parts: Parts
     is_text: bool
     escaped: Mapping[str, str]
+    is_list: bool = False
 
-    def value(self, arguments: Mapping[str, Any]) -> Any:
-        """What is bound; a text in which an argument is missing is NULL, as SQL has it."""
+    def values(self, arguments: Mapping[str, Any]) -> list[Any]:
+        """What is bound; a text in which an argument is missing is NULL, as SQL has it, and so is an empty list."""
         values = [arguments.get(part.name) if isinstance(part, Place) else part for part in self.parts]
+        if self.is_list:
+            return list(values[0] or [None])
         if not self.is_text:
-            return values[0]
+            return values
         if any(value is None for value in values):
-            return None
+            return [None]
         given = zip(self.parts, values, strict=True)
-        return "".join(self._escaped(value) if isinstance(part, Place) else str(value) for part, value in given)
+        return ["".join(self._escaped(value) if isinstance(part, Place) else str(value) for part, value in given)]
 
     def _escaped(self, value: Any) -> str:
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
@@ -56,26 +59,44 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class Statement:
+    """A template with one call's values: `run` has places for `values`; `said` says them, to be judged and shown, and
+    is never run."""
+
+    run: str
+    values: list[Any]
+    said: str
+
+
+@dataclass(frozen=True)
 class Template:
-    """A compiled template. `texts` are what stands between its parameters."""
+    """A compiled template. `texts` are what stands between its places; `functions` are those that it calls and that no
+    database is known to have."""
 
     texts: tuple[str, ...]
     bound: tuple[Bound, ...]
-    run: str
-    """The statement with places."""
+    dialect: str
+    functions: frozenset[str]
 
-    def values(self, arguments: Mapping[str, Any]) -> list[Any]:
-        """The values of the places. Raises ArgumentsInvalid: one is larger than a database takes."""
-        values = [one.value(arguments) for one in self.bound]
-        for value in values:
-            if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+    def statement(self, arguments: Mapping[str, Any]) -> Statement:
+        """The statement of a call. Raises ArgumentsInvalid: a number is larger than a database takes."""
+        run = said = self.texts[0]
+        values: list[Any] = []
+        for bound, text in zip(self.bound, self.texts[1:], strict=True):
+            given = bound.values(arguments)
+            if any(isinstance(value, int) and not -_LARGEST <= value < _LARGEST for value in given):
                 raise ArgumentsInvalid(tool="the query", problem="A whole number has more than 64 bits.")
-        return values
+            first = len(values) + 1
+            values += given
+            run += ", ".join(place(first + number, self.dialect) for number in range(len(given))) + text
+            said += ", ".join(map(_written, given)) + text
+        return Statement(run, values, said)
 
-    def said(self, values: Sequence[Any]) -> str:
-        """The statement with its values, to be judged and shown; never run."""
-        written = [*map(_written, values), ""]
-        return "".join(text + value for text, value in zip(self.texts, written, strict=True))
+    @property
+    def example(self) -> str:
+        """The statement with one parameter at each place, to be judged before there is a call."""
+        marks = [place(number, self.dialect) for number in range(1, len(self.texts))]
+        return self.texts[0] + "".join(mark + text for mark, text in zip(marks, self.texts[1:], strict=True))
 
 
 def compiled(sql: str, properties: Mapping[str, Any], dialect: str) -> Template:
@@ -150,19 +171,19 @@ class _Compiler:
         return [*parts, text] if text else parts
 
     def _placed(self, texts: list[str], bound: list[tuple[Parts, bool]]) -> Template:
-        nodes = self._nodes(texts, len(bound))
+        tree, nodes = self._nodes(texts, len(bound))
         made = []
         for number, ((parts, is_text), node) in enumerate(zip(bound, nodes, strict=True)):
             self._check_types(parts, is_text, node)
             made.append(self._made(parts, is_text, node, texts, number))
-        run = "".join(text + mark for text, mark in zip(texts, self._marks(len(bound)), strict=True))
-        return Template(tuple(texts), tuple(made), run)
+        called = tree.find_all(exp.Anonymous, exp.AnonymousAggFunc)
+        return Template(tuple(texts), tuple(made), self._dialect, frozenset(one.name for one in called))
 
     def _marks(self, count: int) -> list[str]:
         return [*(place(number, self._dialect) for number in range(1, count + 1)), ""]
 
-    def _nodes(self, texts: list[str], count: int) -> list[exp.Expr]:
-        """Where each parameter stands in the tree."""
+    def _nodes(self, texts: list[str], count: int) -> tuple[exp.Expr, list[exp.Expr]]:
+        """The tree, and where each parameter stands in it."""
         sql = "".join(text + mark for text, mark in zip(texts, self._marks(count), strict=True))
         try:
             statements = sqlglot.parse(sql, read=sqlglot_name(self._dialect))
@@ -181,7 +202,7 @@ class _Compiler:
             raise _refused(_IN_A_NAME)
         for node in nodes:
             _check_position(node)
-        return [found[label] for label in wanted]
+        return tree, [found[label] for label in wanted]
 
     def _made(self, parts: Parts, is_text: bool, node: exp.Expr, texts: list[str], number: int) -> Bound:
         parent = node.parent
@@ -202,15 +223,22 @@ class _Compiler:
             raise _refused("a place stands in a pattern that is put together. Write it as one text: '%{{name}}%'.")
         if isinstance(parent, _PATTERNS) and len(parts) > 1:
             raise _refused("a place stands within a regular expression, which would read its value as one.")
-        return Bound(parts, is_text, {})
+        is_list = not is_text and isinstance(parts[0], Place) and self._types(parts[0]) == {"array"}
+        return Bound(parts, is_text, {}, is_list)
+
+    def _types(self, part: Place) -> frozenset[str]:
+        return types_of(self._properties[part.name])
 
     def _check_types(self, parts: Parts, is_text: bool, node: exp.Expr) -> None:
         for part in parts:
             if not isinstance(part, Place):
                 continue
-            types = types_of(self._properties[part.name])
+            types = self._types(part)
+            listed = isinstance(node.parent, exp.In) and node.arg_key == "expressions" and not is_text
+            if listed and types == {"array"}:
+                types = types_of(self._properties[part.name].get("items"))
             if not is_scalar(types):
-                kind = "string, integer, number or boolean"
+                kind = "string, integer, number or boolean (in IN (…) also array)"
                 raise ToolInvalid(
                     problem=f"the schema must say the type of `{part.name}`, which stands in SQL: {kind}."
                 )

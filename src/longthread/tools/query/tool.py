@@ -56,15 +56,17 @@ def build(definition: Definition, sources: Sources) -> Tool:
 
 
 async def _answer(source: Source, template: Template, arguments: Mapping[str, Any], rows: int) -> dict[str, Any]:
-    values = template.values(arguments)
+    statement = template.statement(arguments)
     schema = await source.schema()
     # What is judged says the values, since some of them say how much is built; what runs has them bound.
-    sql, run = await asyncio.to_thread(prepared, template.said(values), source, schema, template.run)
+    sql, run = await asyncio.to_thread(prepared, statement.said, source, schema, statement.run)
     limits = source.limits
     keep = min(limits.rows, rows)
     started = time.monotonic()
     result = await source.work(
-        lambda connection: connection.fetch(run, limits, keep=keep, cell=limits.cell_characters, parameters=values)
+        lambda connection: connection.fetch(
+            run, limits, keep=keep, cell=limits.cell_characters, parameters=statement.values
+        )
     )
     return {"sql": sql, **result.observed(limits, keep), "elapsed_ms": round((time.monotonic() - started) * 1000)}
 
@@ -84,7 +86,8 @@ class _Query:
         for one in (dialect,) if dialect else DIALECTS:
             try:
                 template = compiled(self.sql, arguments.properties, one)
-                Guard(one).judge(template.run)
+                # A function that only the database itself defines is looked for when there is a source.
+                Guard(one).judge(template.example, functions=template.functions)
                 return template
             except SqlRefused as error:
                 first = first or ToolInvalid(problem=f"its `sql_template` would not be run: {error}")
