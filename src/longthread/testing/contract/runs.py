@@ -172,7 +172,11 @@ class RunContract(Contract):
         lease = await begun(store)
         names = ("question", "source", "model", "protocol", "continues", "owner")
         row = {"thread_id": "t", "id": "r2", "max_steps": 1, "first_step": 0, "now": log.now(), "lease_until": "9"}
-        row |= {"told": "[]", "last_event": 0, "question_seq": None}
+        row |= {
+            "told": "[]",
+            "last_event": 0,
+            **dict.fromkeys(("question_seq", "agent_id", "agent_version", "agent_parts")),
+        }
         row |= dict.fromkeys(names, "x")
         with pytest.raises(StoreError):
             async with store.writing() as tx:
