@@ -6,10 +6,9 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-import yaml
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -20,10 +19,11 @@ from longthread.errors import InvalidInput
 from longthread.model.catalog import KINDS, Definition, Kind, Version
 from longthread.settings import Settings
 from longthread.store.open import why_none
-from longthread.tools.catalog.catalog import Catalog, told
-from longthread.tools.catalog.changes import Change, lines
-from longthread.tools.catalog.documents import STDIN, read_paths
-from longthread.tools.catalog.names import Names
+
+if TYPE_CHECKING:  # what checks definitions takes time to load, and other commands do not need it
+    from longthread.tools.catalog.catalog import Catalog
+    from longthread.tools.catalog.changes import Change
+    from longthread.tools.catalog.names import Names
 
 T = TypeVar("T")
 Files = Annotated[
@@ -92,6 +92,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _with(database: str | None, work: Callable[[Catalog], Awaitable[T]], *, creates: bool = False) -> T:
+    from longthread.tools.catalog.catalog import Catalog
+
     settings = Settings.load(database=database)
 
     async def run() -> T:
@@ -102,6 +104,10 @@ def _with(database: str | None, work: Callable[[Catalog], Awaitable[T]], *, crea
 
 
 def _apply(files: Sequence[str], kind: Kind | None, *, dry_run: bool, as_json: bool, database: str | None) -> None:
+    from longthread.tools.catalog.catalog import Catalog
+    from longthread.tools.catalog.changes import lines
+    from longthread.tools.catalog.documents import STDIN, read_paths
+
     stdin = _stdin() if STDIN in files else ""
     documents = read_paths(files, stdin, kind=kind)
     if dry_run and why_none(Settings.load(database=database).database):
@@ -176,6 +182,8 @@ def _row(names: Names, each: Definition) -> tuple[str, ...]:
 
 
 def _show(kind: Kind, name: str, version: int | None, *, as_json: bool, database: str | None) -> None:
+    from longthread.cli.yaml import as_yaml
+
     async def read(catalog: Catalog) -> tuple[Names, Definition | Version]:
         names = await catalog.names()
         if version is None:
@@ -191,7 +199,7 @@ def _show(kind: Kind, name: str, version: int | None, *, as_json: bool, database
     written = names.written(kind, found.name, found.body)
     typer.echo(f"# {_head(found)}")
     kept = {key: value for key, value in written.items() if value not in (None, [], {})}
-    sys.stdout.write(yaml.dump(kept, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
+    sys.stdout.write(as_yaml(kept))
 
 
 def _head(found: Definition | Version) -> str:
@@ -200,17 +208,6 @@ def _head(found: Definition | Version) -> str:
     at = found.updated_at if isinstance(found, Definition) else found.at
     by = f" · by {found.by}" if found.by else ""
     return f"version {found.version}{f' · {at:%Y-%m-%d %H:%M} UTC' if at else ''}{by}"
-
-
-class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML has no types
-    """Texts of several lines are written as such."""
-
-
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _represent_text)
 
 
 def _json(names: Names, found: Definition | Version) -> dict[str, Any]:
@@ -242,6 +239,8 @@ def _history(kind: Kind, name: str, *, as_json: bool, database: str | None) -> N
 def _delete(
     kind: Kind, name: str, *, force: bool, yes: bool, dry_run: bool, as_json: bool, database: str | None
 ) -> None:
+    from longthread.tools.catalog.catalog import told
+
     found = _with(database, lambda catalog: catalog.delete(kind, name, force=force, dry_run=True))
     along = [f"{told(found.belongings)} of it"] if told(found.belongings) else []
     along += [f"its place in the {each.kind} {each.name}" for each in found.changed]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -56,6 +56,17 @@ async def definitions(tx: Transaction) -> list[Stored]:
     mine = [each for each in found if (each.definition.kind, each.definition.id) not in BUILTIN]
     every = [*mine, *(Stored(each, recorded=True) for each in BUILTIN.values())]
     return sorted(every, key=lambda each: (each.definition.kind, each.definition.name, each.definition.id))
+
+
+async def some(tx: Transaction, kind: Kind, *, ids: Iterable[str] = (), names: Iterable[str] = ()) -> list[Stored]:
+    """The definitions of a kind that have one of these ids or names, by name; the built-in ones among them."""
+    ids, names = set(ids), set(names)
+    asked = {"kind": kind, "ids": _dump(sorted(ids)), "names": _dump(sorted(names))}
+    found = [_stored(row) for row in await tx.fetch("select_some_definitions", **asked)] if ids or names else []
+    mine = [each for each in found if (kind, each.definition.id) not in BUILTIN]
+    ours = [each for each in BUILTIN.values() if each.kind == kind and (each.id in ids or each.name in names)]
+    every = [*mine, *(Stored(each, recorded=True) for each in ours)]
+    return sorted(every, key=lambda each: (each.definition.name, each.definition.id))
 
 
 async def put(tx: Transaction, definition: Definition) -> None:

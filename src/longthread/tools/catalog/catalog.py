@@ -166,7 +166,7 @@ class Catalog:
         Raises:
             CatalogInvalid: something is not right; the message names every place and what to do there.
         """
-        drafts = _drafts(items)
+        drafts = await asyncio.to_thread(_drafts, items)  # schemas take some milliseconds each
         async with self._store.reading() if dry_run else self._store.writing() as tx:
             if not dry_run:
                 await kept.lock(tx)
@@ -230,7 +230,9 @@ class Catalog:
             DefinitionNotFound: there is none, or it is switched off.
             SecretUnusable: one of its secrets is not set.
         """
-        found = await self.source(name)
+        async with self._store.reading() as tx:
+            stored = await kept.some(tx, "source", names=[name], ids=[name.lower()])
+        found = source_of(Names(each.definition for each in stored).one("source", name))
         if not found.is_active:
             raise DefinitionNotFound(kind="source", name=name, nearest="It is switched off: is_active is false.")
         return address.filled(found.address)
@@ -274,7 +276,7 @@ async def named_address(store: Driver, spec: str) -> str:
     if not _BARE.fullmatch(spec) or spec == "demo" or await asyncio.to_thread(Path(spec).exists):
         return spec
     async with store.reading() as tx:
-        found = Names(each.definition for each in await kept.definitions(tx)).named("source", spec)
+        found = [each.definition for each in await kept.some(tx, "source", names=[spec])]
     return address.filled(source_of(found[0]).address) if found and found[0].is_active else spec
 
 
@@ -319,8 +321,12 @@ def _without(user: Definition, gone: Definition) -> Definition:
         if gone.kind == "source":
             body["config"] = {key: value for key, value in body["config"].items() if key != "source"}
     else:
-        body["tools"] = [each for each in body["tools"] if each.get("tool_id") != gone.id]
+        body["tools"] = [each for each in body["tools"] if not _is_of(each, gone)]
     return replace(user, body=body, version=user.version + 1, by=None)
+
+
+def _is_of(item: Any, tool: Definition) -> bool:
+    return isinstance(item, Mapping) and item.get("tool_id") == tool.id
 
 
 def _expect_free(found: Deletion, *, force: bool) -> None:

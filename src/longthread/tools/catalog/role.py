@@ -18,6 +18,7 @@ from longthread.model.catalog import (
     ToolDefinition,
     Version,
     agent_of,
+    references,
     skill_of,
     source_of,
     tool_of,
@@ -105,7 +106,7 @@ async def role_named(store: Driver, name: str) -> Role:
         AgentOff: it is switched off.
     """
     async with store.reading() as tx:
-        stored = await kept.definitions(tx)
+        stored = await _about(tx, name)
     names = Names(each.definition for each in stored)
     role = _role(names, names, names.one("agent", name))
     if not role.agent.is_active:
@@ -118,15 +119,36 @@ async def role_named(store: Driver, name: str) -> Role:
     return role
 
 
+async def _about(tx: Transaction, name: str) -> list[Stored]:
+    """An agent with all that it is made of, and no more of the catalog: that may be large.
+
+    Raises:
+        DefinitionNotFound: there is no such agent.
+    """
+    agents = await kept.some(tx, "agent", ids=[name.lower()], names=[name])
+    if not agents:
+        Names(each.definition for each in await kept.definitions(tx)).one("agent", name)  # says what there is
+    skills = await kept.some(tx, "skill", ids=_said(agents, "skill"))
+    tools = await kept.some(tx, "tool", ids=_said(skills, "tool"))
+    asked = {*_said(agents, "source"), *_said(tools, "source")}
+    return [*agents, *skills, *tools, *await kept.some(tx, "source", names=asked)]
+
+
+def _said(stored: Sequence[Stored], kind: Kind) -> set[str]:
+    """What definitions refer to of a kind."""
+    found = (references(each.definition.kind, each.definition.body) for each in stored)
+    return {said if to == "source" else said.lower() for each in found for to, said in each if to == kind}
+
+
 async def role_of_run(tx: Transaction, run: AgentRun | None) -> Role:
     """The role in which a run was begun, of the versions that belonged to it then; its sources are as they are now."""
     if run is None or run.id == ANALYST:
         return ANALYST_ROLE
-    now = Names([each.definition for each in await kept.definitions(tx)])
+    now = Names([each.definition for each in await _about(tx, run.id)])
     parts: list[tuple[Kind, str, int]] = [("agent", run.id, run.version)]
     kinds: tuple[Kind, ...] = ("skill", "tool")
     parts += [(kind, id_, number) for kind in kinds for id_, number in run.parts.get(kind, {}).items()]
-    then = {key: each for key, each in now.by_key.items() if each.is_builtin}
+    then = dict(BUILTIN)
     for kind, id_, number in parts:
         version = await kept.version(tx, kind, id_, number)
         if version is not None and version.body is not None:
@@ -134,16 +156,17 @@ async def role_of_run(tx: Transaction, run: AgentRun | None) -> Role:
         elif (kind, id_) in now.by_key:
             then[kind, id_] = now.by_key[kind, id_]
     names = Names(then.values())
-    return replace(_role(names, now, names.one("agent", run.id)), run=run)
+    asked = {said for each in then.values() for kind, said in references(each.kind, each.body) if kind == "source"}
+    sources = Names(each.definition for each in await kept.some(tx, "source", names=asked))
+    return replace(_role(names, sources, names.one("agent", run.id)), run=run)
 
 
 async def note(tx: Transaction, stored: Sequence[Stored]) -> None:
     """Note the versions of definitions that another program has changed. For who has locked the catalog."""
-    now = {(each.definition.kind, each.definition.id): each for each in await kept.definitions(tx)}
     for each in stored:
-        found = now.get((each.definition.kind, each.definition.id))
-        if found is not None and not found.recorded:
-            await kept.record(tx, version_of(found.definition))
+        for found in await kept.some(tx, each.definition.kind, ids=[each.definition.id]):
+            if not found.recorded:
+                await kept.record(tx, version_of(found.definition))
 
 
 def version_of(definition: Definition) -> Version:
