@@ -63,6 +63,8 @@ from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.catalog.address import filled
 from longthread.tools.catalog.catalog import Catalog, named_address
 from longthread.tools.catalog.role import ANALYST_ROLE, Role, role_named, role_of_run
+from longthread.tools.code import Interpreters
+from longthread.tools.registry import Workshop
 from longthread.tools.tool import Tool
 from longthread.view.correction import corrected
 from longthread.view.tokens import family_of
@@ -87,6 +89,7 @@ class Analyst:
         self.pruner = Pruner(store, Policy.of(settings), self.recaller)
         self.memories = Memories(store, self.recaller.asker)
         self._hot = HotWindows(settings.memory_max_messages_per_thread)
+        self._interpreters = Interpreters(cpython=settings.code_cpython)
         self._clearing = Background()
         self._running: dict[str, RunHandle] = {}
         self._given: dict[str, str] = {}
@@ -119,6 +122,7 @@ class Analyst:
         await self.recaller.close()
         await self.memories.close()
         await self._clearing.close()
+        await self._interpreters.close()
 
     async def ask(
         self,
@@ -156,7 +160,7 @@ class Analyst:
         models = self._shelf.models(model, config)
         async with self._sources(role, source, thread or thread_id, user) as sources:
             own = sources.own
-            tools = role.tools(sources.named)
+            tools = role.tools(Workshop(sources.named, self._interpreters))
             asked = Ask(
                 thread_id=thread_id or new_id(),
                 user_id=user,
@@ -208,7 +212,7 @@ class Analyst:
             role = await role_of_run(tx, run.agent)
         models = self._shelf.models(model or run.model, role.agent.config)
         async with self._sources(role, source, thread, user) as sources:
-            tools = role.tools(sources.named)
+            tools = role.tools(Workshop(sources.named, self._interpreters))
             begun = await take_over(self.store, thread, self._hot)
             return self._execute(begun, Staff(role, models, sources, tools), user)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from longthread.errors import ToolInvalid
 from longthread.model.catalog import ToolDefinition
-from longthread.tools import api, query
+from longthread.tools import api, code, query
 from longthread.tools.analysis.source import Source
 from longthread.tools.definition import Definition
 from longthread.tools.tool import Observation, Tool
@@ -17,7 +17,17 @@ Sources = Callable[[str], Awaitable[Source]]
 """Opens a source of the catalog by its name; whoever gives this closes it."""
 Check = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 """Raises ToolInvalid where an implementation does not do, for these parameters."""
-Build = Callable[[Definition, Sources], Tool]
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What tools are built with: where their sources come from, and what runs their code."""
+
+    sources: Sources
+    interpreters: code.Interpreters
+
+
+Build = Callable[[Definition, Workshop], Tool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +46,10 @@ def check(type_: str, name: str, implementation: Mapping[str, Any], parameters: 
         _TYPES[type_].check(implementation, parameters)
 
 
-def build(definition: ToolDefinition, sources: Sources, defaults: Mapping[str, Any] | None = None) -> Tool:
+def build(definition: ToolDefinition, workshop: Workshop, defaults: Mapping[str, Any] | None = None) -> Tool:
     """The tool that a definition makes.
 
     Args:
-        sources: for tools that ask a database.
         defaults: arguments that a call need not give.
 
     Raises:
@@ -52,7 +61,7 @@ def build(definition: ToolDefinition, sources: Sources, defaults: Mapping[str, A
         problem = "it says `approve`, and nobody can be asked to approve a call here."
         raise ToolInvalid(tool=definition.name, problem=problem)
     try:
-        tool = _TYPES[definition.type].build(_Function(definition), sources)
+        tool = _TYPES[definition.type].build(_Function(definition), workshop)
     except ToolInvalid as error:
         raise ToolInvalid(tool=definition.name, problem=error.details.get("problem", str(error))) from error
     return _with_defaults(tool, defaults) if defaults else tool
@@ -97,5 +106,6 @@ def _with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
 
 _TYPES: Mapping[str, _Type] = {
     "api": _Type(api.check, lambda definition, _: api.build(definition)),
-    "query": _Type(query.check, query.build),
+    "code": _Type(code.check, lambda definition, workshop: code.build(definition, workshop.interpreters)),
+    "query": _Type(query.check, lambda definition, workshop: query.build(definition, workshop.sources)),
 }

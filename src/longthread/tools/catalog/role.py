@@ -30,7 +30,7 @@ from longthread.store.catalog import Stored
 from longthread.store.driver import Driver, Transaction
 from longthread.tools.catalog import address
 from longthread.tools.catalog.names import Names
-from longthread.tools.registry import Sources, build
+from longthread.tools.registry import Workshop, build
 from longthread.tools.tool import Tool
 
 _logger = logging.getLogger(__name__)
@@ -75,22 +75,22 @@ class Role:
         """Whether it has a tool for what was said before."""
         return not self.builtins.isdisjoint(MEMORY_TOOLS)
 
-    def tools(self, sources: Sources) -> list[Tool]:
+    def tools(self, workshop: Workshop) -> list[Tool]:
         """Its tools that are not built in. One that cannot be used and is not required is left out.
 
         Raises:
             ToolInvalid: a required one cannot be used.
         """
-        return list(self._tools(sources))
+        return list(self._tools(workshop))
 
-    def _tools(self, sources: Sources) -> Iterator[Tool]:
+    def _tools(self, workshop: Workshop) -> Iterator[Tool]:
         for each in self.functions:
             if each.tool.type == "builtin":
                 continue
             try:
                 if not each.tool.is_active:
                     raise ToolInvalid(tool=each.tool.name, problem="it is switched off: is_active is false.")
-                yield build(each.tool, sources, each.defaults)
+                yield build(each.tool, workshop, each.defaults)
             except ToolInvalid as error:
                 if each.required:
                     raise
