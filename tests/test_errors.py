@@ -9,7 +9,8 @@ from longthread import errors
 from longthread.errors import LongthreadError, ModelNotUsable, NotAsExpected, StoreConflict, ThreadNotFound
 
 KNOWN = """
-    address_unavailable agent_of_thread agent_off api_failed api_refused api_status archive_invalid arguments_invalid called_on_its_loop
+    address_unavailable agent_of_thread agent_off
+    api_failed api_refused api_status archive_invalid arguments_invalid called_on_its_loop
     catalog_invalid checkpoint_unreadable code_failed code_stopped code_unavailable definition_ambiguous
     definition_built_in definition_in_use definition_not_found embedder_unavailable entry_not_found error
     eval_invalid extra_missing import_incomplete invalid_input json_parse_error lease_lost memory_not_found
