@@ -111,6 +111,12 @@ def test_an_agent_is_asked(run: Run) -> None:
     run("ask", "Hello", "--agent", "none", code=2)
     listed = [json.loads(line) for line in run("threads", "list", "--json").stdout.splitlines()]
     assert listed[0]["id"] == "mine"
+    [second, first] = [
+        json.loads(line) for line in run("threads", "runs", listed[1]["id"], "--json").stdout.splitlines()
+    ]
+    assert (first["agent"]["name"], first["agent"]["version"]) == ("counter", 1)
+    assert (second["question"], second["agent"]["skills"]) == ("List the sites", {"data": 1})
+    assert "\tassistant v1\tdemo\tHello" in run("threads", "runs", "mine").stdout
     run("agents", "delete", "counter", "--yes", code=4)
     gone = run("agents", "delete", "counter", "--yes", "--force").stdout
     assert gone == "Deleted: the agent counter, with 1 conversation of it.\n"

@@ -68,6 +68,18 @@ def test_a_question_is_answered_over_a_stream(serve: Any) -> None:
     assert [each["toolCallName"] for _, each in told if each["type"] == "TOOL_CALL_START"] == ["list_tables", "run_sql"]
 
 
+def test_an_agent_of_the_catalog_is_asked(serve: Any) -> None:
+    running = serve([{"finish": "Hello."}, {"finish": "Hello again."}])
+    asked = running.answer("Hello", agent="assistant")
+    running.answer("Hello?", thread_id=asked["thread_id"])
+    offered = [[tool["function"]["name"] for tool in call.tools] for call in running.model.calls]
+    assert offered == [["recall_memory", "remember", "forget"]] * 2
+    for agent, status, code in (("none", 404, "definition_not_found"), ("analyst", 422, "agent_of_thread")):
+        body = {"question": "?", "thread_id": asked["thread_id"], "agent": agent}
+        answer = running.client.post("/api/chat", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
 def test_a_stream_goes_on_from_every_place_it_may_be_cut_at(serve: Any) -> None:
     running = serve(SCRIPT)
     asked = running.answer("How many?")

@@ -20,6 +20,7 @@ from longthread.agent.owner import may_be_alive
 from longthread.cli import options
 from longthread.cli.archive import export, import_
 from longthread.cli.named import find_thread
+from longthread.cli.ran import runs
 from longthread.cli.results import result
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing
@@ -39,6 +40,7 @@ threads = typer.Typer(help="List, show, search, rename, delete, export and impor
 threads.command()(export)
 threads.command("import")(import_)
 threads.command()(result)
+threads.command()(runs)
 
 
 @threads.command("list")

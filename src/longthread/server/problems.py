@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from longthread.errors import (
+    DefinitionNotFound,
     EntryNotFound,
     InvalidInput,
     LeaseLost,
@@ -38,6 +39,7 @@ MEDIA_TYPE = "application/problem+json"
 _STATUS: dict[type[LongthreadError], int] = {
     ThreadNotFound: 404,
     EntryNotFound: 404,
+    DefinitionNotFound: 404,
     RunNotFound: 404,
     RunInProgress: 409,
     ThreadConflict: 409,

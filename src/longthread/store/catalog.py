@@ -121,6 +121,14 @@ async def version(tx: Transaction, kind: Kind, id_: str, number: int) -> Version
     return _version(row) if row else None
 
 
+async def name_then(tx: Transaction, kind: Kind, id_: str, number: int) -> str:
+    """The name that a definition had in a version; its id where nobody knows."""
+    if (kind, id_) in BUILTIN:
+        return BUILTIN[kind, id_].name
+    found = await version(tx, kind, id_, number)
+    return found.name if found else id_
+
+
 async def deleted(tx: Transaction) -> list[Version]:
     """The last versions of definitions that are no more, each without a body; the one deleted last comes last."""
     return [_version(row) for row in await tx.fetch("select_deleted")]

@@ -192,6 +192,11 @@ async def last_run(tx: Transaction, thread_id: str) -> Run | None:
     return _run(row) if row else None
 
 
+async def list_runs(tx: Transaction, thread_id: str, *, limit: int) -> list[Run]:
+    """The thread's runs, the newest first."""
+    return [_run(row) for row in await tx.fetch("select_runs", thread_id=thread_id, limit=limit)]
+
+
 async def is_held(tx: Transaction, run: Run, *, alive: Alive) -> bool:
     """Whether somebody executes the run now."""
     row = await one(tx, "select_live_run", thread_id=run.thread_id)

@@ -40,6 +40,7 @@ class Question(Options):
     question: str
     thread_id: str | None = Field(default=None, pattern=r"^[\w.:-]{1,200}$")
     protocol: Protocol = "auto"
+    agent: str | None = Field(default=None, min_length=1, max_length=100)
 
 
 @router.post("/chat", status_code=202)
@@ -54,6 +55,7 @@ async def ask(served: ServedDep, body: Question) -> dict[str, str]:
             model=body.model,
             protocol=body.protocol,
             max_steps=body.max_steps,
+            agent=body.agent,
         )
     return _accepted(handle)
 

@@ -22,6 +22,14 @@ LEFT JOIN entries e ON e.thread_id = r.thread_id AND e.seq = r.entry_seq
 WHERE r.thread_id = :thread_id
 ORDER BY r.id DESC LIMIT 1;
 
+-- name: select_runs
+SELECT r.*, q.text AS asked, e.text AS said, e.id AS said_id
+FROM runs r
+LEFT JOIN entries q ON q.thread_id = r.thread_id AND q.seq = r.question_seq
+LEFT JOIN entries e ON e.thread_id = r.thread_id AND e.seq = r.entry_seq
+WHERE r.thread_id = :thread_id
+ORDER BY r.id DESC LIMIT :limit;
+
 -- name: select_runs_of_steps
 -- The ended runs that made steps with these indexes.
 SELECT r.*, NULL AS asked, NULL AS said, NULL AS said_id

@@ -1,0 +1,89 @@
+"""`longthread threads runs`: what ran on a conversation, in which version."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from longthread.cli import options
+from longthread.cli.named import find_thread
+from longthread.cli.terminal import print_line
+from longthread.cli.whole import existing
+from longthread.model.catalog import Kind
+from longthread.model.run import AgentRun, Run
+from longthread.settings import Settings
+from longthread.store import catalog
+from longthread.store import runs as kept
+from longthread.store.driver import Transaction
+
+_PARTS: tuple[Kind, ...] = ("skill", "tool", "source")
+_QUESTION = 80
+"""Characters of a question in a line."""
+
+
+def runs(
+    thread: Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")],
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """The runs of a conversation, the latest first: with the version of the agent that ran."""
+    settings = Settings.load(database=database)
+
+    async def read() -> list[tuple[Run, dict[str, Any] | None]]:
+        async with existing(settings.database) as store:
+            thread_id = str(await find_thread(store, thread, user=settings.user))
+            async with store.reading() as tx:
+                found = await kept.list_runs(tx, thread_id, limit=limit)
+                names: dict[tuple[Kind, str, int], str] = {}
+                return [(run, await _agent(tx, run.agent, names) if run.agent else None) for run in found]
+
+    for run, agent in asyncio.run(read()):
+        _print(run, agent, as_json=as_json)
+
+
+def _print(run: Run, agent: Mapping[str, Any] | None, *, as_json: bool) -> None:
+    if as_json:
+        print_line(
+            {
+                "run": run.id,
+                "status": run.status,
+                "started_at": run.started_at.isoformat(),
+                "ended_at": run.ended_at.isoformat() if run.ended_at else None,
+                "question": run.question,
+                "model": run.model,
+                "source": run.source,
+                "agent": agent,
+            }
+        )
+        return
+    ran = f"{agent['name']} v{agent['version']}" if agent else ""
+    question = " ".join(run.question.split())[:_QUESTION]
+    typer.echo("\t".join((f"{run.started_at:%Y-%m-%d %H:%M}", run.status, ran, run.model, question)))
+
+
+async def _agent(tx: Transaction, ran: AgentRun, names: dict[tuple[Kind, str, int], str]) -> dict[str, Any]:
+    """What ran, by the names that it had then."""
+    parts = {
+        f"{kind}s": {
+            await _name(tx, kind, id_, number, names): number for id_, number in ran.parts.get(kind, {}).items()
+        }
+        for kind in _PARTS
+    }
+    name = await _name(tx, "agent", ran.id, ran.version, names)
+    return {
+        "id": ran.id,
+        "name": name,
+        "version": ran.version,
+        **{kind: found for kind, found in parts.items() if found},
+    }
+
+
+async def _name(tx: Transaction, kind: Kind, id_: str, number: int, names: dict[tuple[Kind, str, int], str]) -> str:
+    key = (kind, id_, number)
+    if key not in names:
+        names[key] = await catalog.name_then(tx, kind, id_, number)
+    return names[key]
