@@ -13,8 +13,11 @@ from longthread.agent.embedders import embedder_of
 from longthread.agent.recalling import MOST, NOTHING_YET, offered, recall_tool
 from longthread.errors import EmbedderUnavailable, InvalidInput
 from longthread.memory.recall import Place, Question, Recaller
+from longthread.model.entry import Draft
 from longthread.settings import Settings
+from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.queries import Sql
 from longthread.store.recall import Scope
 from longthread.testing.embedding import HashEmbedder
 
@@ -51,6 +54,37 @@ async def test_topics_ids_and_other_threads(store: Driver) -> None:
     assert mine["data"]["found"][0]["text"] == TEXTS[3]
     other = await asked(store, entry_id="t2/t2-0", scope="user")
     assert other["data"]["found"][0]["text"] == "预算 was raised"
+
+
+async def test_ids_with_slashes(store: Driver) -> None:
+    await say(store, ["hello"])
+    async with store.writing() as tx:
+        await log.extend(tx, "t", [Draft("run/7", "assistant", "said in a run")])
+        await log.create_thread(tx, "team/42", user_id="u")
+        await log.extend(tx, "team/42", [Draft("e/1", "user", "said elsewhere")])
+    everything = await asked(store, query="said", scope="user", k=9)
+    ids = {one["entry"] for one in everything["data"]["found"]}
+    assert {"run/7", "team/42/e/1"} <= ids
+    for entry_id, scope, text in (
+        ("run/7", "thread", "said in a run"),
+        ("run/7", "user", "said in a run"),
+        ("team/42/e/1", "user", "said elsewhere"),
+    ):
+        observation = await asked(store, entry_id=entry_id, scope=scope)
+        assert observation["data"]["found"][0]["text"] == text
+    assert (await asked(store, entry_id="team/42/e/1"))["error"]["type"] == "thread_not_found"
+    assert (await asked(store, entry_id="team/42/no", scope="user"))["error"]["type"] == "entry_not_found"
+
+
+async def test_an_id_does_not_lead_out_of_the_agents_conversations(store: Driver) -> None:
+    await say(store, ["hello"])
+    await say(store, ["the walrus"], thread_id="t2")
+    for agent, code in (("other", "thread_not_found"), ("mine", None)):
+        async with store.writing() as tx:
+            await tx.run(Sql(f"UPDATE threads SET agent_id = '{agent}' WHERE id = 't2'"))
+        tool = recall_tool(Recaller(store), Scope("u", "t"), thread_id="t", agent_id="mine", top_k=2, before=None)
+        observation = await tool.call({"entry_id": "t2/t2-0", "scope": "agent"})
+        assert observation.get("error", {}).get("type") == code
 
 
 @pytest.mark.parametrize(

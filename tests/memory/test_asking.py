@@ -135,6 +135,25 @@ async def test_one_that_is_too_slow_for_haste_is_asked_by_others(clock: Clock) -
     assert (await asker.vector("x", 5.0))[0] is not None
 
 
+async def test_a_question_that_is_refused_costs_only_itself(clock: Clock) -> None:
+    class Picky(HashEmbedder):
+        longest = 0
+
+        async def query(self, text: str) -> Vectors:
+            self.longest = max(self.longest, len(text))
+            if "poison" in text:
+                raise RuntimeError("400: refused")
+            return await super().query(text)
+
+    embedder = Picky()
+    asker = Asker(embedder)
+    vector, [warning] = await asker.vector("poison")
+    assert vector is None and "refused this" in warning
+    vector, warnings = await asker.vector("a walrus " * 10_000)
+    assert vector is not None and warnings == []
+    assert embedder.longest == 4000, "as much as of an entry"
+
+
 async def test_a_store_that_fails_is_not_told_as_an_embedder_that_does(
     store: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from tests.store.samples import all_of
 
 from longthread.errors import ThreadNotFound
 from longthread.memory import indexing, vectors
+from longthread.memory import recall as recalling
 from longthread.memory.indexing import drop_index, index_thread
 from longthread.memory.recall import Hit, Place, Question, Recaller
 from longthread.model.entry import Draft, ToolCall
@@ -124,6 +125,54 @@ async def test_times_and_what_came_before(store: Driver) -> None:
     assert await found(store, "walrus", since=between) == ["late walrus"]
     assert "late walrus" not in await found(store, "walrus", before=Place("t", len(FILLER) + 2), k=100)
     assert await found(store, "walrus", since=between, before=Place("t", 2)) == []
+
+
+async def test_neighbours_are_those_on_the_same_branch(store: Driver) -> None:
+    await say(store, ["one", "two", "the old question", "the old answer"])
+    await say(store, ["the walrus question", "the walrus answer"], parent=2)
+    recaller = Recaller(store)
+    around = {}
+    for words in ("old question", "old answer", "walrus question", "walrus answer", "two"):
+        hit = (await recaller.find(Question(words, MINE, neighbours=2, k=1))).hits[0]
+        around[hit.entry.text] = [entry.text for entry in hit.around]
+    assert around == {
+        "the old question": ["one", "two", "the old answer"],
+        "the old answer": ["two", "the old question"],
+        "the walrus question": ["one", "two", "the walrus answer"],
+        "the walrus answer": ["two", "the walrus question"],
+        "two": ["one", "the walrus question", "the walrus answer"],
+    }
+
+
+async def test_what_the_model_sees_anyway_does_not_stand_around_a_hit(store: Driver) -> None:
+    await say(store, ["one", "the walrus", "which walrus?", "this one"])
+    asked = Question("walrus", MINE, neighbours=2, before=Place("t", 3))
+    [hit] = (await Recaller(store).find(asked)).hits[:1]
+    assert (hit.entry.text, [entry.text for entry in hit.around]) == ("the walrus", ["one"])
+
+
+async def test_a_question_does_not_wait_long_for_what_is_not_indexed(
+    store: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        await say(store, [f"the walrus of {name}"], thread_id=name)
+    waiting, real = asyncio.Event(), indexing.index_thread
+
+    async def slow(store_: Driver, thread_id: str) -> int:
+        if thread_id == "b":
+            await waiting.wait()
+        return await real(store_, thread_id)
+
+    monkeypatch.setattr(recalling, "index_thread", slow)
+    monkeypatch.setattr(recalling, "CATCH_UP_SECONDS", 1.0)
+    recaller = Recaller(store)
+    recalled = await recaller.find(Question("walrus", Scope("u")))
+    assert [hit.entry.text for hit in recalled.hits] == ["the walrus of a"]
+    assert "goes on in the background" in recalled.warnings[0]
+    waiting.set()
+    await recaller.settle()
+    recalled = await recaller.find(Question("walrus", Scope("u")))
+    assert (len(recalled.hits), recalled.warnings) == (2, [])
 
 
 async def test_neighbours_come_with_a_hit(store: Driver) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from longthread.errors import InvalidInput, LongthreadError, ThreadNotFound
+from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, ThreadNotFound
 from longthread.memory.excerpt import excerpt
 from longthread.memory.indexing import RECALL_TOOL, SAID_AT, content_of
 from longthread.memory.recall import Hit, Place, Question, Recalled, Recaller
@@ -178,9 +178,25 @@ _NOTHING = Recalled(())
 
 
 async def _one(recaller: Recaller, asked: Question, thread_id: str, entry_id: str) -> dict[str, Any]:
-    other, separator, own_id = entry_id.partition("/")
-    hit = await recaller.entry(asked, other if separator else thread_id, own_id if separator else entry_id)
+    hit = await _named(recaller, asked, thread_id, entry_id)
     return _told(hit, thread_id, set(terms(asked.words)), WHOLE_CHARS)
+
+
+async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: str) -> Hit:
+    """The entry of this thread with such an id, else that of another, whose id comes first. Both may have slashes."""
+    parts = entry_id.split("/")
+    others = [("/".join(parts[:at]), "/".join(parts[at:])) for at in range(1, len(parts))]
+    missing: LongthreadError | None = None
+    for other, own_id in [(thread_id, entry_id), *others]:
+        try:
+            return await recaller.entry(asked, other, own_id)
+        except EntryNotFound as error:
+            missing = error
+        except ThreadNotFound as error:
+            # Of a thread that is there is told what it does not have.
+            missing = error if missing is None or (other, own_id) == others[0] else missing
+    assert missing is not None
+    raise missing
 
 
 def _told(hit: Hit, thread_id: str, wanted: set[str], size: int) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from longthread.memory.embedding import Embedder, Vectors, called, unit
 
@@ -14,6 +16,12 @@ REST_SECONDS = 60.0
 """How long one that failed is not asked again; with each further failure twice as long."""
 MOST_REST_SECONDS = 960.0
 """But no longer than this."""
+MOST_TEXT = 4000
+"""Characters of a text that are embedded: models read no more, or refuse more."""
+ANY = "."
+"""What every embedder takes that works."""
+_NOT_ABOUT_THE_TEXT = frozenset({401, 403, 404, 408, 429, 502, 503, 504})
+"""Answers of a server that tell of a key, a model, a limit or the server."""
 
 _logger = logging.getLogger(__name__)
 
@@ -69,9 +77,11 @@ class Asker:
         if not self._asking.seconds_left and not (in_haste and self._in_haste.seconds_left):
             try:
                 async with asyncio.timeout(QUERY_SECONDS if seconds is None else seconds):
-                    found = unit(await self.embedder.query(text))
+                    found = unit(await self.embedder.query(text[:MOST_TEXT]))
             except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, words are enough
                 _logger.warning("The embedder %s failed: %s", called(self.embedder), reason_of(error))
+                if await is_about_the_text(partial(self._try, seconds), error):
+                    return None, [f"The embedder {called(self.embedder)} refused this: found by keywords alone."]
                 slow = in_haste and isinstance(error, TimeoutError)
                 (self._in_haste if slow else self._asking).failed()
             else:
@@ -79,6 +89,11 @@ class Asker:
                     rest.worked()
                 return found, []
         return None, [f"The embedder {called(self.embedder)} does not work: found by keywords alone."]
+
+    async def _try(self, seconds: float | None) -> None:
+        assert self.embedder is not None
+        async with asyncio.timeout(QUERY_SECONDS if seconds is None else seconds):
+            unit(await self.embedder.query(ANY))
 
     def may_make(self) -> bool:
         """Whether vectors may be made now."""
@@ -97,6 +112,17 @@ class Asker:
         if self.embedder is None:
             return []
         return [f"The embedder {called(self.embedder)} did not work, and is not asked again for a while."]
+
+
+async def is_about_the_text(ask_for_any: Callable[[], Awaitable[object]], error: Exception) -> bool:
+    """Whether an embedder that failed works: only then is it the text that it does not take."""
+    if isinstance(error, OSError) or getattr(error, "status_code", None) in _NOT_ABOUT_THE_TEXT:
+        return False
+    try:
+        await ask_for_any()
+    except Exception:  # noqa: BLE001 - whatever it is; the first error is the one that is told
+        return False
+    return True
 
 
 def reason_of(error: BaseException) -> str:

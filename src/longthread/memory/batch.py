@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from longthread.memory.asking import reason_of
+from longthread.memory.asking import ANY, is_about_the_text, reason_of
 from longthread.memory.embedding import Vectors
 
 FEW = 16
 """So many refused one after the other, before any was taken: the embedder does not work, whatever it says."""
-_ANY = "."
-"""What every embedder takes that works."""
-_NOT_ABOUT_THE_TEXT = frozenset({401, 403, 404, 408, 429, 502, 503, 504})
-"""Answers of a server that tell of a key, a model, a limit or the server."""
 
 Make = Callable[[Sequence[str]], Awaitable[Vectors]]
 """Makes vectors, one a text; raises whatever the embedder raises, and where they are not what they should be."""
@@ -59,14 +55,7 @@ async def _one_by_one(make: Make, texts: Sequence[str], made: Made) -> None:
             # All of them may be asked again: none is passed over.
             made.end, made.refused, made.failure = 0, {}, found
             return
-        if not await _is_about_the_text(make, found):
+        if not await is_about_the_text(lambda: make([ANY]), found):
             made.end, made.failure = place, found
             return
         made.refused[place] = reason_of(found)
-
-
-async def _is_about_the_text(make: Make, error: Exception) -> bool:
-    """Whether an embedder that failed works: only then is it the text that it does not take."""
-    if isinstance(error, OSError) or getattr(error, "status_code", None) in _NOT_ABOUT_THE_TEXT:
-        return False
-    return not isinstance(await _tried(make, [_ANY]), Exception)

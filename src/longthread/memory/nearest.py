@@ -25,7 +25,7 @@ MOST_COMPARED = 250_000
 """Entries beyond which PostgreSQL's own index is asked. It is one for all users, and in small scopes finds little."""
 LONG_LIST = 4096
 """Vectors that are nearest by their signs, which are then compared by both bits of each number."""
-MORE = 200
+MORE = 100
 """How many more vectors are read whole than are wanted."""
 _FEW_THREADS = 8
 

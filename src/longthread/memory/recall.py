@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ import numpy as np
 from longthread.errors import EntryNotFound, InvalidInput, StoreError, ThreadNotFound
 from longthread.memory.asking import Asker
 from longthread.memory.background import Background
+from longthread.memory.branches import Branches
 from longthread.memory.embedding import Embedder, Vectors
 from longthread.memory.indexing import content_of, index_thread, is_recallable
 from longthread.memory.nearest import Nearest
@@ -31,6 +33,8 @@ MOST_TERMS = 256
 _CANDIDATES = 4
 """How many times as many places are looked at as entries are wanted, for some hold nothing that can be returned."""
 
+CATCH_UP_SECONDS = 5.0
+"""How long a question waits for what is not indexed yet."""
 FUSED = 200
 """Entries of each ranking that are put together into one."""
 MEANING = 0.3
@@ -140,7 +144,9 @@ class Recaller:
         found = await self._found(question, of_topic, vector)
         if isinstance(found, list):
             return Recalled(found, problem)
-        warnings = await catch_up(self._store, found.behind)
+        warnings = await catch_up(self._store, found.behind, CATCH_UP_SECONDS)
+        if warnings:
+            self._catch_up(question.scope, found.behind)
         again = await self._found(question, of_topic, vector, whole=False)
         assert isinstance(again, list)
         return Recalled(again, [*warnings, *problem])
@@ -244,6 +250,14 @@ class Recaller:
 
         self._background.start(f"index {scope}", prepare, failing=f"Thread {scope.thread_id} could not be indexed")
 
+    def _catch_up(self, scope: Scope, threads: Sequence[Searched]) -> None:
+        """Have the rest of threads indexed in the background."""
+
+        async def index() -> None:
+            await catch_up(self._store, threads)
+
+        self._background.start(f"catch up {scope}", index, failing="The index could not be brought up to date")
+
     def _sign(self, threads: Sequence[str], model: str) -> None:
         """Have signatures made of vectors that were found without: they come from another version, or an import."""
 
@@ -273,16 +287,20 @@ def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float
     return sorted(shares.items(), key=lambda item: (-item[1], item[0].thread_id, item[0].seq))
 
 
-async def catch_up(store: Driver, threads: Sequence[Searched]) -> list[str]:
-    """Index what is not indexed of threads; warnings, where that failed and the rest must do."""
-    for thread in threads:
-        if not thread.behind:
-            continue
-        try:
-            await index_thread(store, thread.thread_id)
-        except StoreError as error:
-            _logger.warning("Thread %s could not be indexed: %s", thread.thread_id, error)
-            return [f"The newest entries may be missing, for the index could not be brought up to date. {error}"]
+async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | None = None) -> list[str]:
+    """Index what is not indexed of threads; warnings, where that failed or took longer, and the rest must do."""
+    try:
+        async with asyncio.timeout(seconds):
+            for thread in threads:
+                if thread.behind:
+                    await index_thread(store, thread.thread_id)
+    except StoreError as error:
+        _logger.warning("Thread %s could not be indexed: %s", thread.thread_id, error)
+        return [f"The newest entries may be missing, for the index could not be brought up to date. {error}"]
+    except TimeoutError:
+        return [
+            "Some entries may be missing: much is not indexed yet. That goes on in the background; ask again later."
+        ]
     return []
 
 
@@ -365,44 +383,41 @@ async def inside(tx: Transaction, question: Question, of_topic: Ranges | None) -
 async def load(
     tx: Transaction, question: Question, threads: Sequence[Searched], ranked: Sequence[tuple[Place, float]]
 ) -> list[Hit]:
-    """The entries at the best places that hold something, with those around them."""
+    """The entries at the best places that hold something, with those around them on their branch."""
     tips = {thread.thread_id: thread.tip for thread in threads}
     hits: list[Hit] = []
-    branches: dict[str, Sequence[tuple[int, int]]] = {}
+    branches: dict[str, Branches] = {}
     for start in range(0, len(ranked), max(1, question.k)):
         some = ranked[start : start + question.k]
-        entries = await _entries(tx, some, question.neighbours)
-        for place, value in some:
-            entry = entries[place.thread_id].get(place.seq)
-            if entry is None or not is_recallable(entry) or not content_of(entry).strip():
-                continue
+        for place, _ in some:
             if place.thread_id not in branches:
                 apart = await recall.branch_points(tx, place.thread_id)
-                branches[place.thread_id] = recall.active_ranges(tips[place.thread_id], apart)
-            hits.append(
-                Hit(
-                    entry=entry,
-                    score=value,
-                    active=recall.is_active(entry.seq, branches[place.thread_id]),
-                    around=_around(entry, entries[place.thread_id], question.neighbours),
-                )
-            )
+                branches[place.thread_id] = Branches(tips[place.thread_id], apart)
+        around = {place: _around(place, branches[place.thread_id], question) for place, _ in some}
+        entries = await _entries(tx, around)
+        for place, value in some:
+            there = entries[place.thread_id]
+            entry = there.get(place.seq)
+            if entry is None or not is_recallable(entry) or not content_of(entry).strip():
+                continue
+            beside = [there[seq] for seq in around[place] if seq in there and is_recallable(there[seq])]
+            active = branches[place.thread_id].is_active(entry.seq)
+            hits.append(Hit(entry, score=value, active=active, around=beside))
         if len(hits) >= question.k:
             break
     return hits[: question.k]
 
 
-async def _entries(
-    tx: Transaction, ranked: Sequence[tuple[Place, float]], neighbours: int
-) -> dict[str, dict[int, Entry]]:
+def _around(place: Place, branches: Branches, question: Question) -> list[int]:
+    """The entries on either side of a place. What the question says is before it ends there."""
+    before = question.before
+    end = before.seq if before is not None and before.thread_id == place.thread_id else 2**62
+    return [seq for seq in branches.around(place.seq, question.neighbours) if seq < end]
+
+
+async def _entries(tx: Transaction, around: Mapping[Place, Sequence[int]]) -> dict[str, dict[int, Entry]]:
     """The entries at places and around them, by thread and number."""
     wanted: dict[str, set[int]] = {}
-    for place, _ in ranked:
-        around = range(place.seq - neighbours, place.seq + neighbours + 1)
-        wanted.setdefault(place.thread_id, set()).update(around)
+    for place, beside in around.items():
+        wanted.setdefault(place.thread_id, set()).update((place.seq, *beside))
     return {thread_id: await log.entries_at(tx, thread_id, seqs) for thread_id, seqs in wanted.items()}
-
-
-def _around(entry: Entry, known: Mapping[int, Entry], neighbours: int) -> list[Entry]:
-    around = (known.get(seq) for seq in range(entry.seq - neighbours, entry.seq + neighbours + 1))
-    return [other for other in around if other is not None and other is not entry and is_recallable(other)]

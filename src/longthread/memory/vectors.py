@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
 
+from longthread.memory.asking import ANY, MOST_TEXT
 from longthread.memory.batch import Made, make_vectors
 from longthread.memory.embedding import Embedder, Vectors, called, unit
 from longthread.memory.indexing import content_of, is_recallable
@@ -18,15 +19,11 @@ from longthread.store.driver import Driver, Transaction
 from longthread.store.recall import Text
 from longthread.store.vectors import Mark, Vector
 
-MOST_TEXT = 4000
-"""Characters of an entry that are embedded: models read no more, or refuse more."""
 BATCH = 64
 """Entries that are embedded at a time."""
 TIMEOUT = 60.0
 """Seconds that an embedder may take for a batch before it counts as failed."""
 
-_ANY = "."
-"""What an embedder is asked to learn how many numbers its vectors have."""
 _models: WeakKeyDictionary[Embedder, str] = WeakKeyDictionary()
 
 Progress = Callable[[int, int], None]
@@ -90,7 +87,7 @@ async def model_of(embedder: Embedder) -> str:
     """
     if embedder not in _models:
         async with asyncio.timeout(TIMEOUT):
-            _models[embedder] = named(embedder.name, unit(await embedder.query(_ANY)).shape[-1])
+            _models[embedder] = named(embedder.name, unit(await embedder.query(ANY)).shape[-1])
     return _models[embedder]
 
 

@@ -64,10 +64,11 @@ class Text:
 
 async def threads_in(tx: Transaction, scope: Scope, *, form: int) -> list[Searched]:
     """The threads in scope, in the order of their ids; none of another user's."""
+    of_user = {"user_id": scope.user_id, "agent_id": scope.agent_id}
     if scope.thread_id is not None:
-        rows = await tx.fetch("select_recall_thread", thread_id=scope.thread_id, user_id=scope.user_id)
+        rows = await tx.fetch("select_recall_thread", thread_id=scope.thread_id, **of_user)
     else:
-        rows = await tx.fetch("select_recall_threads", user_id=scope.user_id, agent_id=scope.agent_id)
+        rows = await tx.fetch("select_recall_threads", **of_user)
     return [_searched({**row, "wanted": form}) for row in rows]
 
 

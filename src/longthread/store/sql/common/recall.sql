@@ -13,7 +13,7 @@ SELECT t.id AS thread_id, t.tip, t.first_seq, t.entry_count,
        coalesce(sum(s.entries), 0) AS entries, coalesce(sum(s.words), 0) AS words,
        coalesce(sum(s.last_seq - s.first_seq + 1), 0) AS covered, coalesce(min(s.form), 0) AS form
 FROM threads t LEFT JOIN recall_segments s ON s.thread_id = t.id
-WHERE t.id = :thread_id AND t.user_id = :user_id
+WHERE t.id = :thread_id AND t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
 GROUP BY t.id, t.tip, t.first_seq, t.entry_count;
 
 -- name: select_recall_segments
