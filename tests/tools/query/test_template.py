@@ -114,6 +114,8 @@ def test_glob_knows_other_wildcards() -> None:
         ("SELECT a FROM t {{query}}", ""),
         ("SELECT a FROM t; {{query}}", ""),
         ("SELECT CAST(a AS {{query}}) FROM t", ""),
+        ("SELECT EXTRACT({{query}} FROM a) FROM t", "Names cannot be arguments"),
+        ("SELECT a COLLATE {{query}} FROM t", "Names cannot be arguments"),
         ("SELECT a FROM t WHERE d > DATE '{{query}}'", "CAST("),
         ("SELECT a FROM t WHERE d > INTERVAL '{{limit}} days'", "CAST("),
         ("SELECT a FROM t WHERE a LIKE '%' || {{query}} || '%'", "as one text"),

@@ -29,6 +29,8 @@ _PATTERNS = (exp.RegexpLike, exp.RegexpILike, exp.SimilarTo)
 _NAMES = (exp.Column, exp.Dot, exp.Identifier, exp.Parameter, exp.Interval, exp.Table, exp.TableAlias, exp.DataType)
 _COUNTS = (exp.Limit, exp.Offset, exp.Fetch)
 _SORTS = (exp.Ordered, exp.Group)
+_WORDS = ((exp.Extract, "this"), (exp.Collate, "expression"))
+"""Where the tree has an expression, and SQL wants a word."""
 
 
 @dataclass(frozen=True)
@@ -262,11 +264,13 @@ def _check_position(node: exp.Expr) -> None:
     if isinstance(parent, exp.Interval):
         raise _refused(f"a place stands in INTERVAL, which takes no bound value. {_TYPED}")
     value = isinstance(parent, exp.Condition | exp.Func | exp.Tuple | exp.Values | exp.Where | exp.Having | exp.Join)
-    value |= isinstance(parent, (*_COUNTS, exp.Escape, exp.When))
+    value |= isinstance(parent, (*_COUNTS, exp.AtTimeZone, exp.Distinct))
     value |= isinstance(parent, exp.Alias | exp.Cast) and node.arg_key == "this"
     value |= isinstance(parent, exp.Select) and node.arg_key == "expressions"
     if isinstance(parent, exp.Alias) and node.arg_key != "this":
         raise _refused(f"{_IN_A_NAME} {_TYPED}")
+    if (type(parent), node.arg_key) in _WORDS:
+        raise _refused(_IN_A_NAME)
     if not value or isinstance(parent, _NAMES) or (isinstance(parent, exp.Cast) and node.arg_key != "this"):
         raise _refused(_IN_A_NAME)
 
