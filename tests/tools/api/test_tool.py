@@ -394,6 +394,17 @@ async def test_what_is_shown_is_capped_too(server: Server) -> None:
     assert found["data"]["notes"]
 
 
+@pytest.mark.parametrize("start", [63_990, 127_995, 128_000])
+async def test_a_secret_where_an_answer_is_cut_is_not_shown_in_part(server: Server, start: int) -> None:
+    server.says(answer("x" * start + KEY * 10_000, content_type="text/plain"))
+    found = await ask(server, {"headers": {"A": "${API_KEY}"}})
+    assert len(found["data"]["body"]) <= 64_000
+    assert "sk-" not in found["data"]["body"]
+    server.says(answer("x" * 990 + KEY, content_type="text/plain"))
+    found = await ask(server, {"headers": {"A": "${API_KEY}"}, "max_bytes": 1000})
+    assert found["data"]["body"] == "x" * 990 + "***"
+
+
 async def test_an_endless_answer_is_capped(server: Server) -> None:
     async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

@@ -16,6 +16,8 @@ from longthread.tools.secrets import Secrets
 
 SHOWN = 64_000
 """Characters of an answer that an observation holds."""
+_PARSED = 4 * SHOWN
+"""Characters of a text that may be JSON: of a longer one, the value would be longer than what is shown."""
 _PIECE = 65_536
 _DEEPEST = 50
 """Levels of a JSON value: a deeper one is told as text."""
@@ -40,14 +42,16 @@ class Answer:
         if self.media_type and not self._is_text():
             return f"<{len(self.content)} bytes of {self.media_type}>", self.cut
         text = self._decoded()
-        value = _MISSING if self.cut else _parsed(text)
+        value = _MISSING if self.cut or len(text) > _PARSED else _parsed(text)
         if value is not _MISSING:
             # An escape may have made half of a surrogate pair, which nothing can store.
             written = json.dumps(secrets.scrubbed(value), ensure_ascii=False).encode("utf-8", "replace").decode()
             if len(written) <= SHOWN:
                 return json.loads(written), False
-        clean = secrets.scrubbed(text, cut=self.cut)
-        return clean[:SHOWN], self.cut or len(clean) > SHOWN
+        part = text[: 2 * SHOWN]  # of a long text no more is looked at than is shown: the event loop waits meanwhile
+        cut = self.cut or len(part) < len(text)
+        clean = secrets.scrubbed(part, cut=cut)
+        return clean[:SHOWN], cut or len(clean) > SHOWN
 
     def _is_text(self) -> bool:
         return self.media_type.startswith(_TEXTS) or self.media_type.endswith(("+json", "+xml"))
