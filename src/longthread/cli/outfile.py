@@ -12,7 +12,6 @@ from typing import BinaryIO
 from longthread.errors import InvalidInput
 from longthread.settings import EMBEDDED
 from longthread.store.open import is_postgres
-from longthread.tools.analysis.engines.sqlite import is_sqlite
 
 SQLITE = b"SQLite format 3\0"
 """What the file of a SQLite database begins with."""
@@ -64,6 +63,9 @@ def _check(file: Path, to: Path, store: str, *, force: bool) -> None:
         raise InvalidInput(reason=f"{to} is a folder. Give the name of a file in it.")
     if not file.is_file():
         return
+    # Here and not above: it comes with all that reads SQL, which takes time to load.
+    from longthread.tools.analysis.engines.sqlite import is_sqlite
+
     # First of all by SQLite itself: what it has open here would lose its locks.
     if is_sqlite(file) or _begins(file, SQLITE, *_WAL):
         raise InvalidInput(reason=f"{to} is a SQLite database, and is not overwritten. Give another file.")
