@@ -17,7 +17,7 @@ from longthread.errors import ThreadNotFound
 from longthread.memory import indexing, vectors
 from longthread.memory import recall as recalling
 from longthread.memory.indexing import drop_index, index_thread
-from longthread.memory.recall import Hit, Place, Question, Recaller
+from longthread.memory.recall import MEANING, Hit, Place, Question, Recaller, fuse
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log, recall
 from longthread.store.driver import Driver
@@ -288,6 +288,23 @@ async def test_meaning_finds_what_no_word_does(store: Driver) -> None:
     await recaller.prepare(MINE)
     recalled = await recaller.find(Question("car", MINE, k=1))
     assert (recalled.hits[0].entry.text, recalled.warnings) == ("the automobile", [])
+
+
+def test_what_all_texts_have_in_common_for_an_embedder_does_not_count() -> None:
+    words = [(Place("t", n), 10.0 - n) for n in range(1, 9)]
+    near = [(Place("t", 200 - n), 0.8 - n / 300) for n in range(180)]
+    biased = [(place, (value + 9) / 10) for place, value in near]
+    plain = fuse(words, near)
+    assert [place for place, _ in fuse(words, biased)][:20] == [place for place, _ in plain][:20]
+    shares = dict(fuse([], biased))
+    assert shares[near[0][0]] == pytest.approx(MEANING)
+    assert shares[near[-1][0]] < MEANING * 0.95
+    assert shares[near[90][0]] < shares[near[45][0]] < shares[near[0][0]]
+
+
+def test_of_one_entry_alone_the_meaning_counts_in_full() -> None:
+    assert fuse([], [(Place("t", 1), 0.9)]) == [(Place("t", 1), pytest.approx(MEANING))]
+    assert fuse([], [(Place("t", 1), -0.1)]) == []
 
 
 async def test_vectors_of_another_model_are_replaced(store: Driver) -> None:

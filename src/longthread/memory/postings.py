@@ -119,18 +119,23 @@ def _pack(values: Sequence[int], found: Mapping[int, Sequence[tuple[int, int, in
     return b"".join((head.tobytes(), np.array(values, dtype="<u8").tobytes(), ends.tobytes(), rows.T.tobytes()))
 
 
-def look_up(data: bytes, hashes: Iterable[int]) -> dict[int, Postings]:
+def look_up(data: bytes, hashes: Sequence[int] | NDArray[np.uint64]) -> dict[int, Postings]:
     """Those of the terms that a bucket has."""
-    count = int(np.frombuffer(data, "<u4", 1)[0])
+    wanted = np.asarray(hashes, dtype=np.uint64)
+    count = int.from_bytes(data[:4], "little")
     known = np.frombuffer(data, "<u8", count, 4)
-    ends = np.frombuffer(data, "<u4", count, 4 + 8 * count)
+    places = known.searchsorted(wanted)
+    there = (known.take(places, mode="clip") == wanted).nonzero()[0].tolist() if count else []
+    if not there:
+        return {}
     columns = np.frombuffer(data, "<u2", -1, 4 + 12 * count).reshape(3, -1)
     found: dict[int, Postings] = {}
-    for value in hashes:
-        place = int(known.searchsorted(np.uint64(value)))
-        if place < count and int(known[place]) == value:
-            rows = columns[:, (int(ends[place - 1]) if place else 0) : int(ends[place])]
-            found[value] = Postings(rows[0].astype(np.int64), rows[1].astype(np.float32), rows[2].astype(np.float32))
+    for at in there:
+        end_at = 4 + 8 * count + 4 * int(places[at])
+        start = int.from_bytes(data[end_at - 4 : end_at], "little") if places[at] else 0
+        rows = columns[:, start : int.from_bytes(data[end_at : end_at + 4], "little")]
+        measures = rows[1:].astype(np.float32)
+        found[int(wanted[at])] = Postings(rows[0].astype(np.int64), measures[0], measures[1])
     return found
 
 

@@ -95,15 +95,17 @@ def score(layout: Layout, hashes: Sequence[int], corpus: Corpus) -> Scores:
     """The score of each place, for the terms of a question."""
     scores = np.zeros(layout.size, dtype=np.float32)
     average = max(1.0, corpus.words / max(1, corpus.entries))
+    having: dict[int, list[tuple[int, Postings]]] = {value: [] for value in hashes}
+    for start, block in zip(layout.starts, layout.blocks, strict=True):
+        for value, postings in block.found.items():
+            having[value].append((start, postings))
     for value in hashes:
-        parts = [
-            (start, block.found[value])
-            for start, block in zip(layout.starts, layout.blocks, strict=True)
-            if value in block.found
-        ]
+        parts = having[value]
         if not parts:
             continue
-        places = np.concatenate([start + postings.places for start, postings in parts])
+        lengths = [len(postings.places) for _, postings in parts]
+        places = np.concatenate([postings.places for _, postings in parts])
+        places += np.repeat(np.array([start for start, _ in parts]), lengths)
         counts = np.concatenate([postings.counts for _, postings in parts])
         words = np.concatenate([postings.words for _, postings in parts])
         rarity = math.log(1 + (max(0, corpus.entries - len(places)) + 0.5) / (len(places) + 0.5))

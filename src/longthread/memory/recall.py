@@ -39,6 +39,8 @@ FUSED = 200
 """Entries of each ranking that are put together into one."""
 MEANING = 0.3
 """What the best by meaning counts, where the best by keywords counts 1."""
+_FEW = 16
+"""Of so many entries, the least cosine says half of what all texts have in common."""
 
 _logger = logging.getLogger(__name__)
 
@@ -277,13 +279,19 @@ class Recaller:
 
 
 def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float]]) -> list[tuple[Place, float]]:
-    """Two rankings as one: each score as a share of its ranking's best, and their sum."""
+    """Two rankings as one: each score as a share of its ranking's best, and their sum.
+
+    Cosines count from the least of them on: with an embedder for which all texts are alike, it says what they share.
+    Of few it says little.
+    """
+    least = min((value for _, value in near), default=0.0)
+    floor = max(0.0, least * len(near) / (len(near) + _FEW))
     shares: dict[Place, float] = {}
-    for ranking, weight in ((words, 1.0), (near, MEANING)):
-        top = max((value for _, value in ranking), default=0.0)
+    for ranking, weight, zero in ((words, 1.0, 0.0), (near, MEANING, floor)):
+        top = max((value for _, value in ranking), default=0.0) - zero
         for place, value in ranking:
-            if value > 0:
-                shares[place] = shares.get(place, 0.0) + weight * value / top
+            if value > zero:
+                shares[place] = shares.get(place, 0.0) + weight * (value - zero) / top
     return sorted(shares.items(), key=lambda item: (-item[1], item[0].thread_id, item[0].seq))
 
 
@@ -338,7 +346,7 @@ async def by_keywords(
 
 def _blocks(rows: Sequence[tuple[str, int, int, bytes]], hashes: Sequence[int], before: Place | None) -> list[Block]:
     found: dict[tuple[str, int], dict[int, Postings]] = {}
-    of_bucket = {bucket: in_bucket(hashes, bucket) for bucket in buckets_of(hashes)}
+    of_bucket = {bucket: np.array(in_bucket(hashes, bucket), np.uint64) for bucket in buckets_of(hashes)}
     for thread_id, segment, bucket, data in rows:
         there = look_up(data, of_bucket[bucket])
         if before is not None and before.thread_id == thread_id:
