@@ -79,6 +79,38 @@ async def test_an_endpoint_is_asked_with_its_own_key_and_the_documented_model(st
     assert {row["model"] for row in (await all_of(store))["memory_vectors"]} == {"openai:embedding-3@32"}
 
 
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"openai_api_key": "sk-openai"}, "not-needed"),
+        ({"openai_api_key": "sk-openai", "api_key": "sk-chat"}, "sk-chat"),
+        ({"openai_api_key": "sk-openai", "memory_embedding_api_key": KEY}, KEY),
+    ],
+)
+async def test_the_key_for_openai_goes_to_no_other_server(store: Driver, given: dict[str, str], sent: str) -> None:
+    await say(store, TEXTS)
+    keys: Any = {name: SecretStr(key) for name, key in given.items()}
+    for where in ("memory_embedding_base_url", "base_url"):
+        with ProviderEmulator(api_key=sent, embed=embed()) as provider:
+            url: Any = {where: provider.base_url}
+            settings = Settings(memory_embedding_model="embedding-3", **keys, **url)
+            await Recaller(store, embedder_of(settings)).prepare(MINE)
+        assert {request.headers["authorization"] for request in provider.requests} == {f"Bearer {sent}"}
+
+
+async def test_openai_itself_gets_its_own_key_before_the_common_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: list[dict[str, Any]] = []
+    monkeypatch.setattr(embedders, "init_embeddings", lambda name, **given: options.append(given))
+    settings = Settings(
+        memory_embedding_model="openai:text-embedding-3-small",
+        openai_api_key=SecretStr("sk-openai"),
+        api_key=SecretStr("sk-chat"),
+    )
+    with pytest.raises(AttributeError):
+        await embedders.LangChainEmbedder("openai:text-embedding-3-small", settings).query("x")
+    assert options[0]["api_key"] == "sk-openai" and "base_url" not in options[0]
+
+
 async def test_another_key_is_refused_and_that_is_no_error(store: Driver) -> None:
     with ProviderEmulator(api_key=KEY, embed=embed()) as provider:
         await keywords_do(store, recaller_at(store, provider, key="sk-wrong"))

@@ -123,7 +123,9 @@ class LangChainEmbedder:
         if not self._name.startswith(_OPENAI):
             return {}
         settings, url = self._settings, self._url()
-        key = settings.memory_embedding_api_key or settings.api_key or settings.openai_api_key
+        # OpenAI's own key goes to OpenAI alone.
+        common = settings.api_key if url else settings.openai_api_key or settings.api_key
+        key = settings.memory_embedding_api_key or common
         # Else texts are sent as numbers of a tokenizer that is fetched from the network, and that other servers than
         # OpenAI's do not know.
         options: dict[str, Any] = {"check_embedding_ctx_length": False, "max_retries": 1}
