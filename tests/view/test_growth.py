@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.view.test_compose import threads
@@ -12,6 +13,8 @@ from tests.view.test_manifest import turns
 from longthread.view.budget import LEAST
 from longthread.view.compose import Before, Config, View, compose
 from longthread.view.items import Item, Part, cost, fitted
+from longthread.view.tier1 import HINT, tier1_of
+from longthread.view.tokens import ANY
 
 
 def after(view: View) -> Before:
@@ -59,6 +62,28 @@ def test_what_stands_for_messages_keeps_to_its_share(
     assert view.tokens <= budget
     assert view.summary.tokens <= budget / 10
     assert view.recalled.tokens <= budget / 10
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=3_000), st.lists(st.text(min_size=1, max_size=20), max_size=20), st.integers(0, 700))
+def test_tier_1_keeps_to_its_budget(summary: str, topics: list[str], budget: int) -> None:
+    assert tier1_of(summary, topics, budget, ANY).tokens <= budget
+
+
+@pytest.mark.parametrize(
+    ("summary", "names"),
+    [
+        ("They spoke of many things. " * 200, ["connection pool", "staging database", "deployment of payments"]),
+        ("他们谈到了很多事情。" * 200, ["连接池", "测试环境数据库", "支付服务的部署"]),
+    ],
+)
+@pytest.mark.parametrize("budget", [300, 500, 800])
+def test_topics_are_named_whole_however_long_the_summary_is(summary: str, names: list[str], budget: int) -> None:
+    text = tier1_of(summary, names * 5, budget, ANY).text
+    told, index = text.split("\n\n[Recallable Topics]: ")
+    assert told.startswith("[Conversation Summary]\n") and " left out" in told
+    listed = index.removesuffix(f"\n{HINT}").split(", ")
+    assert listed == (names * 5)[: len(listed)]
 
 
 def test_a_long_thread_is_planned_anew_now_and_then_and_down_to_the_low_water_mark() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from longthread.view.condense import TOOL_MAX
 from longthread.view.items import Item, Part, cost, fitted, units_of
 from longthread.view.length import is_longer, shortened
-from longthread.view.tier1 import RECALLED, Digest, digest_of, tier1
+from longthread.view.tier1 import RECALLED, Digest, digest_of, tier1_of
 from longthread.view.tokens import ANY
 
 
@@ -99,7 +99,7 @@ def compose(
         parts = _grown(units, before, room - kept.tokens)
         if parts is not None and not _is_longer(units, parts, config):
             return View(_all(units, parts), kept, note, grown=True)
-    first = digest_of(tier1(summary, topics), share, family)
+    first = tier1_of(summary, topics, share, family)
     parts = _planned(units, room - first.tokens, config, before)
     return View(_all(units, parts), first, note)
 

@@ -35,6 +35,25 @@ def tier1(summary: str, topics: Sequence[str]) -> str:
     return "\n\n".join(parts)
 
 
+def tier1_of(summary: str, topics: Sequence[str], budget: int, family: str) -> Digest:
+    """Tier 1 in at most `budget` tokens: the summary is cut in the middle, and of the topics the last ones go where
+    they would take more than half."""
+    whole = Digest.of(tier1(summary, topics), family)
+    if whole.tokens <= budget:
+        return whole
+    names = list(topics)
+    while names and Digest.of(tier1("", names), family).tokens > budget // 2:
+        names.pop()
+    index = tier1("", names)
+    room = budget - Digest.of(index, family).tokens
+    while True:
+        told = digest_of(tier1(summary, ()), room, family).text
+        fitted = Digest.of("\n\n".join(text for text in (told, index) if text), family)
+        if fitted.tokens <= budget:
+            return fitted
+        room -= fitted.tokens - budget
+
+
 def digest_of(text: str, budget: int, family: str) -> Digest:
     """The text, cut in the middle to at most `budget` tokens."""
     shown, limit = Digest.of(text, family), len(text)
