@@ -154,6 +154,21 @@ def test_a_deleted_conversation_is_in_no_file(run: Run, store_address: str, comm
     assert in_files(store_address, marks()) == set()
 
 
+def test_what_has_expired_is_not_shown_and_can_be_forgotten(run: Run, store_address: str) -> None:
+    async def tell() -> str:
+        async with open_store(store_address) as store:
+            soon = datetime.now(UTC) + timedelta(seconds=0.05)
+            told = await Memories(store).remember(Owner("default", ANALYST), Statement("passing", expires_at=soon))
+            await asyncio.sleep(0.1)
+            return told.memory.id
+
+    memory = asyncio.run(tell())
+    shown = run("memories", "show", memory, code=2)
+    assert "passing" not in shown.stdout and "There is no memory" in str(shown.exception)
+    assert run("memories", "forget", memory, "--yes").stderr == ""
+    assert "nothing" in run("db", "prune").stdout
+
+
 def test_pruning_deletes_what_has_expired(run: Run, store_address: str) -> None:
     async def tell() -> None:
         async with open_store(store_address) as store:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.memory.threads import turn
@@ -186,6 +187,26 @@ def test_paths_and_addresses_are_facts_in_any_language() -> None:
     ]
     told = digest_entries(entries(*(Draft(str(n), "user", text) for n, text in enumerate(said))))
     assert told.items["told"] == said
+
+
+PAIRS = [
+    ("I prefer dark mode in all charts.", "我更喜欢深色模式的图表。", "我更喜歡深色模式的圖表。"),
+    ("We agreed to send a report.", "我们说好发一份报告。", "我們說好發一份報告。"),
+    ("Remember that Bob ships.", "请记得发货的是小王。", "請記得發貨的是小王。"),
+    ("Use the euro instead of the dollar.", "用欧元而不是美元。", "用歐元而不是美元。"),
+    ("Always show totals first.", "每次都先显示合计。", "總是先顯示合計。"),
+    ("She never eats meat.", "她从来不吃肉。", "她從來不吃肉。"),
+    ("From now on sort by date.", "从现在起按日期排序。", "從現在起按日期排序。"),
+    ("Good morning to you.", "各位早上好。", "各位早上好。"),
+    ("The numbers come from different tables.", "数字来自不同的表，从不同的角度看。", "數字來自不同的表。"),
+]
+
+
+@pytest.mark.parametrize("texts", PAIRS, ids=[pair[0] for pair in PAIRS])
+def test_a_decision_is_one_in_english_and_in_chinese(texts: tuple[str, ...]) -> None:
+    found = [digest_entries(entries(Draft("1", "user", text))).items["told"] for text in texts]
+    assert found == ([[text] for text in texts] if found[0] else [[]] * len(texts))
+    assert bool(found[0]) == (texts not in PAIRS[-2:])
 
 
 def test_a_text_without_an_end_is_looked_through_once() -> None:

@@ -205,6 +205,16 @@ async def test_there_are_only_so_many(store: Driver, monkeypatch: pytest.MonkeyP
         await memories.remember(OWNER, Statement("three"))
 
 
+async def test_what_has_expired_takes_nobodys_room(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", 2)
+    memories = await told(store, "one")
+    await memories.remember(OWNER, Statement("passing", expires_at=datetime.now(UTC) + timedelta(seconds=0.05)))
+    await asyncio.sleep(0.1)
+    assert (await memories.remember(OWNER, Statement("three"))).is_new
+    with pytest.raises(TooManyMemories, match="2 memories"):
+        await memories.remember(OWNER, Statement("four"))
+
+
 async def test_a_thread_that_is_not_the_users_is_no_source(store: Driver) -> None:
     await say(store, ["hello"], user_id="v")
     for thread_id in ("t", "none"):
@@ -244,6 +254,27 @@ async def test_only_what_fits_is_given(store: Driver) -> None:
     assert [each.content for each in await fitting(memories, OWNER, "How many rockets?")] == ["Answer in German."]
     await memories.remember(OWNER, Statement("metric " * 280))
     assert sum(len(each.content) for each in await fitting(memories, OWNER, "metric units")) < 3000
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        *("Show all orders.", "What does every customer like?", "When is shipping?"),
+        *(
+            "显示所有的订单",
+            "发货是什么时候？",
+            "列出全部订单",
+            "給我看看訂單",
+            "查询每个订单",
+            "發貨的是誰？",
+            "订单在哪里？",
+        ),
+    ],
+)
+async def test_words_that_every_question_has_make_no_memory_fit(store: Driver, question: str) -> None:
+    said = ["Show totals in euros, all of them.", "Every audit is when Ann says.", "他希望显示合计，所有的都用欧元。"]
+    memories = await told(store, *said, "审计什么时候做由她决定。", "全部结果给谁、是誰在哪里列出每个，看看，給我。")
+    assert await fitting(memories, OWNER, question) == []
 
 
 def test_terms_that_say_nothing_do_not_count() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar, get_args
 
 import typer
@@ -14,7 +15,7 @@ from rich.table import Table
 from longthread.cli import options
 from longthread.cli.moments import moment
 from longthread.cli.terminal import print_line
-from longthread.errors import InvalidInput
+from longthread.errors import InvalidInput, MemoryNotFound
 from longthread.memory.forgetting import forget_memory
 from longthread.memory.memories import Memories
 from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
@@ -106,6 +107,8 @@ def show(
     async def read(_: Memories, store: Driver, user: str) -> dict[str, Any]:
         async with store.reading() as tx:
             found = await kept.find(tx, await _id_of(tx, memory, user), user_id=user)
+            if found.expires_at is not None and found.expires_at <= datetime.now(UTC):
+                raise MemoryNotFound(memory=memory)
             sources = await kept.sources(tx, found.id, user_id=user)
         return _json(found) | {"sources": [{"thread": each.thread_id, "seqs": list(each.seqs)} for each in sources]}
 

@@ -57,7 +57,10 @@ _SPECIFIC = re.compile(
     r"|(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]{1,64}@[\w-]{1,63}\.\w"
     r"|(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{3,}|\d+(?:\.\d+)?\s?%"
     r"|\b(?:remember|decided?|agreed?|always|never|must|prefer(?:s|red)?|from now on|instead of|is called|responsible"
-    r"|deadline|budget|means)\b|记住|决定|约定|总是|永远|必须|不要|以后|改为|改成|负责|预算|截止|叫做|称为|意思是|口径|是指|指的是",
+    r"|deadline|budget|means)\b"
+    r"|记住|记得|决定|约定|同意|说好|总是|每次都|永远|绝不|从来不|必须|不要|更喜欢|偏好|从现在起|今后|以后|而不是|改为|改成"
+    r"|负责|预算|期限|截止|叫做|称为|意思是|口径|是指|指的是"
+    r"|記住|記得|決定|約定|說好|總是|永遠|絕不|從來不|必須|更喜歡|從現在起|今後|以後|改為|負責|預算|稱為|口徑",
     re.IGNORECASE,
 )
 

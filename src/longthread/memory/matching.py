@@ -18,14 +18,17 @@ from longthread.memory.terms import FORM, terms
 _TERM = np.dtype([("hash", "<u8"), ("count", "<u2")])
 _MOST = 65535
 _ENGLISH = (
-    "a about also am an and any are as at be been but by can could did do does doing for from get give had has have he "
-    "her here him his how i if in into is it its just like many me more most much my no not of on one only or our "
+    "a about all also am an and any are as at be been but by can could did do does doing each every for from get give "
+    "had has have he her here him his how i if in into is it its just like many me more most much my no not of on one "
+    "only or our "
     "please show so some tell than that the their them then there these they this those to us use user want was we "
     "were what when where which who why will with would you your"
 )
 _CHINESE = (
     "多少 什么 哪些 哪个 怎么 如何 请问 我们 你们 他们 可以 这个 那个 这些 那些 一个 一下 没有 不是 是不 有多 有哪 "
-    "几个 告诉 诉我 我想 想知 知道 为什 么样 怎样 用户 户的 我的 你的"
+    "几个 告诉 诉我 我想 想知 知道 为什 么样 怎样 用户 户的 我的 你的 时候 么时 是什 是谁 哪里 在哪 哪儿 显示 列出 "
+    "查询 给我 帮我 看看 所有 有的 全部 每个 一共 总共 这里 那里 什麼 甚麼 哪個 怎麼 請問 我們 你們 他們 這個 那個 "
+    "沒有 告訴 為什 時候 麼時 是誰 哪裡 顯示 查詢 給我 幫我"
 )
 COMMON = frozenset(term for word in f"{_ENGLISH} {_CHINESE}".split() for term in terms(word))
 """Terms that say nothing of what a text is about."""

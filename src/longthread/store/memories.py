@@ -106,9 +106,9 @@ async def any_of(tx: Transaction, user_id: str) -> bool:
     return await one(tx, "select_any_memory", user_id=user_id) is not None
 
 
-async def count(tx: Transaction, owner: Owner) -> int:
-    """How many memories a user has with an agent, expired ones too."""
-    [row] = await tx.fetch("count_memories", user_id=owner.user_id, agent_id=owner.agent_id)
+async def count(tx: Transaction, owner: Owner, *, now: str | None = None) -> int:
+    """How many memories a user has with an agent that have not expired."""
+    [row] = await tx.fetch("count_memories", user_id=owner.user_id, agent_id=owner.agent_id, now=now or log.now())
     return int(row["memories"])
 
 

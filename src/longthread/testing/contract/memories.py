@@ -78,7 +78,7 @@ class MemoryContract(Contract):
         assert await contents(store) == ["lasting"]
         async with store.writing() as tx:
             assert [found.content for found in await memories.candidates(tx, OWNER)] == ["lasting"]
-            assert await memories.count_expired(tx, now=log.now()) == 1
+            assert await memories.count(tx, OWNER) == await memories.count_expired(tx, now=log.now()) == 1
             assert await memories.delete_expired(tx) == 1
             assert await memories.count(tx, OWNER) == 1
 

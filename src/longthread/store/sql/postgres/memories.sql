@@ -35,7 +35,9 @@ ORDER BY numbers <=> CAST(:text AS VECTOR), id
 LIMIT :limit;
 
 -- name: count_memories
-SELECT count(*) AS memories FROM memories WHERE user_id = :user_id AND agent_id = CAST(:agent_id AS UUID);
+SELECT count(*) AS memories FROM memories
+WHERE user_id = :user_id AND agent_id = CAST(:agent_id AS UUID)
+  AND (expires_at IS NULL OR expires_at > CAST(:now AS TIMESTAMPTZ));
 
 -- name: select_memories_without_vector
 SELECT id, content FROM memories

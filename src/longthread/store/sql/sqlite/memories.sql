@@ -20,7 +20,9 @@ WHERE user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :age
   AND (expires_at IS NULL OR julianday(expires_at) > julianday(:now));
 
 -- name: count_memories
-SELECT count(*) AS memories FROM memories WHERE user_id = :user_id AND agent_id = :agent_id;
+SELECT count(*) AS memories FROM memories
+WHERE user_id = :user_id AND agent_id = :agent_id
+  AND (expires_at IS NULL OR julianday(expires_at) > julianday(:now));
 
 -- name: select_memories_without_vector
 SELECT id, content FROM memories
