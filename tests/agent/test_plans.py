@@ -16,7 +16,7 @@ from tests.agent.test_hot import ask, seeded
 from longthread.agent.analyst import Analyst
 from longthread.settings import Settings
 from longthread.store.open import open_store
-from longthread.store.postgres import translated
+from longthread.store.placeholders import translated
 from longthread.store.queries import queries
 from longthread.testing import ScriptedChatModel
 

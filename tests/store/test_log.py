@@ -23,7 +23,7 @@ from longthread.model.entry import Draft, ToolCall
 from longthread.store import checkpoints, log, runs
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
-from longthread.store.postgres import translated
+from longthread.store.placeholders import translated
 from longthread.store.queries import Sql, queries
 from longthread.store.sqlite import SqliteDriver
 

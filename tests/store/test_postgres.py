@@ -25,7 +25,7 @@ from longthread.model.entry import Draft
 from longthread.store import log, postgres, runs
 from longthread.store.driver import Driver
 from longthread.store.open import described, open_store
-from longthread.store.postgres import translated
+from longthread.store.placeholders import translated
 from longthread.store.queries import Sql
 
 pytestmark = pytest.mark.postgres

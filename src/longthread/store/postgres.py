@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from functools import lru_cache
 from typing import Any
 
 import psycopg
@@ -32,7 +31,7 @@ from longthread.errors import (
 from longthread.store.completion import to_the_end
 from longthread.store.driver import CHANGED, Asked, Row, sentence, storable
 from longthread.store.migrate import migrate_postgres
-from longthread.store.queries import queries
+from longthread.store.placeholders import parts, with_names
 
 CONNECTIONS = 16
 """How many connections one driver opens at most."""
@@ -136,7 +135,7 @@ class PostgresTransaction:
         await self._flush()
         with self._told():
             async with self.connection.cursor() as cursor:
-                await cursor.executemany(_statement(query, self._reads), given)
+                await cursor.executemany(with_names(query, self._reads), given)
 
     async def commit(self) -> None:
         """Commit what has been done, if anything has.
@@ -169,7 +168,7 @@ class PostgresTransaction:
             # As bytes, which bind takes as they are, and not as text twice as long.
             await self._flush()
             with self._told():
-                return await self.connection.execute(_statement(query, self._reads), given)
+                return await self.connection.execute(with_names(query, self._reads), given)
         if self._alone:
             await self._flush()
         return await self._send([*self._waiting, self._bound(query, given)])
@@ -201,7 +200,7 @@ class PostgresTransaction:
 
     def _bound(self, query: str, values: Mapping[str, Any]) -> bytes:
         """A statement with its values in it."""
-        texts, names = _parts(query, self._reads)
+        texts, names = parts(query, self._reads)
         bound = [texts[0]]
         with self._told():
             # A transformer writes down what it was made with: the encoding of this connection, and its adapters.
@@ -475,51 +474,3 @@ def _parsed(url: str) -> dict[str, Any]:
             "special characters in a name or password percent-encoded (@ is %40, / is %2F).",
         )
     return given
-
-
-_PART = re.compile(
-    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ | ::\s*\w+ | :(?P<name>[A-Za-z_]\w*) | %""",
-    re.VERBOSE | re.DOTALL,
-)
-
-
-def translated(sql: str) -> str:
-    """A query with psycopg's placeholders, `%(name)s`, in the place of `:name`."""
-
-    def placeholder(match: re.Match[str]) -> str:
-        name = match["name"]
-        return f"%({name})s" if name else match[0].replace("%", "%%")
-
-    return _PART.sub(placeholder, sql)
-
-
-@lru_cache(maxsize=2048)
-def _statement(query: str, reads: bool) -> bytes:
-    """A query as psycopg takes it."""
-    return translated(_sql(query, reads)).encode()
-
-
-def _sql(query: str, reads: bool) -> str:
-    """A query. A snapshot needs no locks, and may not take any."""
-    sql = queries("postgres")[query].rstrip().rstrip(";")
-    return _LOCK.sub("", sql) if reads else sql
-
-
-@lru_cache(maxsize=2048)
-def _parts(query: str, reads: bool) -> tuple[Sequence[bytes], Sequence[str]]:
-    """A query without its comments: what stands before, between and behind its values, and the values' names."""
-    texts, names, end = [""], [], 0
-    sql = _sql(query, reads)
-    for match in _PART.finditer(sql):
-        is_comment = match[0].startswith(("--", "/*"))
-        if is_comment or match["name"]:
-            texts[-1] += sql[end : match.start()]
-            end = match.end()
-        if match["name"]:
-            names.append(match["name"])
-            texts.append("")
-    texts[-1] += sql[end:]
-    return [text.encode() for text in texts], names
-
-
-_LOCK = re.compile(r"\s+FOR (?:NO KEY )?UPDATE(?: OF [\w, ]+)?$")
