@@ -16,6 +16,7 @@ from tests.store.samples import all_of
 from longthread.errors import ThreadNotFound
 from longthread.memory import indexing, vectors
 from longthread.memory import recall as recalling
+from longthread.memory.embedding import Vectors
 from longthread.memory.indexing import drop_index, index_thread
 from longthread.memory.recall import MEANING, Hit, Place, Question, Recaller, fuse
 from longthread.model.entry import Draft, ToolCall
@@ -50,6 +51,43 @@ async def found(store: Driver, text: str, scope: Scope = MINE, **more: object) -
 async def test_what_was_said_is_found(store: Driver, said: str, asked: str) -> None:
     await say(store, [*FILLER, said, *FILLER])
     assert (await found(store, asked))[0] == said
+
+
+async def test_threads_that_nobody_speaks_in_get_vectors_of_a_new_embedder(store: Driver) -> None:
+    for thread_id, user_id in (("t", "u"), ("quiet", "u"), ("theirs", "v")):
+        await say(store, ["the automobile is red", thread_id], thread_id=thread_id, user_id=user_id)
+        await index_thread(store, thread_id)
+    for model in ("old", "new"):
+        embedder = HashEmbedder(model=model, same={"car": "automobile"})
+        recaller = Recaller(store, embedder)
+        await recaller.prepare(MINE)
+        everywhere = Question("car", Scope("u"))
+        assert {hit.entry.thread_id for hit in (await recaller.find(everywhere)).hits} == {"t"}
+        await recaller.settle()
+        assert {hit.entry.thread_id for hit in (await recaller.find(everywhere)).hits} == {"t", "quiet"}
+        await recaller.settle()
+        rows = (await all_of(store))["memory_vectors"]
+        assert {(row["thread_id"], row["model"]) for row in rows} == {(t, f"hash:{model}@64") for t in ("t", "quiet")}
+
+
+async def test_an_embedder_that_fails_at_quiet_threads_is_tried_again(store: Driver) -> None:
+    class Down(HashEmbedder):
+        down = True
+
+        async def documents(self, texts: Sequence[str]) -> Vectors:
+            if self.down:
+                raise ConnectionError("down")
+            return await super().documents(texts)
+
+    embedder = Down(same={"car": "automobile"})
+    await say(store, ["the automobile is red"])
+    recaller = Recaller(store, embedder)
+    everywhere = Question("car", Scope("u"))
+    for down, count in ((True, 0), (False, 0), (False, 1)):
+        embedder.down = down
+        assert len((await recaller.find(everywhere)).hits) == count
+        await recaller.settle()
+        recaller.asker.making.worked()
 
 
 async def test_what_was_said_last_is_found_at_once(store: Driver) -> None:

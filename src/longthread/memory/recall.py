@@ -24,7 +24,7 @@ from longthread.memory.spans import ranges_of
 from longthread.memory.terms import FORM, terms
 from longthread.memory.vectors import Embedded, Progress, embed_thread, named, sign_thread
 from longthread.model.entry import Entry
-from longthread.store import log, recall
+from longthread.store import log, recall, vectors
 from longthread.store.driver import Driver, Transaction
 from longthread.store.recall import Scope, Searched
 
@@ -126,6 +126,7 @@ class Recaller:
         self._nearest = Nearest(unsigned=self._sign)
         self.asker = Asker(embedder)
         self._background = Background()
+        self._looked_after: set[Scope] = set()
 
     @property
     def embedder_name(self) -> str | None:
@@ -144,6 +145,8 @@ class Recaller:
         question, of_topic = await self._about(question)
         vector, problem = await self.asker.vector(question.words)
         found = await self._found(question, of_topic, vector)
+        if vector is not None and self._embedder is not None:
+            self._embed_rest(question.scope, named(self._embedder.name, len(vector)))
         if isinstance(found, list):
             return Recalled(found, problem)
         warnings = await catch_up(self._store, found.behind, CATCH_UP_SECONDS)
@@ -229,20 +232,42 @@ class Recaller:
         async with self._store.reading() as tx:
             threads = await recall.threads_in(tx, scope, form=FORM)
         warnings = await catch_up(self._store, threads)
+        return [*warnings, *await self._embed([thread.thread_id for thread in threads], progress)]
+
+    async def _embed(self, thread_ids: Sequence[str], progress: Progress | None = None) -> list[str]:
+        """Give threads their vectors; warnings, where that failed."""
         if self._embedder is None:
-            return warnings
+            return []
         if not self.asker.may_make():
-            return [*warnings, *self.asker.rests()]
+            return self.asker.rests()
         refused = 0
-        for thread in threads:
+        for thread_id in thread_ids:
             try:
-                refused += (await embed_thread(self._store, self._embedder, thread.thread_id, progress)).refused
+                refused += (await embed_thread(self._store, self._embedder, thread_id, progress)).refused
             except StoreError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, words are enough
-                return [*warnings, self.asker.did_not_make(f"Thread {thread.thread_id}", error)]
+                return [self.asker.did_not_make(f"Thread {thread_id}", error)]
         self.asker.making.worked()
-        return [*warnings, *Embedded(refused=refused).warning(self._embedder)]
+        return Embedded(refused=refused).warning(self._embedder)
+
+    def _embed_rest(self, scope: Scope, model: str) -> None:
+        """Have threads get their vectors that nobody has spoken in since the embedder is there, once for each scope:
+        others get them behind their turns."""
+        if scope.thread_id is not None or scope in self._looked_after:
+            return
+        self._looked_after.add(scope)
+
+        async def embed() -> None:
+            async with self._store.reading() as tx:
+                left = await vectors.behind(tx, scope, model)
+            for number, thread_id in enumerate(left, start=1):
+                if await self._embed([thread_id]) and not self.asker.may_make():
+                    self._looked_after.discard(scope)
+                    return
+                _logger.info("%d of %d threads without vectors of %s have them now", number, len(left), model)
+
+        self._background.start(f"embed {scope}", embed, failing="Threads could not be embedded")
 
     def keep_up(self, scope: Scope) -> None:
         """Have a thread indexed and embedded in the background."""

@@ -101,6 +101,12 @@ async def find_mark(tx: Transaction, thread_id: str, model: str) -> Mark | None:
     return Mark(*of_thread, last, signed_from, int(row["refused"]), bool(row["others"]))
 
 
+async def behind(tx: Transaction, scope: Scope, model: str) -> list[str]:
+    """The threads in a user's scope that may have entries without vectors of a model, the last active first."""
+    rows = await tx.fetch("select_threads_behind", user_id=scope.user_id, agent_id=scope.agent_id, model=model)
+    return [row["thread_id"] for row in rows]
+
+
 async def move_mark(tx: Transaction, thread_id: str, model: str, last_seq: int, refused: int) -> None:
     """Note that a thread has vectors of a model up to an entry. For who has locked it in this transaction, in which the
     vectors are written."""

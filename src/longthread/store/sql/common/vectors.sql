@@ -5,6 +5,12 @@ SELECT t.first_seq, t.entry_count, t.incarnation, m.last_seq, m.signed_from, coa
 FROM threads t LEFT JOIN recall_embedded m ON m.thread_id = t.id AND m.model = :model
 WHERE t.id = :thread_id;
 
+-- name: select_threads_behind
+SELECT t.id AS thread_id FROM threads t LEFT JOIN recall_embedded m ON m.thread_id = t.id AND m.model = :model
+WHERE t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+  AND t.entry_count >= t.first_seq AND coalesce(m.last_seq, 0) < t.entry_count
+ORDER BY t.updated_at DESC, t.id;
+
 -- name: write_embedded
 INSERT INTO recall_embedded (thread_id, model, last_seq, refused)
 VALUES (:thread_id, :model, :last_seq, :refused)
