@@ -237,6 +237,39 @@ async def test_a_change_by_another_program_is_noted_when_it_runs(open_analyst: O
     assert (version.version, version.body and version.body["system_prompt"]) == (2, "By hand.")
 
 
+async def test_a_built_in_tool_has_the_skills_defaults(open_analyst: OpenAnalyst, shop: str) -> None:
+    model = ScriptedChatModel([call("sample_rows", table="customers"), finish("One.")])
+    analyst = await open_analyst(model)
+    tools = [{"tool": "sample_rows", "default_params": {"limit": 1}}]
+    await define(analyst, shop, SKILL | {"tools": tools}, AGENT | {"config": {"source": "shop"}})
+    handle = await analyst.ask("?", agent="clerk")
+    assert (await handle.wait()).type == "finished"
+    run = await last_run(analyst, handle.thread_id)
+    async with analyst.store.reading() as tx:
+        [step] = [step for step in await runs.steps_of(tx, run) if step.kind == "tool"]
+    assert step.observation is not None
+    assert len(step.observation["data"]["rows"]) == 1
+    assert model.calls[0].tools[0]["function"]["parameters"]["properties"]["limit"]["default"] == 1
+
+
+async def test_an_agent_without_tools_talks(open_analyst: OpenAnalyst) -> None:
+    analyst = await open_analyst(["Hello."])
+    await Catalog(analyst.store).apply([AGENT | {"skills": []}])
+    handle = await analyst.ask("Hi", agent="clerk")
+    assert (await handle.wait()).data["answer"] == "Hello."
+
+
+async def test_a_conversation_whose_agent_is_not_there_says_what_to_do(open_analyst: OpenAnalyst) -> None:
+    analyst = await open_analyst([finish("One.")])
+    await Catalog(analyst.store).apply([AGENT | {"skills": []}])
+    handle = await analyst.ask("1?", agent="clerk")
+    await handle.wait()
+    async with analyst.store.writing() as tx:
+        await log.set_agent(tx, handle.thread_id, MEMORY)
+    with pytest.raises(DefinitionNotFound, match=f"no agent {MEMORY}. The conversation is with it"):
+        await analyst.ask("2?", thread_id=handle.thread_id)
+
+
 @pytest.mark.parametrize("protocol", ["native", "json"])
 async def test_the_demo_model_says_what_it_cannot_do(store_address: str, tmp_path: Path, protocol: Protocol) -> None:
     settings = Settings.load(env_file=None, data_dir=tmp_path, database=store_address, model="demo")

@@ -27,6 +27,7 @@ from longthread.agent.summarizing import summarizer_of
 from longthread.agent.window import Past, Spot
 from longthread.errors import (
     AgentOfThread,
+    DefinitionNotFound,
     InvalidInput,
     LongthreadError,
     NothingToResume,
@@ -282,12 +283,22 @@ class Analyst:
     async def _role(self, agent: str | None, thread: Thread | None) -> Role:
         """The role of the agent that is asked: the one that is named, else the thread's, else the analyst."""
         if agent is None:
-            return await role_named(self.store, thread.agent_id) if thread and thread.agent_id else ANALYST_ROLE
+            return await self._role_of(thread) if thread and thread.agent_id else ANALYST_ROLE
         role = await role_named(self.store, agent)
         if thread is not None and thread.entry_count and (thread.agent_id or ANALYST) != role.agent.id:
-            owner = await role_named(self.store, thread.agent_id or ANALYST)
+            owner = await self._role_of(thread)
             raise AgentOfThread(thread=thread.id, name=owner.agent.name)
         return ANALYST_ROLE if role.is_analyst else role
+
+    async def _role_of(self, thread: Thread) -> Role:
+        """The role of the agent that a conversation is with."""
+        try:
+            return await role_named(self.store, thread.agent_id or ANALYST)
+        except DefinitionNotFound as error:
+            if error.details["kind"] != "agent":
+                raise
+            there = "The conversation is with it: apply its definition, with this as its `id`."
+            raise DefinitionNotFound(kind="agent", name=thread.agent_id, nearest=there) from error
 
     @asynccontextmanager
     async def _sources(
@@ -413,7 +424,7 @@ class Analyst:
             context.fitting = lambda: self._fitting(begun.run.question, owner)
         looked_for = begun.run.continues or begun.run.question
         tools = [*(analysis_tools(source, looked_for) if source else ()), *self._own_tools(begun, context, owner)]
-        tools = [*(tool for tool in tools if tool.name in role.builtins), *staff.tools]
+        tools = [*role.built_in(tools), *staff.tools]
         context.tools = {tool.name: tool for tool in tools}
         return context
 
@@ -447,7 +458,7 @@ class Analyst:
             self.recaller,
             Scope(user_id, begun.run.thread_id),
             thread_id=begun.run.thread_id,
-            agent_id=None,
+            agent_id=None if remembering.owner.agent_id == ANALYST else remembering.owner.agent_id,
             top_k=self.settings.memory_recall_top_k,
             before=Place(begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq),
             look_up=remembering.look_up,

@@ -64,7 +64,7 @@ def build(definition: ToolDefinition, workshop: Workshop, defaults: Mapping[str,
         tool = _TYPES[definition.type].build(_Function(definition), workshop)
     except ToolInvalid as error:
         raise ToolInvalid(tool=definition.name, problem=error.details.get("problem", str(error))) from error
-    return _with_defaults(tool, defaults) if defaults else tool
+    return with_defaults(tool, defaults) if defaults else tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class _Function:
         return self.of.implementation
 
 
-def _with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
+def with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
     """A tool whose model is told that it need not give these arguments, and what they are then."""
     properties = dict(tool.parameters.get("properties", {}))
     for name, value in defaults.items():

@@ -18,7 +18,8 @@ from longthread.tools.catalog.fields import near
 from longthread.tools.catalog.names import Key, Names
 
 _RESERVED = {tool_of(each).function for (kind, _), each in BUILTIN.items() if kind == "tool"}
-"""What a model calls the built-in tools by."""
+_RESERVED |= {"finish", "json_parse_error"}
+"""What a model calls the built-in tools by, and what the JSON protocol has names for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ def _wrong(after: Names, each: Definition) -> Iterator[str]:
     elif each.kind == "skill":
         yield from _wrong_params(after, each)
     elif each.kind == "tool" and not each.is_builtin and tool_of(each).function in _RESERVED:
-        yield f"schema.name: {tool_of(each).function} is the name of a built-in tool. Give another."
+        yield f"schema.name: {tool_of(each).function} is a name of Longthread's own. Give another."
 
 
 def _cycle(after: Names, agent: Definition) -> Iterator[str]:

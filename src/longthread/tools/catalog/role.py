@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -30,7 +30,7 @@ from longthread.store.catalog import Stored
 from longthread.store.driver import Driver, Transaction
 from longthread.tools.catalog import address
 from longthread.tools.catalog.names import Names
-from longthread.tools.registry import Workshop, build
+from longthread.tools.registry import Workshop, build, with_defaults
 from longthread.tools.tool import Tool
 
 _logger = logging.getLogger(__name__)
@@ -64,6 +64,12 @@ class Role:
     def builtins(self) -> frozenset[str]:
         """The built-in tools that it has."""
         return frozenset(each.tool.function for each in self.functions if each.tool.type == "builtin")
+
+    def built_in(self, tools: Iterable[Tool]) -> list[Tool]:
+        """Those of Longthread's own tools that it has, with the arguments that its skills give them."""
+        defaults = {each.tool.function: each.defaults for each in self.functions if each.tool.type == "builtin"}
+        found = [(tool, defaults[tool.name]) for tool in tools if tool.name in defaults]
+        return [with_defaults(tool, given) if given else tool for tool, given in found]
 
     @property
     def asks_data(self) -> bool:
