@@ -25,7 +25,7 @@ MOST_COMPARED = 250_000
 """Entries beyond which PostgreSQL's own index is asked. It is one for all users, and in small scopes finds little."""
 LONG_LIST = 4096
 """Vectors that are nearest by their signs, which are then compared by both bits of each number."""
-MORE = 100
+MORE = 150
 """How many more vectors are read whole than are wanted."""
 _FEW_THREADS = 8
 
@@ -68,7 +68,7 @@ class Nearest:
             if found is not None:
                 return _ranked(found, vector, count)
         shelf = await self._shelf(tx, scope, model)
-        places = _short_list(shelf, vector, count, ranges)
+        places = short_list(shelf, vector, count, ranges)
         wanted = [(thread_id, first, last) for (thread_id, first), last in _stretches(places)]
         near = await vectors.between(tx, model, wanted) if wanted else []
         unsigned = await _without_signatures(tx, model, shelf.heads, threads)
@@ -104,7 +104,7 @@ async def _fetched(tx: Transaction, scope: Scope, model: str, missing: Sequence[
     return found
 
 
-def _short_list(shelf: Shelf, vector: Vectors, count: int, ranges: Ranges | None) -> list[tuple[str, int]]:
+def short_list(shelf: Shelf, vector: Vectors, count: int, ranges: Ranges | None) -> list[tuple[str, int]]:
     """The threads and numbers of the entries whose vectors are to be read, in order."""
     rows: Sequence[Numbers] = [slab.rows_in(ranges) for slab in shelf.slabs]
     if rows and sum(map(len, rows)) > count + MORE:

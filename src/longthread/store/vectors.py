@@ -220,10 +220,11 @@ async def delete_others(tx: Transaction, thread_id: str, model: str) -> None:
 
 
 async def between(tx: Transaction, model: str, ranges: Iterable[tuple[str, int, int]]) -> list[Candidate]:
-    """The vectors of entries in ranges of (thread, first, last); of threads that the reader may read."""
+    """The vectors of entries in ranges of (thread, first, last), in order; of threads that the reader may read."""
     asked = json.dumps([list(each) for each in ranges], ensure_ascii=False)
     rows = await tx.fetch("select_vectors_between", model=model, ranges=asked)
-    return [Candidate(row["thread_id"], int(row["seq"]), numbers_of(row)) for row in rows]
+    found = [Candidate(row["thread_id"], int(row["seq"]), numbers_of(row)) for row in rows]
+    return sorted(found, key=lambda row: (row.thread_id, row.seq))
 
 
 async def indexed(tx: Transaction, scope: Scope, model: str, vector: Floats, count: int) -> list[Candidate] | None:

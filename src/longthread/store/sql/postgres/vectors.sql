@@ -4,11 +4,11 @@ VALUES (:id, :thread_id, :seq, :chunk, :model, CAST(:numbers AS VECTOR))
 ON CONFLICT (id) DO NOTHING;
 
 -- name: select_vectors_between
+-- In no order: the database would carry the vectors about while it sorts.
 SELECT v.thread_id, v.seq, vector_send(v.embedding) AS embedding, 1 AS sent
 FROM json_array_elements(CAST(:ranges AS JSON)) r JOIN memory_vectors v
   ON v.thread_id = r.value ->> 0 AND v.model = :model AND v.seq IS NOT NULL
-  AND v.seq BETWEEN CAST(r.value ->> 1 AS BIGINT) AND CAST(r.value ->> 2 AS BIGINT)
-ORDER BY v.thread_id, v.seq;
+  AND v.seq BETWEEN CAST(r.value ->> 1 AS BIGINT) AND CAST(r.value ->> 2 AS BIGINT);
 
 -- name: has_vector_index
 SELECT 1 AS has;

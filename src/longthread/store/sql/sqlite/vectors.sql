@@ -4,11 +4,11 @@ VALUES (:id, :thread_id, :seq, :chunk, :model, :embedding)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: select_vectors_between
+-- In no order: the database would carry the vectors about while it sorts.
 SELECT v.thread_id, v.seq, v.embedding, 0 AS sent
 FROM json_each(:ranges) r CROSS JOIN memory_vectors v
 WHERE v.thread_id = json_extract(r.value, '$[0]') AND v.model = :model AND v.seq IS NOT NULL
-  AND v.seq BETWEEN json_extract(r.value, '$[1]') AND json_extract(r.value, '$[2]')
-ORDER BY v.thread_id, v.seq;
+  AND v.seq BETWEEN json_extract(r.value, '$[1]') AND json_extract(r.value, '$[2]');
 
 -- name: has_vector_index
 SELECT 0 AS has;
