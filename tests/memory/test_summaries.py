@@ -131,6 +131,30 @@ async def test_a_model_that_fails_later_leaves_the_old_summary_with_the_digest_o
     assert (await pass_over(store, summarizer=again)).summary == f"{kept.summary}\n\nThe newest."
 
 
+@pytest.mark.parametrize("chinese", [False, True])
+async def test_however_often_a_model_fails_its_words_stay_and_one_digest_behind_them(
+    store: Driver, chinese: bool
+) -> None:
+    policy = Policy(40, 10, Config(max_tokens=400))
+    written = " ".join(f"host{n} has port {7000 + n}." for n in range(20))
+    await talk(store, "t", 12, chinese=chinese)
+    assert (await pass_over(store, policy=policy, summarizer=Writer(written))).summary == written
+    for n in range(13, 93, 8):
+        await talk(store, "t", 8, first=n, chinese=chinese)
+        kept = await pass_over(store, policy=policy, summarizer=Writer(RuntimeError("the provider is down")))
+        own, digest = kept.summary.split("\n\n")
+        asked = "第{}季度" if chinese else "How about {}?"
+        assert own == written
+        assert digest.count("之前的问题" if chinese else "Asked before") == 1
+        assert "left out" not in digest
+        assert asked.format(n + 2) in digest  # the newest of what has left the window
+        assert tokens_of(kept.summary) <= 400
+    assert len(kept.digest["items"]["asked"]) + kept.digest["left"].get("asked", 0) == 87
+    await talk(store, "t", 8, first=93, chinese=chinese)
+    again = await pass_over(store, policy=policy, summarizer=Writer("In short.", "All of it.", "All."))
+    assert not {"written", "since"} & again.digest.keys()
+
+
 async def test_a_reply_that_comes_late_is_thrown_away(store: Driver) -> None:
     """Somebody else's pass was faster: what it has written stays."""
     await talk(store, "t", 12)

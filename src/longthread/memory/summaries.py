@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from longthread.memory.digest import FORM, Digest, clean, cut_to, digest_entries, fitted, joined, json_of, tokens_of
 from longthread.memory.indexing import content_of, is_recallable
@@ -23,6 +23,8 @@ INPUT_TOKENS = 6_000
 """What a model is given to read at most: a small window holds it."""
 SECONDS = 120.0
 """How long a model may take for one reply."""
+_WRITTEN, _SINCE = "written", "since"
+"""Beside a digest: how many characters of the summary a model wrote, and the digest of what came behind them."""
 _TOLD, _RESULT = 2_000, 400
 """Characters of a message and of a result that a model is given to read."""
 _WRITE = """\
@@ -109,13 +111,13 @@ async def summarise(old: Kept | None, part: Part, config: Config, summarizer: Su
     limit = config.max_tokens
     before = Digest.from_json(old.digest) if old else Digest()
     digest = joined(before, part.digest, limit) if old else fitted(part.digest, limit)
-    text, model = "", None
+    text, model, apart = "", None, dict[str, Any]()
     if config.enabled and summarizer is not None:
         text = await _written(old, part, limit, summarizer)
         model = summarizer.name if text else None
     if not text and old is not None and old.model is not None:
         # A model wrote what there is: that stays, and the digest tells the rest.
-        model, text = old.model, _with_digest(old.summary, part.digest, limit)
+        model, (text, apart) = old.model, _with_digest(old, part.digest, limit)
     return Kept(
         summary=cut_to(text or digest.text(), limit),
         message_count=part.count + (old.message_count if old else 0),
@@ -123,7 +125,7 @@ async def summarise(old: Kept | None, part: Part, config: Config, summarizer: Su
         first_seq=old.first_seq if old else part.first_seq,
         last_seq=part.last_seq,
         model=model,
-        digest=json_of(digest),
+        digest={**json_of(digest), **apart},
     )
 
 
@@ -166,10 +168,17 @@ async def ask(summarizer: Summarizer, instructions: str, text: str) -> str:
     return said
 
 
-def _with_digest(old: str, new: Digest, limit: int) -> str:
-    """An old summary with the digest of what is new, which has a fifth of the limit at the least."""
-    told = fitted(new, max(limit // 5, limit - tokens_of(old))).text()
-    return _put_together(cut_to(old, max(0, limit - tokens_of(told) - 2)), told)
+def _with_digest(old: Kept, new: Digest, limit: int) -> tuple[str, dict[str, Any]]:
+    """What a model wrote, with the digest of all that came since, which has a fifth of the limit at the least.
+
+    Both are told apart beside it: however often a model fails, its words stay, and there is one digest behind them.
+    """
+    written = old.summary[: old.digest.get(_WRITTEN, len(old.summary))]
+    since = joined(Digest.from_json(old.digest[_SINCE]), new, limit) if _SINCE in old.digest else new
+    since = fitted(since, max(limit // 5, limit - tokens_of(written)))
+    told = since.text()
+    written = cut_to(written, max(0, limit - tokens_of(told) - 2)).strip()
+    return _put_together(written, told), {_WRITTEN: len(written), _SINCE: json_of(since)}
 
 
 def _put_together(old: str, new: str) -> str:
