@@ -55,7 +55,7 @@ class Slab:
         terms = np.concatenate([part.terms for part in parts]).T.copy()
         centers = np.array([part.center for part in parts])
         seqs = np.concatenate([part.seqs for part in parts])
-        offsets = terms[1] + terms[0] * (2 * _sums(signs, home) - home.sum())
+        offsets = terms[1] + terms[0] * (2 * _sums(signs, _tables(home)) - home.sum())
         return cls(list(blocks), starts, seqs, signs, large, terms, centers, offsets)
 
     @property
@@ -115,7 +115,7 @@ class Slab:
 
     def by_both(self, asked: Asked, rows: Numbers) -> Vectors:
         """About the cosines of rows with the question, more exactly, by both bits and its numbers."""
-        sums = 2 * _sums(self.signs[:, rows], asked.turned) + _sums(self.large[:, rows], asked.turned)
+        sums = 2 * _sums(self.signs[:, rows], asked.tables) + _sums(self.large[:, rows], asked.tables)
         products = sums - np.float32(1.5) * asked.turned.sum()
         found: Vectors = self._bases(asked, rows) + self.terms[3, rows] + self.terms[2, rows] * products
         return found
@@ -150,6 +150,7 @@ class Asked:
     bits first, of levels that are a `step` apart. `most` is the product with signs that agree with all planes."""
 
     turned: Vectors
+    tables: Vectors
     planes: Bits
     counting: type[np.unsignedinteger[Any]]
     step: np.float32
@@ -166,7 +167,7 @@ class Asked:
         levels = np.clip(np.floor(apart / max(step, np.float32(1e-30))) + 2 ** (bits - 1), 0, highest).astype(np.uint8)
         planes = np.array([signed(levels >> bit & 1) for bit in reversed(range(bits))])
         counting = np.uint16 if len(own) * highest < 2**16 else np.uint32
-        return cls(own, planes, counting, step, step * np.float32(len(own) * highest / 2))
+        return cls(own, _tables(own), planes, counting, step, step * np.float32(len(own) * highest / 2))
 
 
 def put_together(heads: Sequence[Head], fetched: Mapping[Head, Signatures], before: Shelf | None) -> Shelf:
@@ -251,9 +252,14 @@ _PATTERNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astyp
 """The bits of each byte, the highest first."""
 
 
-def _sums(words: Bits, vector: Vectors) -> Vectors:
-    """The sum of the vector's numbers where an entry has a bit, by a table for each byte."""
-    tables = vector.reshape(-1, 8) @ _PATTERNS.T
+def _tables(vector: Vectors) -> Vectors:
+    """For each eight of a vector's numbers what they sum up to, by a byte that says which of them count."""
+    found: Vectors = np.einsum("ij,kj->ik", vector.reshape(-1, 8), _PATTERNS)
+    return found
+
+
+def _sums(words: Bits, tables: Vectors) -> Vectors:
+    """The sum of a vector's numbers where an entry has a bit, by the vector's tables."""
     own = 256 * np.arange(len(tables))
     found = np.empty(words.shape[1], dtype=np.float32)
     for start in range(0, len(found), _WEIGHED_AT_ONCE):
