@@ -223,6 +223,22 @@ async def test_what_had_no_room_is_summarised_and_leaves_the_state_too(store_add
     assert spy.over == []
 
 
+async def test_no_view_forgets_what_a_plan_has_no_room_for(store_address: str) -> None:
+    spy = Spy(window=6_000)
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        given = {"memory_summary_threshold": 12, "memory_enable_summary": False}
+        agent = agent_of(saver, said("Noted. " * 30), spy=spy, **given)
+        for n in range(24):
+            await agent.ainvoke(asked(f"The port of service {n} is {50_000 + n}. " + "more " * 150), on())
+            text = "\n".join(str(message.text) for message in spy.views[-1])
+            assert [k for k in range(n + 1) if f"{50_000 + k}" not in text] == []
+            await settle(saver)
+        summary = (await agent.aget_state(on())).values["memory_summary"]
+    assert summary["mark"] > 0
+    assert summary["digest"]["items"]["told"]
+    assert spy.over == []
+
+
 async def test_a_model_that_fails_to_summarise_is_in_nobodys_way(
     store_address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -633,8 +649,8 @@ async def test_without_our_saver_there_is_the_view_alone_and_that_is_said_once(
             state = await agent.ainvoke(asked(f"Question {n} " + "more " * 100), on())
     assert len(state["messages"]) == 24 and len(spy.views[-1]) < 20
     assert spy.over == [] and spy.watch.orphans == 0
-    assert not any("[Conversation Summary]" in str(m.text) for m in spy.views[-1])
-    assert caplog.text.count("no summary, no recall") == 1
+    assert "Asked before" in str(spy.views[-1][0].text)  # the digest of what has no room, which nobody keeps
+    assert caplog.text.count("nothing is summarised or recalled") == 1
     alone = agent_of(None, said("Yes."), spy=Spy())
     assert len((await alone.ainvoke(asked("Hello")))["messages"]) == 2
 

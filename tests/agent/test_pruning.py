@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +101,9 @@ async def test_a_look_at_a_call_tells_what_was_behind_its_window(
         calls = await calls_of(tx, "t")
         seen = (await look(tx, calls, len(calls))).entries
         whole = (await look(tx, calls, 1)).entries
-    behind = seen[0]
+    behind, begin = next((each, after) for each, after in pairwise(seen) if each.why == "window")
     assert (behind.how, behind.why, behind.tier, behind.tokens) == ("left out", "window", None, 0)
-    assert (behind.first, behind.seq) == (1, seen[1].seq - 1)
+    assert (behind.first, behind.seq) == (1, begin.seq - 1)
     assert behind.count == behind.seq - (apart[0].seq < behind.seq)
     assert [each.why for each in whole] == [None]
 
@@ -154,6 +155,23 @@ async def test_older_messages_have_at_most_the_documented_characters(open_analys
     for seen in views(model):
         assert sum(len(message.text) for message in seen[:-7]) <= 900
     assert any(len(seen) > 12 for seen in views(model))
+
+
+async def test_each_view_shows_an_entry_or_says_that_a_summary_tells_of_it(
+    open_analyst: OpenAnalyst, shop: str
+) -> None:
+    model = ScriptedChatModel(lambda messages: finish("so it is " * 40))
+    analyst = await open_analyst(model, memory_context_window=5_000, memory_enable_summary=False)
+    for n in range(20):
+        await turn(analyst, shop, f"Why {n}? The budget is {n}000 euros. " + "because " * 20)
+    async with analyst.store.reading() as tx:
+        manifests = [segments_of(step.manifest) for step in await calls_of(tx, "t")]
+    told = [each for each in manifests if any(segment.why == "digest" for segment in each)]
+    assert told, "some view had no room for all"
+    for manifest in manifests:
+        spoken = [each for each in manifest if each.how != "left out" or each.why == "digest"]
+        seqs = {seq for each in spoken for seq in range(each.first, each.last + 1)}
+        assert seqs - {0} == set(range(1, max(each.last for each in manifest) + 1))
 
 
 async def test_what_views_have_no_room_for_goes_and_what_they_show_stays(open_analyst: OpenAnalyst, shop: str) -> None:

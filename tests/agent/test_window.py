@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from longthread.agent.messages import draft_of
-from longthread.agent.window import STEP, Fitted, Past, Spot, Wanted, fit, item_of
+from longthread.agent.messages import NOTE, draft_of
+from longthread.agent.window import DIGESTED, STEP, Fitted, Past, Spot, Wanted, fit, item_of
+from longthread.memory.digest import Digest, digest_entries, json_of
 from longthread.model.entry import Entry
 from longthread.model.manifest import Segment
 from longthread.testing.watching import orphans
@@ -139,3 +141,131 @@ def test_what_was_recalled_stands_last_and_the_summary_first() -> None:
     again = fit(turns(3), Wanted(5_000, past=stored(fitted), summary="Another."))
     assert again.view.grown
     assert dumped(again.messages)[:5] == dumped(fitted.messages)[:5]
+
+
+def decisions(count: int) -> list[Spot]:
+    messages: list[BaseMessage] = []
+    for turn in range(count):
+        said = f"Decision {turn}: the port of service {turn} is {40_000 + turn}. "
+        messages += [HumanMessage(said + "story " * 150, id=f"q{turn}"), AIMessage("Noted.", id=f"f{turn}")]
+    return [spot(message, seq) for seq, message in enumerate(messages, start=1)]
+
+
+def told(segments: Sequence[Segment]) -> set[int]:
+    """The entries that a view shows, or that the text of its summary tells of."""
+    spoken = [each for each in segments if each.how != "left out" or each.why == "digest"]
+    return {seq for each in spoken for seq in range(each.first, each.last + 1)} - {0}
+
+
+def test_what_a_plan_has_no_room_for_is_told_by_its_digest_at_once() -> None:
+    spots, start, mark = decisions(40), 0, 0
+    past, planned = None, 0
+    for end in range(1, len(spots) + 1, 2):
+        wanted = Wanted(8_000, past=past, topics=["ports"], mark=mark)
+        fitted = fit(spots[start:end], wanted)
+        assert dumped(fit(spots[start:end], wanted).messages) == dumped(fitted.messages)
+        past = stored(fitted)
+        planned += not fitted.view.grown
+        assert fitted.view.tokens <= 8_000
+        assert told(past.segments) >= set(range(mark + 1, end + 1))
+        text = "\n".join(str(message.text) for message in fitted.messages)
+        assert [turn for turn in range(mark, end // 2 + 1) if f"{40_000 + turn}" not in text] == []
+    assert planned >= 2
+
+
+def test_the_manifest_says_what_is_told_by_digest_and_when_the_window_moves_on_past_that() -> None:
+    spots = decisions(20)
+    planned = fit(spots[:35], Wanted(2_400))
+    ways = [(each.first, each.how, each.why) for each in planned.segments if each.how in ("summary", "left out")]
+    assert ways == [(0, "summary", None), (1, "left out", "digest")]
+    out = next(each for each in planned.segments if each.how == "left out")
+    grown = fit(spots[:36], Wanted(2_400, past=stored(planned)))
+    assert grown.view.grown
+    assert told(grown.segments) == set(range(1, 37))
+    assert out in grown.segments
+    moved = fit(spots[out.last - 2 : 37], Wanted(2_400, past=stored(grown), summary="Another.", mark=out.last - 2))
+    assert moved.view.grown
+    ways = [(each.first, each.last, each.why) for each in moved.segments if each.why]
+    assert ways == [(1, out.last - 2, "digest"), (out.last - 1, out.last, "digest")]
+    assert told(moved.segments) == set(range(1, 38))
+
+
+def test_questions_go_before_facts_where_tier_1_is_full_and_nothing_is_cut() -> None:
+    spots = decisions(60)
+    known = digest_entries([each.entry for each in spots[:80]])
+    wanted = Wanted(4_000, summary=known.text(), digest=json_of(known), topics=["ports"], mark=80)
+    fitted = fit(spots[80:], wanted)
+    text = fitted.view.summary.text
+    assert fitted.view.summary.tokens <= 400
+    assert "characters left out" not in text
+    assert text.index("Facts and decisions") > text.index("Asked before")
+    asked, facts = text.split("Facts and decisions")
+    assert facts.count("the port of service") > 2 * asked.count("the port of service")
+    shown = "\n".join(str(message.text) for message in fitted.messages)
+    assert all(f"{40_000 + turn}" in shown for turn in range(50, 60))
+
+
+def test_a_digest_leaves_what_a_model_wrote_the_most_of_tier_1() -> None:
+    fitted = fit(decisions(200), Wanted(4_000, summary="known " * 2_000, topics=["ports"]))
+    text = fitted.view.summary.text
+    assert fitted.view.summary.tokens <= 400
+    assert fitted.view.tokens <= 4_000
+    assert text.count("known") > 90
+    assert "the port of service" in text
+    assert "ports" in text
+
+
+def test_where_there_is_no_room_for_a_digest_the_manifest_says_so() -> None:
+    fitted = fit(decisions(20), Wanted(300))
+    assert not fitted.view.summary.text
+    assert {each.why for each in fitted.segments if each.how == "left out"} == {"budget"}
+
+
+def test_of_very_many_messages_the_newest_are_digested() -> None:
+    fitted = fit(turns(2_000), Wanted(4_000))
+    counts = {each.why: each.last - each.first + 1 for each in fitted.segments if each.how == "left out"}
+    assert counts["digest"] < 2 * DIGESTED < counts["budget"]
+
+
+def asked(text: str, source: str, schema: str) -> BaseMessage:
+    note = {"kind": "question", "source": source, "fingerprint": schema}
+    return HumanMessage(text, additional_kwargs={NOTE: note})
+
+
+def test_tables_of_another_source_are_not_told_by_a_summary() -> None:
+    calls = [
+        tool_call(name="list_tables", args={}, id="c"),
+        tool_call(name="run_sql", args={"sql": "SELECT 7"}, id="d"),
+    ]
+    found = json.dumps({"ok": True, "data": {"dialect": "sqlite", "tables": ["invoices"]}})
+    rows = json.dumps({"ok": True, "data": {"query": "q1", "sql": "SELECT 7", "rows": [[7]]}})
+    before: list[BaseMessage] = [
+        asked("Which tables? The budget is 9000.", "one.db", "a"),
+        AIMessage("", tool_calls=calls),
+        ToolMessage(found, tool_call_id="c"),
+        ToolMessage(rows, tool_call_id="d"),
+        AIMessage("One."),
+    ]
+    known = digest_entries([spot(message, seq).entry for seq, message in enumerate(before, 1)])
+    for source, schema, is_told in (("one.db", "a", True), ("one.db", "b", False), ("two.db", "a", False)):
+        spots = [spot(asked("And here?", source, schema), 6)]
+        fitted = fit(spots, Wanted(20_000, summary=known.text(), digest=json_of(known), mark=5))
+        text = fitted.view.summary.text
+        assert "9000" in text
+        assert ("invoices" in text, "SELECT 7" in text) == (is_told, is_told)
+        assert fitted.view.summary.tokens == fitted.segments[0].tokens
+
+
+def test_a_view_that_tells_of_tables_does_not_go_on_for_another_source() -> None:
+    known = Digest(items={"told": ["The budget is 9000."]}, tables={"invoices": ""}, source="one.db", fingerprint="a")
+    messages = [asked("Which tables?", "one.db", "a"), AIMessage("One."), asked("Sure?", "one.db", "a")]
+    wanted = Wanted(20_000, summary=known.text(), digest=json_of(known), mark=5)
+    spots = [spot(message, seq) for seq, message in enumerate(messages, 6)]
+    first = fit(spots[:1], wanted)
+    again = fit(spots, replace(wanted, past=stored(first)))
+    assert "invoices" in again.view.summary.text and again.view.grown
+    other = [*spots[:2], spot(asked("And here?", "two.db", "b"), 8)]
+    moved = fit(other, replace(wanted, past=stored(first)))
+    assert "invoices" not in moved.view.summary.text and "9000" in moved.view.summary.text
+    on = [*other, spot(AIMessage("None."), 9), spot(asked("Really?", "two.db", "b"), 10)]
+    assert fit(on, replace(wanted, past=stored(moved))).view.grown

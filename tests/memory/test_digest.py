@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.memory.threads import turn
 
 from longthread.memory.digest import Digest, cut_to, digest_entries, fitted, joined, json_of, merged, tokens_of
+from longthread.memory.findings import findings
 from longthread.model.entry import Draft, Entry, ToolCall
 
 
@@ -94,11 +95,21 @@ def test_a_chinese_conversation() -> None:
     assert "[q0] 1 行" in told
 
 
+def test_how_many_rows_there_were_is_told_in_no_language() -> None:
+    told = [
+        next(findings({"query": "q1", "sql": "…", "rows": [[1]], "shown": shown}, "行"))
+        for shown in ("1 of 1", "1 of 250", "1 of many", 1)
+    ]
+    assert told == [f"[q1] {count} 行: [[1]]" for count in ("1", "1/250", "1+", "1")]
+
+
 def test_tables_of_another_source_are_forgotten() -> None:
     other = Draft("1", "user", "?", metadata={**ASKED, "source": "other.db"})
     new = digest_entries(entries(other, *called("list_tables", {}, {"ok": True, "data": {"tables": ["cars"]}})))
     both = merged(digest_entries(analyst()), new)
     assert dict(both.tables) == {"cars": ""}
+    changed = Draft("1", "user", "?", metadata={**ASKED, "fingerprint": "another"})
+    assert dict(merged(digest_entries(analyst()), digest_entries(entries(changed))).tables) == {}
     talk = digest_entries(entries(Draft("1", "user", "Thanks")))
     assert list(merged(digest_entries(analyst()), talk).tables) == ["orders", "customers"]
 

@@ -155,7 +155,7 @@ async def test_however_often_a_model_fails_its_words_stay_and_one_digest_behind_
     assert not {"written", "since"} & again.digest.keys()
 
 
-async def test_a_reply_that_comes_late_is_thrown_away(store: Driver) -> None:
+async def test_a_reply_that_comes_late_is_thrown_away(store: Driver, caplog: pytest.LogCaptureFixture) -> None:
     """Somebody else's pass was faster: what it has written stays."""
     await talk(store, "t", 12)
 
@@ -168,6 +168,7 @@ async def test_a_reply_that_comes_late_is_thrown_away(store: Driver) -> None:
     assert kept == await kept_of(store, "t")
     assert "Too late." not in kept.summary
     assert kept.message_count == 28
+    assert "came late, and is not used: another pass was faster" in caplog.text
 
 
 async def test_a_model_that_takes_too_long_counts_as_failed(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:

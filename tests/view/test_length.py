@@ -82,11 +82,12 @@ def test_it_is_kept_to_and_told_by_the_manifest(items: list[Item], budget: int, 
     config = Config(full_recent=recent, max_length=most)
     view: View | None = None
     for end in ends(items):
-        last, view = view, compose(items[:end], budget, config, before=after(view) if view else None)
+        past = after(view) if view else None
+        last, view = view, compose(items[:end], budget, config, summary="Before: sales. " * 60, before=past)
         assert view.tokens <= budget
         asked = [each.key for each in items[:end] if each.role == "user"][-1]
         assert asked in {part.item.key for part in view.shown}
-        assert _older(view, recent, asked) <= most
+        assert len(view.summary.text) + _older(view, recent, asked) <= most
         if view.grown and last is not None:
             assert told(view)[: len(last.shown)] == told(last)
         parts = [(n, part, "budget" if part.how == "left out" else None) for n, part in enumerate(view.parts)]

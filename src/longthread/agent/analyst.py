@@ -415,6 +415,7 @@ class Analyst:
             factor=self._factor(models.name, begun.past),
             past=begun.past,
             summary=begun.hot.summary.summary if begun.hot.summary else "",
+            digest=begun.hot.summary.digest if begun.hot.summary else {},
             topics=begun.hot.summary.topics if begun.hot.summary else (),
             mark=begun.hot.mark,
             earlier={step.call_id: step for step in begun.earlier if step.call_id},

@@ -87,7 +87,7 @@ def _short(key: str) -> str:
 class Messages:
     """Messages of states as a view is composed of them. What is computed of one is remembered for a while."""
 
-    _known: OrderedDict[int, tuple[BaseMessage, dict[str, Item]]] = field(default_factory=OrderedDict)
+    _known: OrderedDict[int, tuple[BaseMessage, Entry, dict[str, Item]]] = field(default_factory=OrderedDict)
 
     def spots(self, messages: Sequence[BaseMessage], family: str = ANY) -> list[Spot]:
         """Where each stands, from 1 on. Those without an id, or with one that others have too, get a name."""
@@ -97,23 +97,24 @@ class Messages:
             name = message.id or _content(message)
             key = name if not times[name] and message.id else f"{name}#{times[name]}"
             times[name] += 1
-            items = self._items(message, key, family)
+            entry, items = self._of(message, key, family)
             if items[family].key != key:
                 items = {family: replace(items[family], key=key)}
-            found.append(Spot(Entry(id=key, role=_role(message), text="", seq=n), message, items))
+            found.append(Spot(replace(entry, id=key, seq=n), message, items))
         return found
 
-    def _items(self, message: BaseMessage, key: str, family: str) -> dict[str, Item]:
+    def _of(self, message: BaseMessage, key: str, family: str) -> tuple[Entry, dict[str, Item]]:
         known = self._known.get(id(message))
-        items = known[1] if known is not None and known[0] is message else {}
+        if known is None or known[0] is not message:
+            # Kept with the message: its address is then nobody else's.
+            known = self._known[id(message)] = (message, _entry(message, key), {})
+        _, entry, items = known
         if family not in items:
-            items[family] = item_of(message, _entry(message, key), family)
-        # Kept with the message: its address is then nobody else's.
-        self._known[id(message)] = (message, items)
+            items[family] = item_of(message, entry, family)
         self._known.move_to_end(id(message))
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
-        return items
+        return entry, items
 
 
 def _entry(message: BaseMessage, key: str) -> Entry:

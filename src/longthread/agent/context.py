@@ -42,8 +42,9 @@ class RunContext:
 
     `family` is that of the model's tokenizer, and `factor` what its estimates are raised by. `past` is the model call
     before, whose view the next one goes on from. `summary`, `topics` and `memories` are what a view shows of what is
-    not in it; `mark` is the last entry that the summary tells of, and `fitting` finds the memories. `digests` are those
-    that the last view showed, `budget` is what its messages might cost.
+    not in it; `mark` is the last entry that the summary tells of, `digest` what it says as data where no model wrote
+    it, and `fitting` finds the memories. `digests` are those that the last view showed, `budget` is what its messages
+    might cost.
     """
 
     store: Driver
@@ -67,6 +68,7 @@ class RunContext:
     factor: float = 1.0
     past: Past | None = None
     summary: str = ""
+    digest: Mapping[str, Any] = field(default_factory=dict)
     topics: Sequence[str] = ()
     memories: tuple[Memory, ...] = ()
     fitting: Callable[[], Awaitable[tuple[Memory, ...]]] | None = None

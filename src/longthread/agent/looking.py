@@ -143,7 +143,7 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment]) -> 
             found.append(Seen(spot.entry.seq, spot.entry.role, part.how, None, tier, part.tokens, text))
     first, last, count = _several(earlier, mark + 1, _END)
     if count:
-        place = 1 if mark else 0
+        place = 1 if found and found[0].how == "summary" else 0
         found.insert(place, Seen(last, "", "left out", "window", None, 0, "", first, count))
     return found
 

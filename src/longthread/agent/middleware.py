@@ -99,6 +99,7 @@ class _Call:
         if kept is None:
             return {"mark": 0, "summary": "", "topics": [], "shown": before.get("shown", "")}
         told = {"mark": kept.last_seq, "summary": kept.summary, "topics": list(kept.topics)}
+        told |= {"digest": dict(kept.digest)} if kept.digest else {}
         return {**told, "shown": before.get("shown", "")}
 
 
@@ -200,8 +201,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             if not self._has_warned:
                 self._has_warned = True
                 _logger.warning(
-                    "MemoryMiddleware has no LongthreadSaver: views fit their window, but there is no summary, no "
-                    "recall, and the state keeps every message."
+                    "MemoryMiddleware has no LongthreadSaver: views fit their window and hold a digest of what has no "
+                    "room in them, but nothing is summarised or recalled, and the state keeps every message."
                 )
             return None
         if self._memory is None or self._memory.backing != saver.backing:
@@ -242,6 +243,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             ),
             past=seen.past(call.spots, summary.get("shown", ""), family) if seen else None,
             summary=summary.get("summary", ""),
+            digest=summary.get("digest", {}),
             topics=summary.get("topics", ()),
         )
         call.fitted = fit(call.spots, wanted)

@@ -55,6 +55,7 @@ def view_of(context: RunContext) -> Fitted:
         config=config,
         past=context.past,
         summary=context.summary,
+        digest=context.digest,
         topics=context.topics,
         recalled=context.recalled,
         mark=context.mark,

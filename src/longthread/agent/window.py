@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from longthread.agent.citations import Query
 from longthread.agent.messages import draft_of, message_of
+from longthread.agent.untold import told
 from longthread.model.entry import Draft, Entry
 from longthread.model.manifest import Segment, Why
 from longthread.view.compose import Before, Config, View, compose
@@ -21,6 +22,9 @@ from longthread.view.tokens import ANY, IMAGE, estimate
 
 STEP = 20
 """Messages that leave a view at least that has shown all of the hot window, when this moves on (document 004 §3.1)."""
+
+DIGESTED = 500
+"""Messages that a view without room for them tells of by their digest: the newest of them."""
 
 _NOTHING = Part(Item("", "user", ""), "left out")
 _THINKING = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
@@ -128,7 +132,7 @@ class Past:
 class Wanted:
     """What a view is made for: at most `budget` tokens of a family of models, after the call before.
 
-    `summary` ends with the entry `mark`.
+    `summary` ends with the entry `mark`; `digest` is what it says as data, where no model wrote it.
     """
 
     budget: int
@@ -136,6 +140,7 @@ class Wanted:
     config: Config = field(default_factory=Config)
     past: Past | None = None
     summary: str = ""
+    digest: Mapping[str, Any] = field(default_factory=dict)
     topics: Sequence[str] = ()
     recalled: str = ""
     mark: int = 0
@@ -155,26 +160,65 @@ def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
     before = _before(spots, wanted)
     hidden = _stale(spots)
     passed = _passed(spots, wanted.past, wanted.mark) if before is not None and before.gone else 0
-    items = [spot.item_for(wanted.family) for n, spot in enumerate(spots) if n >= passed and n not in hidden]
-    view = compose(
-        items,
-        wanted.budget,
-        wanted.config,
-        summary=wanted.summary,
-        topics=wanted.topics,
-        recalled=wanted.recalled,
-        before=before,
-    )
+    view, digested = _telling(spots, wanted, before, hidden, passed)
     messages = {spot.item_for(wanted.family).key: spot.message for spot in spots}
     seen = [shown_of(messages[part.item.key], part) for part in view.shown]
     keys = [spot.item_for(wanted.family).key for spot in spots]
     parts = {part.item.key: part for part in view.parts}
-    told = segments(_told(spots, keys, hidden, parts, passed), wanted.config.tool_max)
+    ways = segments(_ways(spots, keys, hidden, parts, passed, digested), wanted.config.tool_max)
     return Fitted(
         [*digest_messages(view.summary.text), *seen, *digest_messages(view.recalled.text)],
-        _digests(spots, view, told, wanted),
+        _digests(spots, view, ways, wanted),
         view,
     )
+
+
+def _telling(
+    spots: Sequence[Spot], wanted: Wanted, before: Before | None, hidden: frozenset[int], passed: int
+) -> tuple[View, frozenset[int]]:
+    """The view, and the places of what the text of its summary tells of beyond the mark.
+
+    A view that is planned has no room for some messages, and no summary tells of them yet. Their digest takes room
+    itself: what leaves the view for it is told as well. A view that grows keeps what it begins with.
+    """
+    items = [spot.item_for(wanted.family) for n, spot in enumerate(spots) if n >= passed and n not in hidden]
+    share, text, digested = int(wanted.budget * wanted.config.summary), wanted.summary, frozenset[int]()
+    while True:
+        view = compose(
+            items,
+            wanted.budget,
+            wanted.config,
+            summary=text,
+            topics=wanted.topics,
+            recalled=wanted.recalled,
+            before=before,
+        )
+        if view.grown:
+            return view, _digested(spots, wanted.past)
+        missing = _untold(spots, wanted, view, hidden, passed)
+        if digested and missing <= digested:
+            return view, digested
+        digested |= missing
+        entries = [spots[n].entry for n in sorted(digested)]
+        last, text = (
+            text,
+            told(wanted.summary, wanted.digest, entries, wanted.topics, share, wanted.family, _about(spots)),
+        )
+        if text == last:  # there is nothing to be told, or no room for it
+            return view, digested if text != wanted.summary else frozenset()
+
+
+def _untold(spots: Sequence[Spot], wanted: Wanted, view: View, hidden: frozenset[int], passed: int) -> frozenset[int]:
+    """The places of the messages behind the mark that a view has no room for, the newest of them."""
+    out = {part.item.key for part in view.parts if part.how == "left out"}
+    keys = [(n, spot.item_for(wanted.family).key) for n, spot in enumerate(spots) if spot.entry.seq > wanted.mark]
+    return frozenset([n for n, key in keys if n not in hidden and (n < passed or key in out)][-DIGESTED:])
+
+
+def _digested(spots: Sequence[Spot], past: Past | None) -> frozenset[int]:
+    """The places of what the view before told of by the text of its summary."""
+    named = [each for each in past.segments if each.why == "digest"] if past else []
+    return frozenset(n for n, spot in enumerate(spots) if any(e.first <= spot.entry.seq <= e.last for e in named))
 
 
 def digest_messages(text: str) -> list[AnyMessage]:
@@ -182,13 +226,19 @@ def digest_messages(text: str) -> list[AnyMessage]:
     return [HumanMessage(text, additional_kwargs={"longthread": {"kind": "digest"}})] if text else []
 
 
-def _digests(spots: Sequence[Spot], view: View, told: list[Segment], wanted: Wanted) -> list[Segment]:
-    """The segments, with those of the texts that stand for messages. A summary that stays tells of what it told of."""
-    first = [each for each in wanted.past.segments if each.how == "summary"] if view.grown and wanted.past else []
+def _digests(spots: Sequence[Spot], view: View, ways: list[Segment], wanted: Wanted) -> list[Segment]:
+    """The segments, with those of the texts that stand for messages. A summary that stays tells of what it told of,
+    also when the window has moved on past it."""
+    past, start = wanted.past.segments if view.grown and wanted.past else [], spots[0].entry.seq
+    first = [each for each in past if each.how == "summary"]
+    digested = [replace(each, last=min(each.last, start - 1)) for each in past if each.why == "digest"]
+    behind = [each for each in digested if 0 < each.first <= each.last]
     if view.summary.text and not first:
-        first = [Segment(0, wanted.mark or spots[0].entry.seq - 1, "summary", view.summary.tokens)]
+        # Where no summary is known, the text is the digest alone, and tells of nothing before the window.
+        mark = wanted.mark or (spots[0].entry.seq - 1 if wanted.summary else 0)
+        first = [Segment(0, mark, "summary", view.summary.tokens)]
     last = [Segment(0, 0, "recalled", view.recalled.tokens)] if view.recalled.text else []
-    return [*first, *told, *last]
+    return [*first, *behind, *ways, *last]
 
 
 def _before(spots: Sequence[Spot], wanted: Wanted) -> Before | None:
@@ -197,7 +247,8 @@ def _before(spots: Sequence[Spot], wanted: Wanted) -> Before | None:
         return None
     by_seq = {spot.entry.seq: spot.item_for(wanted.family) for spot in spots}
     parts: dict[str, Part] = {}
-    gone = False
+    # A summary may tell of tables of the source that was asked about before.
+    gone = bool(wanted.past.summary) and _about(spots, _last(wanted.past)) not in (None, _about(spots))
     for segment in wanted.past.segments:
         if segment.how in ("summary", "recalled"):
             continue
@@ -208,6 +259,19 @@ def _before(spots: Sequence[Spot], wanted: Wanted) -> Before | None:
             elif segment.how != "left out":
                 gone = True
     return Before(parts, wanted.past.summary, gone)
+
+
+def _about(spots: Sequence[Spot], last: int | None = None) -> tuple[str, str] | None:
+    """The source and schema of the newest question, or of the newest up to the entry `last`."""
+    return next(
+        (spot.about for spot in reversed(spots) if spot.about is not None and (last is None or spot.entry.seq <= last)),
+        None,
+    )
+
+
+def _last(past: Past) -> int:
+    """The newest entry that the view before knew."""
+    return max((each.last for each in past.segments if each.how not in ("summary", "recalled")), default=0)
 
 
 def _passed(spots: Sequence[Spot], past: Past | None, mark: int) -> int:
@@ -222,17 +286,23 @@ def _passed(spots: Sequence[Spot], past: Past | None, mark: int) -> int:
     return next((n for n in range(step, len(spots)) if spots[n].entry.role == "user"), 0)
 
 
-def _told(
-    spots: Sequence[Spot], keys: Sequence[str], stale: frozenset[int], parts: dict[str, Part], passed: int
+def _ways(
+    spots: Sequence[Spot],
+    keys: Sequence[str],
+    stale: frozenset[int],
+    parts: dict[str, Part],
+    passed: int,
+    digested: frozenset[int],
 ) -> Iterator[tuple[int, Part, Why | None]]:
     for n, spot in enumerate(spots):
         part = None if n in stale else parts.get(keys[n])
+        no_room: Why = "digest" if n in digested else "budget"
         if n < passed and n not in stale:
-            yield spot.entry.seq, _NOTHING, "budget"
+            yield spot.entry.seq, _NOTHING, no_room
         elif part is None:
             yield spot.entry.seq, _NOTHING, "stale" if n in stale else "unpaired"
         else:
-            yield spot.entry.seq, part, "budget" if part.how == "left out" else None
+            yield spot.entry.seq, part, no_room if part.how == "left out" else None
 
 
 def _stale(spots: Sequence[Spot]) -> frozenset[int]:

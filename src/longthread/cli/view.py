@@ -33,6 +33,7 @@ _PREVIEW = 400
 _WHY = {
     "window": "no longer in the window, and in no summary that was shown",
     "budget": "no room",
+    "digest": "no room; the summary tells of it",
     "stale": "another source or schema",
     "unpaired": "a call without result, or the reverse",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,7 +18,7 @@ from longthread.model.run import asks_to_continue
 from longthread.view.tier1 import digest_of
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
-FORM = 2
+FORM = 3
 """How a digest is made. What was made another way is made anew."""
 SECTIONS = ("asked", "told", "done", "errors")
 _QUESTION, _ANSWER, _TOLD, _DONE, _ERROR, _COLUMNS = 120, 100, 160, 140, 140, 120
@@ -25,7 +26,7 @@ _QUESTION, _ANSWER, _TOLD, _DONE, _ERROR, _COLUMNS = 120, 100, 160, 140, 140, 12
 _ARROW = " → "
 _UNASKED = f"…{_ARROW}"
 """How an answer begins whose question is not there."""
-_SHARES = (1.0, 0.85, 0.7, 0.55, 0.42, 0.32, 0.24, 0.17, 0.11, 0.07, 0.04, 0.02, 0.0)
+_SHARES = (1.0, 0.85, 0.7, 0.55, 0.42, 0.32, 0.24, 0.17, 0.11, 0.07, 0.04, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
 _DECISIONS = 8
 _LOOKS = frozenset({"list_tables", "describe_table", "sample_rows"})
 _WORDS: Mapping[bool, Mapping[str, str]] = {
@@ -69,8 +70,9 @@ _SPECIFIC = re.compile(
 class Digest:
     """What some messages come to, the oldest first in each section.
 
-    `items` are lines by section, and `left` counts those that are no longer there. `tables` are those of `source`, with
-    their columns; `tools` counts calls. `questions` were asked, so many of them in Chinese.
+    `items` are lines by section, and `left` counts those that are no longer there. `tables` are those of `source`, as
+    of the schema with this `fingerprint`, with their columns; `tools` counts calls. `questions` were asked, so many of
+    them in Chinese.
     """
 
     items: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -78,6 +80,7 @@ class Digest:
     tables: Mapping[str, str] = field(default_factory=dict)
     tools: Mapping[str, int] = field(default_factory=dict)
     source: str | None = None
+    fingerprint: str | None = None
     questions: int = 0
     chinese: int = 0
 
@@ -85,6 +88,18 @@ class Digest:
     def is_chinese(self) -> bool:
         """Whether the conversation is mostly in Chinese."""
         return 2 * self.chinese > self.questions
+
+    def is_about(self, source: str | None, fingerprint: str | None) -> bool:
+        """Whether its tables are those of a source with this fingerprint."""
+        return (self.source, self.fingerprint) == (source, fingerprint)
+
+    @property
+    def said(self) -> Digest:
+        """What was said alone, without what was observed of the source."""
+        said = {"asked", "told"}
+        items = {name: lines for name, lines in self.items.items() if name in said}
+        left = {name: count for name, count in self.left.items() if name in said}
+        return replace(self, items=items, left=left, tables={}, tools={})
 
     def text(self) -> str:
         """The digest for a model or a person, in the conversation's language."""
@@ -148,6 +163,7 @@ def digest_entries(entries: Iterable[Entry]) -> Digest:
         },
         tools=_counted(fold.steps),
         source=clean(facts.source) if isinstance(facts.source, str) else None,
+        fingerprint=clean(facts.fingerprint) if isinstance(facts.fingerprint, str) else None,
         questions=len(questions),
         chinese=chinese,
     )
@@ -155,7 +171,8 @@ def digest_entries(entries: Iterable[Entry]) -> Digest:
 
 def merged(old: Digest, new: Digest) -> Digest:
     """Two digests as one: `new` is of what came behind `old`."""
-    same = new.source in (None, old.source)
+    last = old if new.source is None else new
+    same = old.is_about(last.source, last.fingerprint)
     items = {name: _once([*old.items.get(name, ()), *new.items.get(name, ())]) for name in SECTIONS}
     asked, answered = old.items.get("asked", ()), new.items.get("asked", ())
     if asked and answered and answered[0].startswith(_UNASKED) and _ARROW not in asked[-1]:
@@ -166,7 +183,8 @@ def merged(old: Digest, new: Digest) -> Digest:
         left=_sum(old.left, new.left),
         tables={**old.tables, **{k: v or old.tables.get(k, "") for k, v in new.tables.items()}} if same else new.tables,
         tools=_sum(old.tools, new.tools),
-        source=old.source if new.source is None else new.source,
+        source=last.source,
+        fingerprint=last.fingerprint,
         questions=old.questions + new.questions,
         chinese=old.chinese + new.chinese,
     )
@@ -182,11 +200,15 @@ def joined(old: Digest, new: Digest, limit: int) -> Digest:
 
 def fitted(digest: Digest, limit: int) -> Digest:
     """The digest with as many of its newest items as `limit` tokens hold."""
-    for share in _SHARES:
-        shown = _newest(digest, share)
-        if tokens_of(shown.text()) <= limit:
-            return shown
-    return shown
+
+    def fits(share: float) -> bool:
+        return tokens_of(_newest(digest, share).text()) <= limit
+
+    if fits(1.0):
+        return digest
+    # By halves: with a smaller share there are fewer tokens, but for a few.
+    first = bisect_left(_SHARES, True, key=fits)
+    return _newest(digest, next(filter(fits, _SHARES[first:]), 0.0))
 
 
 def clean(text: str) -> str:
@@ -207,8 +229,8 @@ def _newest(digest: Digest, share: float) -> Digest:
     for name, lines in digest.items.items():
         count = _part(len(lines), share)
         if name == "told":
-            # Of a few things that were decided none goes before much else has gone.
-            count = max(_part(len(lines), share**0.5), min(len(lines), _part(_DECISIONS, share**0.25)))
+            # They go when most of the rest has gone, and of a few of them none goes before that.
+            count = max(_part(len(lines), min(1, 10 * share)), min(len(lines), _part(_DECISIONS, share**0.25)))
         items[name] = lines[len(lines) - count :]
         if len(lines) > count:
             left[name] = left.get(name, 0) + len(lines) - count

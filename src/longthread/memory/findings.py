@@ -6,17 +6,28 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
+
 
 def findings(data: Any, rows: str) -> Iterator[str]:
     """What was found, from the data of an observation of the analysis tools; `rows` is the word for rows."""
     if not isinstance(data, Mapping):
         return
     if isinstance(data.get("rows"), list) and "sql" in data:
-        yield f"[{data.get('query', 'SQL')}] {data.get('shown', len(data['rows']))} {rows}: {short(data['rows'])}"
+        yield f"[{data.get('query', 'SQL')}] {_count(data)} {rows}: {short(data['rows'])}"
     elif "columns" in data and "table_name" in data:
         yield f"{data['table_name']}: {column_names(data['columns'])}"
     elif isinstance(data.get("tables"), list):
         yield ", ".join(map(str, data["tables"][:20])) + (" …" if len(data["tables"]) > 20 else "")
+
+
+def _count(data: Mapping[str, Any]) -> str:
+    """How many rows there are, and are shown, in no language."""
+    count = len(data["rows"])
+    shown, _, total = str(data.get("shown", count)).partition(" of ")
+    if total in ("", shown):
+        return shown
+    return f"{shown}+" if not total.isdecimal() else f"{shown}/{total}"
 
 
 def column_names(columns: Any, most: int = 20) -> str:
@@ -28,5 +39,9 @@ def column_names(columns: Any, most: int = 20) -> str:
 
 def short(value: Any, limit: int = 160) -> str:
     """A value as JSON, its beginning."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= limit else f"{text[:limit]}…"
+    text = ""
+    for piece in _ENCODER.iterencode(value):  # piece by piece: a result may be long
+        text += piece
+        if len(text) > limit:
+            return f"{text[:limit]}…"
+    return text

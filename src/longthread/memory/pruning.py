@@ -17,7 +17,7 @@ from longthread.memory.digest import Digest, digest_entries, joined
 from longthread.memory.naming import Extract, Mentions
 from longthread.memory.summaries import Config, Part, Summarizer, is_current, summarise
 from longthread.model.entry import Entry
-from longthread.model.manifest import Segment, segments_of
+from longthread.model.manifest import NO_ROOM, Segment, segments_of
 from longthread.settings import Settings
 from longthread.store import log, recall, runs, summaries
 from longthread.store import topics as spans
@@ -77,7 +77,7 @@ def left_out(view: Sequence[Segment], mark: int) -> int:
     return sum(
         min(each.last, first - 1) - max(each.first, mark + 1) + 1
         for each in view
-        if (each.how, each.why) == ("left out", "budget") and each.first < first and each.last > mark
+        if each.how == "left out" and each.why in NO_ROOM and each.first < first and each.last > mark
     )
 
 
@@ -302,12 +302,11 @@ async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | 
     if now is None or now.incarnation != found.thread.incarnation:
         return None
     if now.kept != found.thread.kept:
-        _logger.info("Thread %s was pruned by another pass meanwhile", thread_id)
-        return now.kept
+        return _late(thread_id, now.kept, made, "another pass was faster")
     kept = made.kept if made else now.kept
     mark = kept.last_seq if kept else 0
     if await summaries.is_behind(tx, thread_id, mark=mark, tip=now.tip, first_seq=now.first_seq) != bool(made):
-        return now.kept  # the conversation went to another branch meanwhile
+        return _late(thread_id, now.kept, made, "the conversation went to another branch")
     if made is None or made.fresh:
         await summaries.drop(tx, thread_id)
     if made is None:
@@ -315,3 +314,11 @@ async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | 
     await summaries.save(tx, thread_id, made.kept)
     await spans.add(tx, thread_id, made.topics)
     return made.kept
+
+
+def _late(thread_id: str, kept: Kept | None, made: _Made | None, why: str) -> Kept | None:
+    """What is kept of a thread when what was made comes late and is thrown away."""
+    written = made is not None and made.kept.model is not None
+    level, what = (logging.WARNING, "The summary") if written else (logging.INFO, "A digest")
+    _logger.log(level, "%s of thread %s came late, and is not used: %s meanwhile", what, thread_id, why)
+    return kept

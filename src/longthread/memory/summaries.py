@@ -25,6 +25,8 @@ SECONDS = 120.0
 """How long a model may take for one reply."""
 _WRITTEN, _SINCE = "written", "since"
 """Beside a digest: how many characters of the summary a model wrote, and the digest of what came behind them."""
+_BETWEEN = 2
+"""Tokens of the empty line between the two."""
 _TOLD, _RESULT = 2_000, 400
 """Characters of a message and of a result that a model is given to read."""
 _WRITE = """\
@@ -175,9 +177,9 @@ def _with_digest(old: Kept, new: Digest, limit: int) -> tuple[str, dict[str, Any
     """
     written = old.summary[: old.digest.get(_WRITTEN, len(old.summary))]
     since = joined(Digest.from_json(old.digest[_SINCE]), new, limit) if _SINCE in old.digest else new
-    since = fitted(since, max(limit // 5, limit - tokens_of(written)))
+    since = fitted(since, max(limit // 5, limit - tokens_of(written) - _BETWEEN))
     told = since.text()
-    written = cut_to(written, max(0, limit - tokens_of(told) - 2)).strip()
+    written = cut_to(written, max(0, limit - tokens_of(told) - _BETWEEN)).strip()
     return _put_together(written, told), {_WRITTEN: len(written), _SINCE: json_of(since)}
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 How = Literal["whole", "condensed", "cut", "left out", "summary", "recalled"]
-Why = Literal["budget", "stale", "unpaired"]
+Why = Literal["budget", "digest", "stale", "unpaired"]
+NO_ROOM: frozenset[Why | None] = frozenset({"budget", "digest"})
+"""Why entries were left out that would be shown if there were room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,9 @@ class Segment:
     their arguments; `left out`; `summary`, the entries that only a summary tells of, if at all; `recalled`, no entries
     but what was recalled for this call. The texts of the last two are kept with the call's prompt.
 
-    `why` they were left out: `budget`, there was no room; `unpaired`, a call without its result or the other way round;
-    `stale`, observed of another source or schema. With another `how`, `stale` means that of these entries the calls
+    `why` they were left out: `budget`, there was no room; `digest`, there was no room, and the text of the view's
+    summary tells of them too; `unpaired`, a call without its result or the other way round; `stale`, observed of
+    another source or schema. With another `how`, `stale` means that of these entries the calls
     and results were left out, and the rest was not.
     """
 

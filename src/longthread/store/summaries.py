@@ -20,8 +20,8 @@ TOPICS = 20
 class Kept:
     """A thread's summary. It tells of `message_count` entries of a branch, from `first_seq` to `last_seq`, the mark.
 
-    `model` wrote it; None: it is the digest, which is kept beside it as data. `topics` are read for a view alone, and
-    `digest` for a pass alone.
+    `model` wrote it; None: it is the digest, which is kept beside it as data. `topics` are read for a view alone; what
+    a model wrote has its `digest` for a pass alone.
     """
 
     summary: str

@@ -7,10 +7,10 @@ it would pass its budget: the high-water mark. Then it is planned anew, down to 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from longthread.view.condense import TOOL_MAX
-from longthread.view.items import Item, Part, cost, fitted, units_of
+from longthread.view.items import Item, Part, cost, cut_text, fitted, units_of
 from longthread.view.length import is_longer, shortened
 from longthread.view.tier1 import RECALLED, Digest, digest_of, tier1_of
 from longthread.view.tokens import ANY
@@ -22,8 +22,8 @@ class Config:
 
     `full_recent` messages at most are whole after planning (MEMORY_FULL_RECENT_COUNT), and condensed results have
     `tool_max` characters (MEMORY_CONDENSED_TOOL_MAX). `low_water` is the part of the tiers that planning fills with
-    messages: the rest is for what comes. `max_length`: characters of all messages before the newest `full_recent`
-    (MESSAGE_COMPRESS_MAX_LENGTH); None: the tiers alone rule.
+    messages: the rest is for what comes. `max_length`: characters of the summary and all messages before the newest
+    `full_recent` (MESSAGE_COMPRESS_MAX_LENGTH); None: the tiers alone rule.
     """
 
     full_recent: int = 10
@@ -97,11 +97,18 @@ def compose(
     if before is not None and not before.gone:
         kept = Digest.of(before.summary, family)
         parts = _grown(units, before, room - kept.tokens)
-        if parts is not None and not _is_longer(units, parts, config):
+        if parts is not None and not _is_longer(units, parts, _beside(kept, config)):
             return View(_all(units, parts), kept, note, grown=True)
     first = tier1_of(summary, topics, share, family)
-    parts = _planned(units, room - first.tokens, config, before)
+    if config.max_length is not None and len(first.text) > config.max_length // 2:
+        first = Digest.of(cut_text(first.text, config.max_length // 2), family)
+    parts = _planned(units, room - first.tokens, _beside(first, config), before)
     return View(_all(units, parts), first, note)
+
+
+def _beside(first: Digest, config: Config) -> Config:
+    """What is left for messages of the characters that all that is older may have."""
+    return config if config.max_length is None else replace(config, max_length=config.max_length - len(first.text))
 
 
 Parts = dict[int, Sequence[Part]]

@@ -20,6 +20,7 @@ _ORDER: Sequence[Way] = (
     _WHOLE,
     _CONDENSED,
     ("left out", "budget"),
+    ("left out", "digest"),
     ("left out", "stale"),
     ("left out", "unpaired"),
     _STALE_WHOLE,
@@ -92,6 +93,7 @@ def _ways(part: Part, why: Why | None, tool_max: int) -> frozenset[Way]:
 _NONE: frozenset[Way] = frozenset()
 _LEFT_OUT: dict[Why | None, frozenset[Way]] = {
     "budget": frozenset({("left out", "budget")}),
+    "digest": frozenset({("left out", "digest")}),
     "stale": frozenset({("left out", "stale"), _STALE_WHOLE, _STALE_CONDENSED}),
     "unpaired": frozenset({("left out", "unpaired")}),
 }

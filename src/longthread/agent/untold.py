@@ -1,0 +1,54 @@
+"""What a view has no room for and no summary tells of yet: its digest, with the summary's text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longthread.memory.digest import Digest, cut_to, digest_entries, fitted, merged, tokens_of
+from longthread.model.entry import Entry
+from longthread.view import tier1
+
+LEAST = 40
+"""Tokens that tier 1 must have for its text: less would say nothing."""
+
+
+def told(
+    summary: str,
+    digest: Mapping[str, Any],
+    entries: Sequence[Entry],
+    topics: Sequence[str],
+    share: int,
+    family: str,
+    about: tuple[str, str] | None = None,
+) -> str:
+    """The summary with what the entries behind it come to, so that with the topics it costs at most `share` tokens.
+
+    It is no longer than half of that, or than the summary was, unless what is new needs it to keep its facts: what
+    tier 1 gets, the messages do not have. Beside what a model wrote the digest has a quarter, or what is left of half.
+    Where no model did, `digest` is what the summary says, and both are one. What was observed of another source, or of
+    another schema of it, than the view is `about` is not told: it would be taken for known.
+    """
+    room = max(share - _beside(topics, family), share // 2 - _beside((), family))
+    before, old = tokens_of(summary), Digest.from_json(digest)
+    stale = about is not None and old.source is not None and not old.is_about(*about)
+    if room < LEAST or (not entries and (not digest or (before <= room and not stale))):
+        return summary
+    new = digest_entries(entries)
+    if digest or not summary.strip():
+        return _text(merged(old.said if stale else old, new), new, max(before, room // 2), room)
+    text = _text(new, new, max(room // 4, room // 2 - before), room // 2)
+    return "\n\n".join(part for part in (cut_to(summary, room - tokens_of(text)).strip(), text.strip()) if part)
+
+
+def _beside(topics: Sequence[str], family: str) -> int:
+    """What tier 1 costs beside the summary. Topics that take more than half of it are left out there."""
+    return tier1.Digest.of(tier1.tier1("…\n\n", topics), family).tokens
+
+
+def _text(whole: Digest, new: Digest, limit: int, most: int) -> str:
+    """A digest in `limit` tokens, or `most` where with less not all facts of what is new are in it."""
+    shown = fitted(whole, min(limit, most))
+    if len(shown.items.get("told", ())) < len(new.items.get("told", ())):
+        shown, limit = fitted(whole, most), most
+    return cut_to(shown.text(), min(limit, most))
