@@ -16,10 +16,11 @@ from longthread.agent.analyst import Analyst
 from longthread.agent.looking import calls_of
 from longthread.agent.views import sent
 from longthread.memory.forgetting import forget_memory
+from longthread.model.ids import new_id
 from longthread.model.memory import ANALYST, Source, Statement
 from longthread.settings import Settings
+from longthread.store import log, runs
 from longthread.store import memories as kept
-from longthread.store import runs
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
@@ -74,6 +75,23 @@ async def test_what_a_model_keeps_is_given_to_later_conversations(open_analyst: 
     async with later.store.reading() as tx:
         view = await sent(tx, calls[0])
     assert str(view.messages[-1].text).endswith("- (forgotten)")
+
+
+async def test_the_analyst_finds_what_was_said_in_its_other_conversations(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst([finish("Noted.")])
+    await ask(analyst, "The walrus swims in thread one.", "one", source=shop)
+    await ask(await open_analyst([finish("Noted.")]), "The walrus of another agent.", "two", source=shop)
+    await ask(
+        await open_analyst([finish("Noted.")]), "The walrus of another user.", "three", source=shop, user_id="ann"
+    )
+    async with analyst.store.writing() as tx:
+        await log.set_agent(tx, "two", new_id())
+    looking = call("recall_memory", query="walrus", scope="agent", neighbours=0)
+    await ask(await open_analyst([looking, finish("It swims.")]), "What of it?", source=shop)
+    [seen] = await observations(analyst)
+    assert {hit["text"] for hit in seen["data"]["found"] if "walrus" in hit["text"]} == {
+        "The walrus swims in thread one."
+    }
 
 
 async def test_a_model_forgets_by_id_and_by_words(open_analyst: OpenAnalyst, shop: str, store_address: str) -> None:

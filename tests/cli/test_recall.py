@@ -14,6 +14,7 @@ from rich.console import Console
 from tests.memory.talking import say
 
 from longthread.cli import recall as module
+from longthread.model.ids import new_id
 from longthread.model.memory import ANALYST
 from longthread.store import log
 from longthread.store.open import open_store
@@ -29,7 +30,7 @@ def lines(result: Any) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def talks(run: Run, store_address: str) -> None:
-    """Two conversations of the user `default`, one of them with the analyst, and one of Ann's."""
+    """Two conversations of the user `default`, one of them with another agent than the analyst, and one of Ann's."""
 
     async def talk() -> None:
         async with open_store(store_address) as store:
@@ -39,7 +40,7 @@ def talks(run: Run, store_address: str) -> None:
             await say(store, ["My staging password is secret."], thread_id="anns", user_id="ann")
             async with store.writing() as tx:
                 await log.rename_thread(tx, "servers", "Our servers", user_id="default")
-                await tx.run(Sql("UPDATE threads SET agent_id = :agent WHERE id = 'habits'"), agent=ANALYST)
+                await log.set_agent(tx, "servers", new_id())
                 await tx.run(Sql("UPDATE entries SET created_at = '2026-03-01T10:00:00Z' WHERE thread_id = 'habits'"))
 
     asyncio.run(talk())

@@ -459,7 +459,7 @@ class Analyst:
             self.recaller,
             Scope(user_id, begun.run.thread_id),
             thread_id=begun.run.thread_id,
-            agent_id=None if remembering.owner.agent_id == ANALYST else remembering.owner.agent_id,
+            agent_id=remembering.owner.agent_id,
             top_k=self.settings.memory_recall_top_k,
             before=Place(begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq),
             look_up=remembering.look_up,

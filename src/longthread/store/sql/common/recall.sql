@@ -1,10 +1,12 @@
 -- name: select_recall_threads
--- What is searched, and how much of it is indexed. None of another user's, whatever is asked for.
+-- What is searched, and how much of it is indexed. None of another user's, whatever is asked for. A thread without an
+-- agent's id is the built-in analyst's, here and wherever an agent is asked for.
 SELECT t.id AS thread_id, t.tip, t.first_seq, t.entry_count,
        coalesce(sum(s.entries), 0) AS entries, coalesce(sum(s.words), 0) AS words,
        coalesce(sum(s.last_seq - s.first_seq + 1), 0) AS covered, coalesce(min(s.form), 0) AS form
 FROM threads t LEFT JOIN recall_segments s ON s.thread_id = t.id
-WHERE t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+WHERE t.user_id = :user_id
+  AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
 GROUP BY t.id, t.tip, t.first_seq, t.entry_count
 ORDER BY t.id;
 
@@ -13,7 +15,8 @@ SELECT t.id AS thread_id, t.tip, t.first_seq, t.entry_count,
        coalesce(sum(s.entries), 0) AS entries, coalesce(sum(s.words), 0) AS words,
        coalesce(sum(s.last_seq - s.first_seq + 1), 0) AS covered, coalesce(min(s.form), 0) AS form
 FROM threads t LEFT JOIN recall_segments s ON s.thread_id = t.id
-WHERE t.id = :thread_id AND t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+WHERE t.id = :thread_id AND t.user_id = :user_id
+  AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
 GROUP BY t.id, t.tip, t.first_seq, t.entry_count;
 
 -- name: select_recall_segments
@@ -25,7 +28,7 @@ SELECT incarnation FROM threads WHERE id = :thread_id;
 -- name: select_recall_times
 SELECT s.thread_id, s.first_seq, s.times FROM threads t JOIN recall_segments s ON s.thread_id = t.id
 WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
-  AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+  AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
 ORDER BY s.thread_id, s.first_seq;
 
 -- name: select_recall_texts

@@ -27,12 +27,13 @@ ORDER BY mention_count DESC, last_seen_at DESC, topic LIMIT :limit;
 -- name: select_topic_names
 SELECT DISTINCT s.topic FROM threads t JOIN memory_topic_spans s ON s.thread_id = t.id
 WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
-  AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+  AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
 ORDER BY s.topic;
 
 -- name: select_topic_spans
 SELECT s.thread_id, s.topic, s.first_seq, s.last_seq, s.mentions, s.seen_at
 FROM threads t JOIN memory_topic_spans s ON s.thread_id = t.id
 WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
-  AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id) AND s.topic = :topic
+  AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
+  AND s.topic = :topic
 ORDER BY s.thread_id, s.first_seq;

@@ -7,7 +7,8 @@ WHERE t.id = :thread_id;
 
 -- name: select_threads_behind
 SELECT t.id AS thread_id FROM threads t LEFT JOIN recall_embedded m ON m.thread_id = t.id AND m.model = :model
-WHERE t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+WHERE t.user_id = :user_id
+  AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
   AND t.entry_count >= t.first_seq AND coalesce(m.last_seq, 0) < t.entry_count
 ORDER BY t.updated_at DESC, t.id;
 
@@ -70,7 +71,9 @@ ORDER BY s.block;
 
 -- name: select_signature_heads_of_user
 SELECT s.thread_id, s.block, s.stamp FROM threads t JOIN recall_signatures s ON s.thread_id = t.id
-WHERE t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id) AND s.model = :model
+WHERE t.user_id = :user_id
+  AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
+  AND s.model = :model
   AND substr(s.stamp, 1, 2) = '2:'
 ORDER BY s.thread_id, s.block;
 
@@ -83,7 +86,9 @@ ORDER BY s.block;
 
 -- name: select_signatures_of_user
 SELECT s.thread_id, s.block, s.stamp, s.data FROM threads t JOIN recall_signatures s ON s.thread_id = t.id
-WHERE t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id) AND s.model = :model
+WHERE t.user_id = :user_id
+  AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
+  AND s.model = :model
   AND s.block >= :first
   AND substr(s.stamp, 1, 2) = '2:'
 ORDER BY s.thread_id, s.block;

@@ -7,7 +7,8 @@ ORDER BY p.segment, p.bucket;
 -- name: select_recall_postings_of_user
 SELECT p.thread_id, p.segment, p.bucket, p.data
 FROM threads t JOIN recall_postings p ON p.thread_id = t.id
-WHERE t.user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+WHERE t.user_id = :user_id
+  AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
   AND p.bucket = ANY(CAST(translate(:buckets, '[]', '{}') AS BIGINT[]))
 ORDER BY p.thread_id, p.segment, p.bucket;
 

@@ -24,6 +24,6 @@ FROM memory_vectors
 WHERE model = :model AND seq IS NOT NULL AND vector_dims(embedding) = 1536 AND thread_id IN (
       SELECT t.id FROM threads t
       WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
-        AND (CAST(:agent_id AS TEXT) IS NULL OR t.agent_id = :agent_id)
+        AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
   )
 ORDER BY CAST(embedding AS VECTOR(1536)) <=> CAST(:numbers AS VECTOR(1536)) LIMIT :limit;
