@@ -13,7 +13,8 @@ KNOWN = """
     api_failed api_refused api_status archive_invalid arguments_invalid called_on_its_loop
     catalog_invalid checkpoint_unreadable code_failed code_stopped code_unavailable definition_ambiguous
     definition_built_in definition_in_use definition_not_found embedder_unavailable entry_not_found error
-    eval_invalid extra_missing import_incomplete invalid_input json_parse_error lease_lost memory_not_found
+    eval_invalid extra_missing import_incomplete invalid_input json_parse_error lease_lost mcp_failed
+    mcp_tool_failed memory_not_found
     message_not_storable model_failed model_unavailable not_a_checkpoint_database not_copied not_imported
     not_storable nothing_to_resume number_not_storable policies_invalid policy_unusable port_in_use
     question_too_long result_not_found result_too_long run_elsewhere run_in_progress run_not_found saver_closed

@@ -435,6 +435,14 @@ class CodeUnavailable(LongthreadError):
     """The tool's code cannot be run here: {reason}"""
 
 
+class McpFailed(LongthreadError):
+    """The MCP server {server} failed: {reason}"""
+
+
+class McpToolFailed(LongthreadError):
+    """The MCP server's tool failed: {reason}"""
+
+
 # The catalog.
 
 

@@ -65,6 +65,7 @@ from longthread.tools.catalog.address import filled
 from longthread.tools.catalog.catalog import Catalog, named_address
 from longthread.tools.catalog.role import ANALYST_ROLE, Role, role_named, role_of_run
 from longthread.tools.code import Interpreters
+from longthread.tools.mcp import Servers
 from longthread.tools.registry import Workshop
 from longthread.tools.tool import Tool
 from longthread.view.correction import corrected
@@ -91,6 +92,7 @@ class Analyst:
         self.memories = Memories(store, self.recaller.asker)
         self._hot = HotWindows(settings.memory_max_messages_per_thread)
         self._interpreters = Interpreters(cpython=settings.code_cpython)
+        self._servers = Servers()
         self._clearing = Background()
         self._running: dict[str, RunHandle] = {}
         self._given: dict[str, str] = {}
@@ -124,6 +126,7 @@ class Analyst:
         await self.memories.close()
         await self._clearing.close()
         await self._interpreters.close()
+        await self._servers.close()
 
     async def ask(
         self,
@@ -161,7 +164,7 @@ class Analyst:
         models = self._shelf.models(model, config)
         async with self._sources(role, source, thread or thread_id, user) as sources:
             own = sources.own
-            tools = role.tools(Workshop(sources.named, self._interpreters))
+            tools = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
             asked = Ask(
                 thread_id=thread_id or new_id(),
                 user_id=user,
@@ -213,7 +216,7 @@ class Analyst:
             role = await role_of_run(tx, run.agent)
         models = self._shelf.models(model or run.model, role.agent.config)
         async with self._sources(role, source, thread, user) as sources:
-            tools = role.tools(Workshop(sources.named, self._interpreters))
+            tools = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
             begun = await take_over(self.store, thread, self._hot)
             return self._execute(begun, Staff(role, models, sources, tools), user)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from longthread.errors import ToolInvalid
 from longthread.model.catalog import ToolDefinition
-from longthread.tools import api, code, query
+from longthread.tools import api, code, mcp, query
 from longthread.tools.analysis.source import Source
 from longthread.tools.definition import Definition
 from longthread.tools.tool import Observation, Tool
@@ -21,13 +21,14 @@ Check = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What tools are built with: where their sources come from, and what runs their code."""
+    """What tools are built with: where their sources come from, what runs their code, and the MCP servers."""
 
     sources: Sources
     interpreters: code.Interpreters
+    servers: mcp.Servers
 
 
-Build = Callable[[Definition, Workshop], Tool]
+Build = Callable[[Definition, Workshop], Awaitable[Sequence[Tool]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,13 @@ def check(type_: str, name: str, implementation: Mapping[str, Any], parameters: 
         _TYPES[type_].check(implementation, parameters)
 
 
-def build(definition: ToolDefinition, workshop: Workshop, defaults: Mapping[str, Any] | None = None) -> Tool:
-    """The tool that a definition makes.
+async def build(
+    definition: ToolDefinition, workshop: Workshop, defaults: Mapping[str, Any] | None = None
+) -> list[Tool]:
+    """The tools that a definition makes: one, or those that an MCP server offers.
 
     Args:
-        defaults: arguments that a call need not give.
+        defaults: arguments that a call need not give. Of several tools, each takes those that it has.
 
     Raises:
         ToolInvalid: it cannot be used.
@@ -61,10 +64,12 @@ def build(definition: ToolDefinition, workshop: Workshop, defaults: Mapping[str,
         problem = "it says `approve`, and nobody can be asked to approve a call here."
         raise ToolInvalid(tool=definition.name, problem=problem)
     try:
-        tool = _TYPES[definition.type].build(_Function(definition), workshop)
+        tools = await _TYPES[definition.type].build(_Function(definition), workshop)
     except ToolInvalid as error:
         raise ToolInvalid(tool=definition.name, problem=error.details.get("problem", str(error))) from error
-    return with_defaults(tool, defaults) if defaults else tool
+    if len(tools) == 1:
+        return [with_defaults(tool, defaults or {}) for tool in tools]
+    return [with_defaults(tool, _own(tool, defaults or {})) for tool in tools]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +95,14 @@ class _Function:
         return self.of.implementation
 
 
+def _own(tool: Tool, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in defaults.items() if name in tool.parameters.get("properties", {})}
+
+
 def with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
     """A tool whose model is told that it need not give these arguments, and what they are then."""
+    if not defaults:
+        return tool
     properties = dict(tool.parameters.get("properties", {}))
     for name, value in defaults.items():
         about = properties.get(name)
@@ -104,8 +115,18 @@ def with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
     return replace(tool, parameters={**tool.parameters, "properties": properties, "required": required}, call=call)
 
 
+def _one(build: Callable[[Definition, Workshop], Tool]) -> Build:
+    """A type whose definitions make one tool, and wait for nothing."""
+
+    async def built(definition: Definition, workshop: Workshop) -> list[Tool]:
+        return [build(definition, workshop)]
+
+    return built
+
+
 _TYPES: Mapping[str, _Type] = {
-    "api": _Type(api.check, lambda definition, _: api.build(definition)),
-    "code": _Type(code.check, lambda definition, workshop: code.build(definition, workshop.interpreters)),
-    "query": _Type(query.check, lambda definition, workshop: query.build(definition, workshop.sources)),
+    "api": _Type(api.check, _one(lambda definition, _: api.build(definition))),
+    "code": _Type(code.check, _one(lambda definition, workshop: code.build(definition, workshop.interpreters))),
+    "query": _Type(query.check, _one(lambda definition, workshop: query.build(definition, workshop.sources))),
+    "mcp": _Type(mcp.check, lambda definition, workshop: mcp.build(definition, workshop.servers)),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -81,26 +82,35 @@ class Role:
         """Whether it has a tool for what was said before."""
         return not self.builtins.isdisjoint(MEMORY_TOOLS)
 
-    def tools(self, workshop: Workshop) -> list[Tool]:
+    async def tools(self, workshop: Workshop) -> list[Tool]:
         """Its tools that are not built in. One that cannot be used and is not required is left out.
 
         Raises:
             ToolInvalid: a required one cannot be used.
         """
-        return list(self._tools(workshop))
+        wanted = [each for each in self.functions if each.tool.type != "builtin"]
+        # At once: MCP servers are asked for their tools, and each may take its time.
+        found = await asyncio.gather(*(self._built(each, workshop) for each in wanted))
+        taken = self.builtins | {each.tool.function for each in wanted}
+        made: dict[str, Tool] = {}
+        for each, tools in zip(wanted, found, strict=True):
+            for tool in tools:
+                if tool.name in made or (tool.name in taken and tool.name != each.tool.function):
+                    _logger.warning("The agent %s goes without a second tool named %s.", self.agent.name, tool.name)
+                else:
+                    made[tool.name] = tool
+        return list(made.values())
 
-    def _tools(self, workshop: Workshop) -> Iterator[Tool]:
-        for each in self.functions:
-            if each.tool.type == "builtin":
-                continue
-            try:
-                if not each.tool.is_active:
-                    raise ToolInvalid(tool=each.tool.name, problem="it is switched off: is_active is false.")
-                yield build(each.tool, workshop, each.defaults)
-            except ToolInvalid as error:
-                if each.required:
-                    raise
-                _logger.warning("The agent %s goes without a tool. %s", self.agent.name, error)
+    async def _built(self, each: Function, workshop: Workshop) -> list[Tool]:
+        try:
+            if not each.tool.is_active:
+                raise ToolInvalid(tool=each.tool.name, problem="it is switched off: is_active is false.")
+            return await build(each.tool, workshop, each.defaults)
+        except ToolInvalid as error:
+            if each.required:
+                raise
+            _logger.warning("The agent %s goes without a tool. %s", self.agent.name, error)
+            return []
 
 
 async def role_named(store: Driver, name: str) -> Role:

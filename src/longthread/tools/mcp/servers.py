@@ -1,0 +1,89 @@
+"""The servers that this process has sessions with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from longthread.errors import ExtraMissing, McpFailed
+from longthread.tools.api.exchange import Network
+from longthread.tools.mcp.endpoint import Endpoint
+from longthread.tools.mcp.offer import Offer
+
+if TYPE_CHECKING:
+    from longthread.tools.mcp.session import Session
+
+T = TypeVar("T")
+
+
+class Servers:
+    """Use it as `async with Servers() as servers`, once in a process. Tools with the same server share a session, which
+    is begun when it is first needed, and anew when it has ended."""
+
+    def __init__(self, network: Network | None = None) -> None:
+        self._network = network or Network()
+        self._sessions: dict[Endpoint, Session] = {}
+        self._ending: set[Session] = set()
+
+    async def __aenter__(self) -> Servers:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def offers(self, endpoint: Endpoint, seconds: float) -> Mapping[str, Offer]:
+        """A server's tools, by name. Raises McpFailed, ApiRefused, ApiFailed, ExtraMissing."""
+        return await self._within(seconds, endpoint, lambda session: session.offers())
+
+    async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """The result of a call, as the protocol has it. Raises McpFailed, ApiRefused, ApiFailed, ExtraMissing."""
+        return await self._within(seconds, endpoint, lambda session: session.call(tool, arguments))
+
+    async def close(self) -> None:
+        """End all sessions, and the programs that were started."""
+        sessions = [*self._sessions.values(), *self._ending]
+        self._sessions.clear()
+        self._ending.clear()
+        await asyncio.gather(*(session.close() for session in sessions))
+
+    async def _within(self, seconds: float, endpoint: Endpoint, work: Callable[[Session], Awaitable[T]]) -> T:
+        session = self._session(endpoint)
+        try:
+            async with asyncio.timeout(seconds):
+                try:
+                    return await work(session)
+                except McpFailed as error:
+                    if not error.details.get("forgotten"):
+                        raise
+                session = self._session(endpoint)  # the server has started anew, and did nothing
+                return await work(session)
+        except TimeoutError as error:
+            self._retire(endpoint, session)
+            reason = f"it did not answer within {seconds:g} s. The next call starts it anew."
+            raise McpFailed(server=endpoint.name, reason=reason) from error
+
+    def _session(self, endpoint: Endpoint) -> Session:
+        known = self._sessions.get(endpoint)
+        if known is not None and not known.is_over:
+            return known
+        if known is not None:
+            self._retire(endpoint, known)
+        session = self._sessions[endpoint] = _session_type()(endpoint, self._network)
+        return session
+
+    def _retire(self, endpoint: Endpoint, session: Session) -> None:
+        session.retire()
+        self._ending = {each for each in self._ending if not each.is_done}
+        self._ending.add(session)
+        if self._sessions.get(endpoint) is session:
+            del self._sessions[endpoint]
+
+
+def _session_type() -> type[Session]:
+    """The class, with which the MCP library is loaded: an extra, and a second's work."""
+    try:
+        from longthread.tools.mcp.session import Session
+    except ImportError as error:
+        raise ExtraMissing(what="A tool of type mcp", package="mcp", extra="mcp") from error
+    return Session

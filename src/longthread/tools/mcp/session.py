@@ -1,0 +1,211 @@
+"""One session with a server, from its beginning to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import Context
+from typing import Any, TypeVar
+
+import mcp_types
+from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from longthread import __version__
+from longthread.errors import LongthreadError, McpFailed
+from longthread.tools.api.exchange import Network
+from longthread.tools.mcp.endpoint import Endpoint, Program
+from longthread.tools.mcp.network import Web
+from longthread.tools.mcp.offer import Offer
+from longthread.tools.mcp.process import Process
+from longthread.tools.mcp.quiet import quiet
+
+_IDLE = 600.0
+"""Seconds without a call after which a session ends; the next call begins another."""
+_PAGES = 50
+_TOOLS = 1_000
+_CLOSING = 3.0
+"""Seconds to wait for the reason of an end."""
+T = TypeVar("T")
+
+
+class Session:
+    """Begins at once. A task of its own keeps it, for what it is made of must end in the task in which it began.
+
+    Both eras of the protocol are spoken: the server is asked for the newer one first.
+    """
+
+    def __init__(self, endpoint: Endpoint, network: Network) -> None:
+        self._name = endpoint.name
+        self._stop = asyncio.Event()
+        self._ready = asyncio.Event()
+        self._way = Process(endpoint, self._stop.set) if isinstance(endpoint, Program) else Web(endpoint, network)
+        self._client: Client | None = None
+        self._offers: dict[str, Offer] = {}
+        self._stale = False
+        self._busy = 0
+        self._used = time.monotonic()
+        self._retired = False
+        self._problem: Exception | None = None
+        self._task = asyncio.get_running_loop().create_task(self._keep(), context=Context())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether another one is needed."""
+        return self._retired or self._stop.is_set() or self._task.done()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing of it is left."""
+        return self._task.done()
+
+    @property
+    def version(self) -> str | None:
+        """The version of the protocol that both speak, once it began."""
+        return self._client.protocol_version if self._client and self._ready.is_set() else None
+
+    async def offers(self) -> Mapping[str, Offer]:
+        """The server's tools, by name. Raises McpFailed, ApiRefused, ApiFailed."""
+        return await self._working(self._offered)
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of a call, as the protocol has it. Raises McpFailed, ApiRefused, ApiFailed, KeyError: the server
+        has no such tool."""
+        return await self._working(lambda: self._called(tool, dict(arguments)))
+
+    def retire(self) -> None:
+        """Take no more calls, and end when those that are under way have ended."""
+        self._retired = True
+        if not self._busy:
+            self._stop.set()
+
+    async def close(self) -> None:
+        """End it."""
+        self._retired = True
+        self._stop.set()
+        await asyncio.wait({self._task})
+
+    async def _keep(self) -> None:
+        with quiet():
+            try:
+                async with Client(
+                    self._way.streams(),
+                    cache=None,
+                    message_handler=self._told,
+                    client_info=mcp_types.Implementation(name="longthread", version=__version__),
+                ) as client:
+                    self._client = client
+                    await self._list(client)
+                    self._ready.set()
+                    await self._until_stopped()
+            except Exception as error:  # noqa: BLE001 - whatever ended it: those who wait for an answer are told
+                self._problem = error
+
+    async def _until_stopped(self) -> None:
+        while not self._stop.is_set():
+            left = _IDLE if self._busy else self._used + _IDLE - time.monotonic()
+            if left <= 0:
+                return
+            try:
+                async with asyncio.timeout(left):
+                    await self._stop.wait()
+            except TimeoutError:
+                continue
+
+    async def _told(self, message: Any) -> None:
+        if isinstance(message, mcp_types.ToolListChangedNotification):
+            self._stale = True
+
+    async def _list(self, client: Client) -> None:
+        self._stale = False
+        found: dict[str, Offer] = {}
+        cursor: str | None = None
+        for _ in range(_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            for tool in page.tools[: _TOOLS - len(found)]:
+                found[tool.name] = Offer(tool.name, tool.description or tool.title or "", tool.input_schema)
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= _TOOLS:
+                break
+        self._offers = found
+
+    async def _offered(self) -> Mapping[str, Offer]:
+        assert self._client is not None
+        if self._stale:
+            await self._list(self._client)
+        return self._offers
+
+    async def _called(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        assert self._client is not None
+        result = await self._client.call_tool(tool, arguments)
+        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    async def _working(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What `work` gives, once the session has begun; if it ends before that, why."""
+        self._busy += 1
+        try:
+            with quiet():
+                try:
+                    return await self._or_end(self._after_ready(work))
+                except MCPError as error:
+                    raise await self._refused(error) from error
+                except (ValidationError, RuntimeError, ValueError) as error:
+                    reason = f"its answer is not as the protocol or its own schema has it ({str(error)[:500]})."
+                    raise McpFailed(server=self._name, reason=reason) from error
+        finally:
+            self._busy -= 1
+            self._used = time.monotonic()
+            if self._retired and not self._busy:
+                self._stop.set()
+
+    async def _after_ready(self, work: Callable[[], Awaitable[T]]) -> T:
+        await self._ready.wait()
+        return await work()
+
+    async def _or_end(self, work: Awaitable[T]) -> T:
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise self._end()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=1)
+
+    async def _refused(self, error: MCPError) -> LongthreadError:
+        """An error of the protocol as ours. One that ends the session is told by how it ended."""
+        if error.code == mcp_types.CONNECTION_CLOSED or self.is_over:
+            self._stop.set()
+            await asyncio.wait({self._task}, timeout=_CLOSING)
+            return self._end()
+        if error.message == "Session terminated":
+            self.retire()
+            return McpFailed(server=self._name, reason="it has ended the session.", forgotten=True)
+        return McpFailed(server=self._name, reason=f"it answered with the error {error.code}: {error.message[:1000]}")
+
+    def _end(self) -> LongthreadError:
+        """Why it ended."""
+        if isinstance(self._way, Web) and self._way.problem is not None:
+            return self._way.problem
+        ours = _first(self._problem, LongthreadError)
+        if isinstance(ours, LongthreadError):
+            return ours
+        if isinstance(self._way, Process):
+            reason = self._way.last_words()
+        else:
+            protocol = _first(self._problem, MCPError)
+            known = protocol or _first(self._problem, Exception)
+            reason = f"the session broke off ({type(known).__name__ if known is not protocol else protocol})."
+        return McpFailed(server=self._name, reason=f"{reason} The next call starts it anew.")
+
+
+def _first(error: BaseException | None, kind: type[Exception]) -> BaseException | None:
+    """The first error of a kind in a group of groups."""
+    if isinstance(error, BaseExceptionGroup):
+        found = (_first(one, kind) for one in error.exceptions)
+        return next((one for one in found if one is not None), None)
+    return error if isinstance(error, kind) else None

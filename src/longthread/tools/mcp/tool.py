@@ -1,0 +1,128 @@
+"""MCP tools, from their definition to what they answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from longthread.errors import LongthreadError, ToolInvalid
+from longthread.tools.arguments import Arguments
+from longthread.tools.definition import Definition
+from longthread.tools.mcp.endpoint import Implementation
+from longthread.tools.mcp.offer import Offer
+from longthread.tools.mcp.result import observed
+from longthread.tools.mcp.servers import Servers
+from longthread.tools.secrets import Secrets, read_secrets
+from longthread.tools.tool import Observation, Tool, failed, succeeded
+
+_logger = logging.getLogger(__name__)
+_MOST_TOOLS = 100
+"""Tools that one definition makes."""
+_LONGEST_SCHEMA = 50_000
+_LONGEST_DESCRIPTION = 4_000
+_LONGEST_NAME = 64
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+    """Whether such an MCP tool can be used. No server is asked.
+
+    Raises:
+        ToolInvalid: it names the field and what to write instead.
+    """
+    Arguments(parameters)
+    said = Implementation(implementation)
+    if parameters.get("properties") and said.tool_name is None:
+        raise ToolInvalid(problem="`tool_name` is missing: which of the server's tools takes these parameters.")
+
+
+async def build(definition: Definition, servers: Servers, *, secrets: Secrets | None = None) -> list[Tool]:
+    """The tools: the one that `tool_name` names, under the definition's name, or all that are wanted, each under the
+    definition's name and its own. The server is asked for them, within `timeout_ms`.
+
+    Raises:
+        ToolInvalid: the server cannot be reached, or has no such tool.
+    """
+    check(definition.implementation, definition.parameters)
+    server = _Server(definition, servers, secrets)
+    offers = await server.offers()
+    name = server.said.tool_name
+    if name is not None:
+        if name not in offers:
+            there = ", ".join(sorted(offers)[:20]) or "none"
+            raise ToolInvalid(tool=definition.name, problem=f"its server has no tool {name[:100]}. There are: {there}.")
+        return [server.tool(offers[name], definition.name, definition.description, definition.parameters)]
+    made: dict[str, Tool] = {}
+    for offer in offers.values():
+        if not server.said.wants(offer.name):
+            continue
+        called = _NOT_IN_A_NAME.sub("_", f"{definition.name}_{offer.name}")[:_LONGEST_NAME]
+        try:
+            tool = server.tool(offer, called, None, {})
+        except ToolInvalid as error:
+            _logger.warning("A tool of an MCP server is left out. %s", error)
+            continue
+        if called in made or len(made) >= _MOST_TOOLS:
+            _logger.warning(
+                "The tool %s of an MCP server is left out: its name is taken, or there are too many.", called
+            )
+            continue
+        made[called] = tool
+    if not made:
+        raise ToolInvalid(tool=definition.name, problem="its server has no tool that `tools` and `exclude` choose.")
+    return list(made.values())
+
+
+class _Server:
+    """A definition's server."""
+
+    def __init__(self, definition: Definition, servers: Servers, secrets: Secrets | None) -> None:
+        self.said = Implementation(definition.implementation)
+        self._definition = definition
+        self._servers = servers
+        self._secrets = read_secrets(self.said.secrets) if secrets is None else secrets
+
+    async def offers(self) -> Mapping[str, Offer]:
+        try:
+            endpoint = self.said.endpoint(self._secrets)
+            return await self._servers.offers(endpoint, self.said.seconds)
+        except LongthreadError as error:
+            problem = self._secrets.scrubbed(str(error))
+            raise ToolInvalid(tool=self._definition.name, problem=problem) from None
+
+    def tool(self, offer: Offer, name: str, description: str | None, parameters: Mapping[str, Any]) -> Tool:
+        """One of its tools. Raises ToolInvalid: its schema cannot be used."""
+        offered = self._schema(offer, name)
+        theirs = Arguments(offered, tool=name)
+        ours = Arguments(parameters, tool=name) if parameters.get("properties") else None
+
+        async def call(given: Mapping[str, Any]) -> Observation:
+            started = time.monotonic()
+            try:
+                arguments = theirs.checked(ours.checked(given) if ours else given)
+                endpoint = self.said.endpoint(self._secrets)
+                result = await self._servers.call(endpoint, offer.name, arguments, self.said.seconds)
+                data = observed(result, endpoint.name, self._secrets)
+            except LongthreadError as error:
+                observation = failed(error)
+                return observation | {"error": observation["error"] | {"message": self._secrets.scrubbed(str(error))}}
+            return succeeded(data | {"elapsed_ms": round((time.monotonic() - started) * 1000)})
+
+        told = description or self._secrets.scrubbed(offer.description)[:_LONGEST_DESCRIPTION]
+        return Tool(name, told, parameters if ours else offered, call, retry_safe=self.said.retry_safe)
+
+    def _schema(self, offer: Offer, name: str) -> Mapping[str, Any]:
+        """The server's schema of the arguments, as JSON has it."""
+        try:
+            written = json.dumps(self._secrets.scrubbed(offer.parameters), allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ToolInvalid(tool=name, problem="the schema that its server gives is no JSON.") from error
+        if len(written) > _LONGEST_SCHEMA:
+            problem = f"the schema that its server gives has more than {_LONGEST_SCHEMA} characters."
+            raise ToolInvalid(tool=name, problem=problem)
+        schema: dict[str, Any] = json.loads(written)
+        return {"properties": {}} | schema | {"type": schema.get("type", "object")}

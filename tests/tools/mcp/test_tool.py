@@ -1,0 +1,271 @@
+"""MCP tools, against real servers: a program, and one on a socket of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from longthread.errors import ToolInvalid
+from longthread.tools import mcp
+from longthread.tools.api.exchange import Network
+from longthread.tools.secrets import Secrets
+from longthread.tools.tool import Tool
+
+HERE = Path(__file__).parent
+PROGRAM = {"command": sys.executable, "args": [str(HERE / "offering.py")]}
+OLD = {"command": sys.executable, "args": [str(HERE / "old.py")]}
+
+
+def defined(parameters: dict[str, Any] | None = None, **implementation: Any) -> SimpleNamespace:
+    return SimpleNamespace(name="example", description="", parameters=parameters or {}, implementation=implementation)
+
+
+@pytest.fixture
+async def servers() -> AsyncIterator[mcp.Servers]:
+    async with mcp.Servers() as found:
+        yield found
+
+
+class Running:
+    """The server on a port."""
+
+    def __init__(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/mcp"
+        self.process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, str(HERE / "offering.py"), str(self.port), stderr=asyncio.subprocess.DEVNULL
+        )
+        async with asyncio.timeout(30):
+            while True:
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                except OSError:
+                    await asyncio.sleep(0.05)
+                    continue
+                writer.close()
+                await writer.wait_closed()
+                return
+
+    async def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            await self.process.wait()
+            self.process = None
+
+
+@pytest.fixture
+async def running() -> AsyncIterator[Running]:
+    found = Running()
+    await found.start()
+    yield found
+    await found.stop()
+
+
+async def the(servers: mcp.Servers, tool_name: str, **implementation: Any) -> Tool:
+    [tool] = await mcp.build(defined(tool_name=tool_name, **implementation), servers)
+    return tool
+
+
+def names(tools: Sequence[Tool]) -> set[str]:
+    return {tool.name for tool in tools}
+
+
+async def test_a_tool_has_the_schema_of_its_server_and_is_called_with_its_defaults(servers: mcp.Servers) -> None:
+    tool = await the(servers, "add", **PROGRAM)
+    assert (tool.name, tool.description) == ("example", "Adds two numbers")
+    assert tool.parameters["properties"]["b"]["default"] == 1
+    assert (await tool.call({"a": 41}))["data"]["structured"] == {"result": 42}
+    for wrong in ({"a": "many"}, {}, {"a": 1, "c": 2}):
+        seen = await tool.call(wrong)
+        assert (seen["ok"], seen["error"]["type"]) == (False, "arguments_invalid")
+
+
+async def test_all_tools_are_found_and_chosen_by_name(servers: mcp.Servers) -> None:
+    every = names(await mcp.build(defined(**PROGRAM), servers))
+    assert {"example_add", "example_wait", "example_picture"} <= every
+    some = await mcp.build(defined(**PROGRAM, tools=["a*", "fail"], exclude=["ab*"]), servers)
+    assert names(some) == {"example_add", "example_fail"}
+    with pytest.raises(ToolInvalid, match="no tool that `tools`"):
+        await mcp.build(defined(**PROGRAM, tools=["nothing"]), servers)
+    with pytest.raises(ToolInvalid, match=r"no tool subtract\. There are: .*add"):
+        await the(servers, "subtract", **PROGRAM)
+
+
+async def test_over_http_the_same_tools_are_used(servers: mcp.Servers, running: Running) -> None:
+    tool = await the(servers, "add", url=running.url, allow_private=True)
+    assert (await tool.call({"a": 2, "b": 3}))["data"]["structured"] == {"result": 5}
+    many = await asyncio.gather(*(tool.call({"a": number}) for number in range(20)))
+    assert [one["data"]["structured"]["result"] for one in many] == list(range(1, 21))
+
+
+@pytest.mark.parametrize(("server", "tool", "version"), [(PROGRAM, "add", "2026-07-28"), (OLD, "greet", "2025-03-26")])
+async def test_both_eras_are_spoken(servers: mcp.Servers, server: dict[str, Any], tool: str, version: str) -> None:
+    found = await the(servers, tool, **server)
+    seen = await found.call({"who": "you"} if tool == "greet" else {"a": 1})
+    assert seen["ok"], seen
+    assert [session.version for session in servers._sessions.values()] == [version]
+    if tool == "greet":
+        assert seen["data"]["text"] == "Hello you"
+
+
+async def test_a_program_has_the_environment_that_is_listed_and_no_other(
+    servers: mcp.Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTHER_SECRET", "not for it")
+    secrets = Secrets({"TOKEN": "s3cret-token"})
+    implementation = {**PROGRAM, "env": {"LISTED": "yes", "KEY": "${TOKEN}"}, "tool_name": "environment"}
+    [tool] = await mcp.build(defined(**implementation), servers, secrets=secrets)
+    seen = (await tool.call({}))["data"]["structured"]
+    seen = seen.get("result", seen)
+    assert {name: seen[name] for name in ("LISTED", "KEY")} == {"LISTED": "yes", "KEY": "***"}
+    assert set(seen) <= {"LISTED", "KEY", "LC_CTYPE"}, "Python itself sets LC_CTYPE"
+
+
+async def test_an_error_of_the_tool_is_an_observation(servers: mcp.Servers) -> None:
+    secrets = Secrets({"TOKEN": "s3cret-token"})
+    [tool] = await mcp.build(defined(**PROGRAM, tool_name="fail", env={"T": "${TOKEN}"}), servers, secrets=secrets)
+    seen = await tool.call({"why": "it was s3cret-token"})
+    assert (seen["ok"], seen["error"]["type"]) == (False, "mcp_tool_failed")
+    assert "it was ***" in seen["error"]["message"]
+
+
+async def test_a_picture_is_named_and_a_long_text_is_cut(servers: mcp.Servers) -> None:
+    picture = await the(servers, "picture", **PROGRAM)
+    [content] = (await picture.call({}))["data"]["content"]
+    assert content == {"type": "image", "mime_type": "image/png", "bytes": 70}
+    long = await the(servers, "long", **PROGRAM)
+    seen = (await long.call({"size": 100_000}))["data"]
+    assert len(seen.get("text", "")) <= 64_000
+    assert seen["notes"]
+
+
+async def test_a_message_that_is_too_large_ends_the_session(servers: mcp.Servers, running: Running) -> None:
+    for server in (PROGRAM, {"url": running.url, "allow_private": True}):
+        tool = await the(servers, "long", max_bytes=20_000, **server)
+        seen = await tool.call({"size": 100_000})
+        assert seen["error"]["type"] == "mcp_failed"
+        assert "more than 20000 bytes" in seen["error"]["message"]
+        assert (await tool.call({"size": 3}))["ok"]
+
+
+async def test_a_program_that_dies_is_told_and_the_next_call_starts_it_anew(servers: mcp.Servers) -> None:
+    about, die = await the(servers, "about", **PROGRAM), await the(servers, "die", **PROGRAM)
+    first = (await about.call({"name": "x"}))["data"]["structured"]
+    seen = await die.call({})
+    assert seen["error"]["type"] == "mcp_failed"
+    assert "ended with code 3. It said: these are my last words" in seen["error"]["message"]
+    second = (await about.call({"name": "x"}))["data"]["structured"]
+    assert first["pid"] != second["pid"]
+    os.kill(second["pid"], 9)
+    third = await about.call({"name": "x"})
+    again = third if third["ok"] else await about.call({"name": "x"})
+    assert again["data"]["structured"]["pid"] != second["pid"]
+
+
+async def test_a_program_that_hangs_is_left_and_ended(servers: mcp.Servers) -> None:
+    about = await the(servers, "about", timeout_ms=20_000, **PROGRAM)
+    first = (await about.call({"name": "x"}))["data"]["structured"]
+    wait = await the(servers, "wait", timeout_ms=300, **PROGRAM)
+    seen = await wait.call({"seconds": 60})
+    assert "did not answer within 0.3 s" in seen["error"]["message"]
+    second = (await about.call({"name": "x"}))["data"]["structured"]
+    assert first["pid"] != second["pid"]
+    await servers.close()
+    for pid in (first["pid"], second["pid"]):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+async def test_a_program_that_does_not_start_is_told(servers: mcp.Servers, tmp_path: Path) -> None:
+    with pytest.raises(ToolInvalid, match="there is no program no-such-program"):
+        await mcp.build(defined(command="no-such-program"), servers)
+    with pytest.raises(ToolInvalid, match="ended with code 7"):
+        await mcp.build(defined(command=sys.executable, args=["-c", "raise SystemExit(7)"]), servers)
+    with pytest.raises(ToolInvalid, match=r"did not answer within 0\.5 s"):
+        await mcp.build(
+            defined(command=sys.executable, args=["-c", "import time; time.sleep(60)"], timeout_ms=500), servers
+        )
+
+
+async def test_a_server_that_starts_anew_is_connected_to_anew(servers: mcp.Servers, running: Running) -> None:
+    about = await the(servers, "about", url=running.url, allow_private=True)
+    first = (await about.call({"name": "x"}))["data"]["structured"]
+    await running.stop()
+    seen = await about.call({"name": "x"})
+    assert seen["error"]["type"] == "mcp_failed"
+    await running.start()
+    second = (await about.call({"name": "x"}))["data"]["structured"]
+    assert first["pid"] != second["pid"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "10.0.0.1", "169.254.169.254", "[::ffff:7f00:1]"],
+)
+async def test_private_addresses_are_not_asked(servers: mcp.Servers, host: str) -> None:
+    with pytest.raises(ToolInvalid, match="The request was not sent"):
+        await mcp.build(defined(url=f"http://{host}:9/mcp"), servers)
+
+
+async def test_a_name_that_changes_its_address_is_judged_each_time(running: Running) -> None:
+    answers = [["127.0.0.1"]] * 3
+
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        return answers.pop() if answers else ["169.254.169.254"]
+
+    async with mcp.Servers(Network(resolve=resolve)) as servers:
+        url = running.url.replace("127.0.0.1", "localhost")
+        with pytest.raises(ToolInvalid, match=r"no connection|not sent"):
+            answers.clear()
+            await the(servers, "add", url=url, allow_private=True)
+        answers.extend([["127.0.0.1"]] * 100)
+        tool = await the(servers, "add", url=url, allow_private=True)
+        answers.clear()
+        seen = await tool.call({"a": 1})
+        assert seen["error"]["type"] == "api_refused"
+
+
+@pytest.mark.parametrize(
+    ("implementation", "said"),
+    [
+        ({}, "`command`, for stdio, or `url`"),
+        ({"command": "x", "url": "http://x.example"}, "`url` is no field of the transport stdio"),
+        ({"url": "http://x.example", "env": {}}, "`env` is no field"),
+        ({"command": "x", "transport": "sse"}, "`transport` is 'sse'"),
+        ({"command": "x", "args": ["--key", "${KEY}"]}, "Put it in `env`"),
+        ({"command": "x", "env": {"A": "${KEY}"}, "secrets": []}, "not in its list `secrets`"),
+        ({"command": "x", "env": {"A=B": "c"}}, "no name of a variable"),
+        ({"url": "ftp://x.example"}, "not an http"),
+        ({"url": "http://user:word@x.example"}, "not an http"),
+        ({"url": "http://${HOST}/mcp"}, "not an http"),
+        ({"url": "http://x.example", "headers": {"Host": "y"}}, "none that a tool may set"),
+        ({"command": "x", "timeout_ms": 0}, "`timeout_ms`"),
+        ({"command": "x", "tool_name": "a", "tools": ["b"]}, "`tool_name` has chosen one"),
+        ({"command": "x", "comand": "y"}, "`comand` is no field"),
+    ],
+)
+def test_what_cannot_work_is_refused(implementation: dict[str, Any], said: str) -> None:
+    with pytest.raises(ToolInvalid, match=said.replace("(", r"\(")):
+        mcp.check(implementation, {})
+
+
+def test_parameters_need_the_tool_that_takes_them() -> None:
+    with pytest.raises(ToolInvalid, match="`tool_name` is missing"):
+        mcp.check({"command": "x"}, {"type": "object", "properties": {"a": {"type": "string"}}})
+    mcp.check(
+        {"server": "files", "transport": "stdio", "command": "npx", "args": ["-y", "server"], "env": {},
+         "tool_name": "read", "timeout_ms": 5000}, {}
+    )  # fmt: skip
