@@ -141,7 +141,7 @@ class Process:
 async def _has_ended(process: asyncio.subprocess.Process) -> bool:
     """Whether it ends in time. Its `wait` would also wait for all who hold its streams."""
     deadline = time.monotonic() + _GRACE
-    while process.returncode is None and time.monotonic() < deadline:
+    while process.returncode is None and time.monotonic() < deadline:  # noqa: ASYNC110 - nothing tells of it
         await asyncio.sleep(_LOOK)
     return process.returncode is not None
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import Context
 from typing import Any, TypeVar
 
+import anyio
 import mcp_types
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
@@ -27,7 +28,7 @@ _IDLE = 600.0
 _PAGES = 50
 _TOOLS = 1_000
 _CLOSING = 3.0
-"""Seconds to wait for the reason of an end."""
+"""Seconds that an end may take."""
 T = TypeVar("T")
 
 
@@ -41,6 +42,7 @@ class Session:
         self._name = endpoint.name
         self._stop = asyncio.Event()
         self._ready = asyncio.Event()
+        self._scope = anyio.CancelScope()
         self._way = Process(endpoint, self._stop.set) if isinstance(endpoint, Program) else Web(endpoint, network)
         self._client: Client | None = None
         self._offers: dict[str, Offer] = {}
@@ -79,16 +81,23 @@ class Session:
         """Take no more calls, and end when those that are under way have ended."""
         self._retired = True
         if not self._busy:
-            self._stop.set()
+            self._finish()
 
     async def close(self) -> None:
         """End it."""
         self._retired = True
-        self._stop.set()
+        self._finish()
         await asyncio.wait({self._task})
 
+    def _finish(self) -> None:
+        """End it soon, whatever the server does: at once where it has not begun."""
+        self._stop.set()
+        self._scope.deadline = min(
+            self._scope.deadline, anyio.current_time() + (_CLOSING if self._ready.is_set() else 0)
+        )
+
     async def _keep(self) -> None:
-        with quiet():
+        with quiet(), self._scope:
             try:
                 async with Client(
                     self._way.streams(),
@@ -158,7 +167,7 @@ class Session:
             self._busy -= 1
             self._used = time.monotonic()
             if self._retired and not self._busy:
-                self._stop.set()
+                self._finish()
 
     async def _after_ready(self, work: Callable[[], Awaitable[T]]) -> T:
         await self._ready.wait()
@@ -179,7 +188,7 @@ class Session:
     async def _refused(self, error: MCPError) -> LongthreadError:
         """An error of the protocol as ours. One that ends the session is told by how it ended."""
         if error.code == mcp_types.CONNECTION_CLOSED or self.is_over:
-            self._stop.set()
+            self._finish()
             await asyncio.wait({self._task}, timeout=_CLOSING)
             return self._end()
         if error.message == "Session terminated":
