@@ -269,3 +269,11 @@ def test_parameters_need_the_tool_that_takes_them() -> None:
         {"server": "files", "transport": "stdio", "command": "npx", "args": ["-y", "server"], "env": {},
          "tool_name": "read", "timeout_ms": 5000}, {}
     )  # fmt: skip
+
+
+async def test_without_the_library_the_message_says_what_to_install(
+    servers: mcp.Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "longthread.tools.mcp.session", None)
+    with pytest.raises(ToolInvalid, match=r"pip install 'longthread\[mcp\]'"):
+        await mcp.build(defined(command="x"), servers)
