@@ -174,7 +174,8 @@ def _blocks(message: BaseMessage) -> list[dict[str, Any]]:
 async def test_a_thread_of_a_thousand_messages_has_a_short_state_and_a_whole_log(store_address: str) -> None:
     spy = Spy(window=16_000)
     async with LongthreadSaver.from_conn_string(store_address) as saver:
-        agent = agent_of(saver, said("Noted. " * 10), spy=spy, memory_enable_summary=False)
+        tool = recall_tool(saver)
+        agent = agent_of(saver, said("Noted. " * 10), tool, spy=spy, memory_enable_summary=False)
         for n in range(20):
             told = [(who, f"Fact {n}.{k}: the port of service {k} is {5000 + n}.") for k in range(24) for who in WHO]
             state = await agent.ainvoke({"messages": [*told, ("user", f"Question {n}")]}, on())
@@ -189,6 +190,11 @@ async def test_a_thread_of_a_thousand_messages_has_a_short_state_and_a_whole_log
         assert summary is not None and summary.message_count > 700 and summary.topics
         assert any("[Conversation Summary]" in str(view[0].text) for view in spy.views)
         assert any("[Recallable Topics]" in str(view[0].text) for view in spy.views)
+        # Without the tool that they are named for, topics say nothing that a model could do.
+        bare = agent_of(saver, said("Noted."), spy=(alone := Spy(window=8_000)), memory_enable_summary=False)
+        await bare.ainvoke(asked("And then?"), on())
+        assert any("[Conversation Summary]" in str(view[0].text) for view in alone.views)
+        assert not any("recall_memory" in str(message.text) for view in alone.views for message in view)
     assert spy.over == [] and spy.watch.orphans == 0
 
 

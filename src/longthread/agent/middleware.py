@@ -24,6 +24,7 @@ from longthread.agent.requested import fixed_tokens, name_of, reply_tokens
 from longthread.agent.saver import LongthreadSaver
 from longthread.agent.window import Fitted, Spot, Wanted, fit
 from longthread.errors import LongthreadError
+from longthread.memory.indexing import RECALL_TOOL
 from longthread.memory.pruning import first_shown, left_out
 from longthread.settings import Settings
 from longthread.view.budget import LEAST, message_budget, too_small
@@ -244,7 +245,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             past=seen.past(call.spots, summary.get("shown", ""), family) if seen else None,
             summary=summary.get("summary", ""),
             digest=summary.get("digest", {}),
-            topics=summary.get("topics", ()),
+            topics=summary.get("topics", ()) if _can_recall(request) else (),
         )
         call.fitted = fit(call.spots, wanted)
         kept = Seen.of(call.fitted.segments, call.spots, family)
@@ -308,6 +309,11 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             model=self._summarizer or call.request.model,
             loop=call.loop,
         )
+
+
+def _can_recall(request: Request) -> bool:
+    """Whether the model has the tool that topics are named for."""
+    return any(getattr(tool, "name", None) == RECALL_TOOL for tool in request.tools)
 
 
 def _configured() -> Mapping[str, Any]:

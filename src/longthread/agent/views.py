@@ -17,6 +17,7 @@ from longthread.agent.protocol import as_text, without_malformed
 from longthread.agent.window import Fitted, Past, Wanted, digest_messages, fit, shown_of, spots_of
 from longthread.errors import EntryNotFound
 from longthread.memory.fitting import listed
+from longthread.memory.indexing import RECALL_TOOL
 from longthread.model.manifest import Segment, segments_of
 from longthread.model.run import Run, Step
 from longthread.store import log, memories, runs
@@ -56,7 +57,7 @@ def view_of(context: RunContext) -> Fitted:
         past=context.past,
         summary=context.summary,
         digest=context.digest,
-        topics=context.topics,
+        topics=context.topics if RECALL_TOOL in context.tools else (),
         recalled=context.recalled,
         mark=context.mark,
     )
