@@ -61,4 +61,5 @@ def test_one_that_is_not_there(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("MEMORY_EMBEDDING_API_KEY", "sk-x")
     found = told(run, tmp_path, code=1)
-    assert "✗ embedder   openai:embedding-3 at http://127.0.0.1:9/v1 does not work: Connection error" in found
+    assert "✗ embedder   openai:embedding-3 at http://127.0.0.1:9/v1 does not work: Connection error. Check " in found
+    assert "MEMORY_EMBEDDING_BASE_URL" in found

@@ -118,6 +118,32 @@ def test_a_file_that_is_wrong_says_where(tmp_path: Path, change: Any) -> None:
         run(str(path))
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda rows: rows[1].update(role="robot"), "line 2: the role is 'robot'; allowed is user, assistant, tool"),
+        (lambda rows: rows[1].pop("role"), "line 2 has no 'role'"),
+        (lambda rows: rows[0].update(type="fact"), "line 1: its type is 'fact'; allowed is entry or query"),
+        (lambda rows: rows[-1].update(relevant="7"), "as a list, in 'relevant'"),
+        (lambda rows: rows.insert(0, []), "line 1: it is no JSON object"),
+    ],
+)
+def test_a_file_that_is_wrong_says_what_is_allowed(tmp_path: Path, change: Any, said: str) -> None:
+    rows = lines(collections=1)
+    change(rows)
+    with pytest.raises(EvalInvalid) as refused:
+        run(str(written(tmp_path / "f.jsonl", rows)))
+    assert said in str(refused.value)
+
+
+def test_what_a_tool_gave_is_found_as_well(tmp_path: Path) -> None:
+    of = {"type": "entry", "collection": "c", "id": "t", "role": "tool", "text": '{"path": "/srv/etc/router.toml"}'}
+    asked = {"type": "query", "collection": "c", "text": "where is router.toml?", "relevant": ["t"]}
+    path = written(tmp_path / "f.jsonl", [*lines(collections=1), of, asked])
+    found = run(str(path), "--k", "1")
+    assert found["by_category"]["None"] == {"1": 1.0}
+
+
 def test_wrong_numbers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="--k"):
         run(str(written(tmp_path / "f.jsonl", lines())), "--k", "5,none")

@@ -169,6 +169,13 @@ def test_what_has_expired_is_not_shown_and_can_be_forgotten(run: Run, store_addr
     assert "nothing" in run("db", "prune").stdout
 
 
+def test_a_search_that_finds_nothing_says_so(run: Run, store_address: str) -> None:
+    run("memories", "add", "Deploys are done with make ship.")
+    nothing = run("memories", "search", "zebra")
+    assert (nothing.stdout, nothing.stderr) == ("", "Nothing was found.\n")
+    assert "Give words" in str(run("memories", "search", " ", code=2).exception)
+
+
 def test_pruning_deletes_what_has_expired(run: Run, store_address: str) -> None:
     async def tell() -> None:
         async with open_store(store_address) as store:

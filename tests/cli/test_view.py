@@ -7,12 +7,15 @@ import re
 from pathlib import Path
 
 import pytest
+from langchain.agents import create_agent
 from rich.cells import cell_len
 from typer.testing import CliRunner, Result
 
 from longthread.cli.app import app
 from longthread.cli.view import _ranges
 from longthread.errors import InvalidInput, LongthreadError
+from longthread.langgraph import LongthreadSaver, MemoryMiddleware
+from longthread.testing import ScriptedChatModel
 
 
 @pytest.fixture
@@ -61,6 +64,17 @@ def test_a_call_that_is_not_there_is_told(run: CliRunner) -> None:
     result = run.invoke(app, ["view", "last", "--call", "99"])
     assert isinstance(result.exception, InvalidInput)
     assert isinstance(run.invoke(app, ["view", "nothing"]).exception, LongthreadError)
+
+
+def test_a_langgraph_applications_thread_says_why_it_has_none(run: CliRunner, tmp_path: Path) -> None:
+    with LongthreadSaver.from_conn_string(str(tmp_path / "conversations.db")) as saver:
+        agent = create_agent(
+            ScriptedChatModel(["Hello."]), [], checkpointer=saver, middleware=[MemoryMiddleware(saver)]
+        )
+        agent.invoke({"messages": [("user", "Hi")]}, {"configurable": {"thread_id": "ada"}})
+    result = run.invoke(app, ["view", "ada"])
+    assert isinstance(result.exception, InvalidInput)
+    assert "LangGraph application" in str(result.exception)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

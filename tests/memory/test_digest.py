@@ -234,3 +234,13 @@ def test_tables_that_are_left_out_are_counted_and_columns_are_whole() -> None:
     assert f"Known tables (and {cut.left['tables']} before that):" in cut.text()
     assert all(text.endswith(("timestamp", "int, …", "text, …", "…")) for text in cut.tables.values())
     assert not any("creat, " in text or "nam…" in text for text in cut.tables.values())
+
+
+def test_calls_that_were_counted_stay_counted() -> None:
+    calls = [draft for n in range(30) for draft in called("look", {"n": n}, f"The path is /srv/{n}/{'a' * 60}.")]
+    digest = digest_entries(entries(*calls, *called("keep", {}, "ok")))
+    for n in range(30, 60):
+        said = Draft("u", "user", f"The path of {n} is /srv/{n}/{'b' * 60}.")
+        digest = joined(digest, digest_entries(entries(said, *called("look", {"n": n}, "ok"))), 400)
+        assert tokens_of(digest.text()) <= 400
+    assert digest.text().endswith("Tools used: keep ×1, look ×60")

@@ -99,7 +99,11 @@ async def _embedder(settings: Settings) -> Finding:
         async with asyncio.timeout(_EMBEDDER_SECONDS):
             dims = unit(await embedder.query("Does it work?")).shape[-1]
     except Exception as error:  # noqa: BLE001 - each provider raises what it likes
-        return False, "embedder", f"{called(embedder)} does not work: {reason_of(error)}"
+        reason = reason_of(error)
+        if not isinstance(error, LongthreadError):  # such a one says itself what to do
+            names = "MEMORY_EMBEDDING_MODEL, MEMORY_EMBEDDING_BASE_URL and MEMORY_EMBEDDING_API_KEY"
+            reason = f"{reason.rstrip('.')}. Check {names}."
+        return False, "embedder", f"{called(embedder)} does not work: {reason}"
     took = time.monotonic() - started
     return True, "embedder", f"{called(embedder)}: vectors of {dims:,} numbers, the first in {took:.1f} s"
 

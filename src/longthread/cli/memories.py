@@ -88,8 +88,12 @@ def search(
     database: options.Database = None,
 ) -> None:
     """The memories that say it, the best first: by words, and by meaning with an embedder."""
+    if not text.strip():
+        raise InvalidInput(reason="There is nothing to look for. Give words; `longthread memories list` shows all.")
     found = _with(database, lambda all_, _, user: all_.search(Owner(user), text, k=limit))
     _warn(found.warnings)
+    if not found.hits and not as_json:
+        typer.echo("Nothing was found.", err=True)
     if as_json:
         for hit in found.hits:
             print_line(_json(hit.memory) | {"score": round(hit.score, 3)})

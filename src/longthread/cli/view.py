@@ -78,7 +78,10 @@ async def _find(settings: Settings, given: str, call: int | None, diff: int | No
         async with store.reading() as tx:
             calls = await calls_of(tx, thread_id)
             if not calls:
-                raise InvalidInput(reason=f"Thread {thread_id} has no model call whose view is kept.")
+                raise InvalidInput(
+                    reason=f"Thread {thread_id} has no model call whose view is kept. Those of `longthread ask`, "
+                    "`chat` and the server are; those of a LangGraph application are not (docs/langgraph.md)."
+                )
             number = _number(call, len(calls))
             seen = await look(tx, calls, number)
             run = await runs.find_run(tx, thread_id, seen.step.run_id)

@@ -28,6 +28,8 @@ _UNASKED = f"…{_ARROW}"
 """How an answer begins whose question is not there."""
 _SHARES = (1.0, 0.85, 0.7, 0.55, 0.42, 0.32, 0.24, 0.17, 0.11, 0.07, 0.04, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
 _DECISIONS = 8
+_TOOLS = 5
+"""So many are counted however little room there is."""
 _LOOKS = frozenset({"list_tables", "describe_table", "sample_rows"})
 _WORDS: Mapping[bool, Mapping[str, str]] = {
     False: {
@@ -238,7 +240,9 @@ def _newest(digest: Digest, share: float) -> Digest:
     if gone := len(names) - _part(len(names), share):
         left["tables"] = left.get("tables", 0) + gone
     tables = {name: _columns(digest.tables[name], int(_COLUMNS * share)) for name in names[gone:]}
-    tools = sorted(digest.tools.items(), key=lambda tool: (-tool[1], tool[0]))[: _part(len(digest.tools), share)]
+    tools = sorted(digest.tools.items(), key=lambda tool: (-tool[1], tool[0]))
+    # A count that is dropped would begin anew with the next call of that tool, and be wrong.
+    tools = tools[: max(_part(len(tools), share), min(len(tools), _TOOLS))]
     return replace(digest, items=items, left=left, tables=tables, tools=dict(tools))
 
 

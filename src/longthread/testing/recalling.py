@@ -1,8 +1,9 @@
 """The eval of recall: how many of the entries that answer a question are among the first ones found.
 
-A file has one JSON object a line. An entry: `{"type": "entry", "collection", "id", "role", "name", "text", "time"}`. A
-question: `{"type": "query", "collection", "text", "relevant": [ids], "category"}`, asked within its collection, which
-is one thread. The score is the mean over questions of |first k ∩ relevant| / |relevant|.
+A file has one JSON object a line. An entry: `{"type": "entry", "collection", "id", "role", "name", "text", "time"}`,
+whose role is `user`, `assistant` or `tool`. A question: `{"type": "query", "collection", "text", "relevant": [ids],
+"category"}`, asked within its collection, which is one thread. The score is the mean over questions of
+|first k ∩ relevant| / |relevant|.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from longthread.errors import EvalInvalid
 from longthread.memory.indexing import SAID_AT, index_thread
 from longthread.memory.recall import Question, Recaller
-from longthread.model.entry import Draft
+from longthread.model.entry import Draft, Role
 from longthread.model.ids import new_id
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -26,7 +27,7 @@ from longthread.store.transfer import Progress
 
 USER = "eval"
 _PAGE = 2000
-_ROLES = {"user": "user", "assistant": "assistant"}
+_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
 
 
 @dataclass(slots=True)
@@ -51,9 +52,10 @@ def read_collections(path: Path) -> dict[str, Collection]:
                 number += 1
                 if line.strip():
                     _take(found, json.loads(line))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = f"line {number}: {type(error).__name__}: {error}."
-        raise EvalInvalid(where=path, reason=reason) from None
+    except KeyError as error:
+        raise EvalInvalid(where=path, reason=f"line {number} has no {error}.") from None
+    except (ValueError, TypeError) as error:
+        raise EvalInvalid(where=path, reason=f"line {number}: {error}.") from None
     except OSError as error:
         raise EvalInvalid(where=path, reason=f"{error.strerror or error}.") from None
     for name, collection in found.items():
@@ -66,19 +68,23 @@ def read_collections(path: Path) -> dict[str, Collection]:
     return found
 
 
-def _take(found: dict[str, Collection], row: Mapping[str, Any]) -> None:
+def _take(found: dict[str, Collection], row: Any) -> None:
+    if not isinstance(row, Mapping):
+        raise ValueError("it is no JSON object")
     collection = found.setdefault(str(row["collection"]), Collection())
     if row["type"] == "entry":
+        if row["role"] not in _ROLES:
+            raise ValueError(f"the role is {row['role']!r}; allowed is {', '.join(_ROLES)}")
         entry = {"id": str(row["id"]), "text": str(row["text"]).replace("\x00", "\ufffd"), "role": _ROLES[row["role"]]}
         collection.entries.append(entry | {"name": row.get("name"), "time": row.get("time")})
     elif row["type"] == "query":
+        if not isinstance(row["relevant"], list) or not row["relevant"]:
+            raise ValueError("a query names the entries that answer it as a list, in 'relevant'")
         relevant = [str(i) for i in row["relevant"]]
-        if not relevant:
-            raise ValueError("a query without relevant entries")
         asked = {"text": str(row["text"]), "relevant": relevant, "category": str(row.get("category"))}
         collection.questions.append(asked)
     else:
-        raise ValueError(f"a line of type {row['type']}")
+        raise ValueError(f"its type is {row['type']!r}; allowed is entry or query")
 
 
 async def evaluate(
@@ -123,7 +129,7 @@ async def _load(store: Driver, thread_id: str, entries: Sequence[Mapping[str, An
 
 
 def _draft(entry: Mapping[str, Any]) -> Draft:
-    role: Literal["user", "assistant"] = entry["role"]
+    role: Role = entry["role"]
     said = {SAID_AT: entry["time"]} if entry["time"] else {}
     return Draft(entry["id"], role, entry["text"], name=entry["name"], metadata=said)
 
