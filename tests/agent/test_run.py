@@ -173,7 +173,8 @@ async def test_a_summary_that_the_model_cannot_write_is_a_digest(open_analyst: O
     analyst = await open_analyst([COUNT, call("run_sql", sql="SELECT x"), RuntimeError("no more"), finish("3")])
     handle = await analyst.ask("How many customers?", source=shop, max_steps=2)
     paused = await handle.wait()
-    for part in ("**Question**: How many customers?", "**Done**", "**Found**: [q1] 1 rows: [[3]]", "**Problems**", "**Left**"):
+    found = "**Found**: [q1] 1 rows: [[3]]"
+    for part in ("**Question**: How many customers?", "**Done**", found, "**Problems**", "**Left**"):
         assert part in paused.data["summary"]
     other = await (await analyst.ask("Something else", thread_id=handle.thread_id)).wait()
     assert other.type == "finished"

@@ -20,7 +20,9 @@ def _blocks(page: str, language: str) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("source", _blocks("testing.md", "python"), ids=["model", "behind", "provider", "backend", "crashes"])
+@pytest.mark.parametrize(
+    "source", _blocks("testing.md", "python"), ids=["model", "behind", "provider", "backend", "crashes"]
+)
 def test_the_examples_run(source: str) -> None:
     exec(compile(source, "docs/testing.md", "exec"), {})
 
