@@ -22,7 +22,7 @@ async def emptied(store: Driver) -> int:
     await fill(store, "kept")
     async with store.writing() as tx:
         await log.create_thread(tx, "t", user_id="u")
-        await log.extend(tx, "t", [Draft(f"m{number}", "user", f"{number} " * 300) for number in range(1800)])
+        await log.extend(tx, "t", [Draft(f"m{number}", "user", f"{number} " * 300) for number in range(2000)])
     before = (await status_of(store)).bytes
     async with store.writing() as tx:
         await log.delete_thread(tx, "t", user_id="u")
@@ -34,7 +34,8 @@ async def test_what_was_deleted_is_given_back(store: Driver) -> None:
     rows = await all_of(store)
     assert await reclaim(store, lambda what: None) == []
     after = await status_of(store)
-    assert before - after.bytes > 1_500_000
+    # On PostgreSQL each table that is written anew has 32 KB of maps after it, also one with nothing in it.
+    assert before - after.bytes > 1_800_000
     assert after.free == 0
     assert await all_of(store) == rows
     assert await reclaim(store, lambda what: None) == []

@@ -6,6 +6,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,22 +85,24 @@ async def _read(reader: asyncio.StreamReader) -> Request | None:
     return Request(method, target, headers, body)
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
+@asynccontextmanager
+async def _listening() -> AsyncIterator[Server]:
     one = Server()
     listening = await asyncio.start_server(one.serve, "127.0.0.1", 0)
     one.port = listening.sockets[0].getsockname()[1]
     yield one
     listening.close()
     await listening.wait_closed()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with _listening() as one:
+        yield one
 
 
 @pytest.fixture
 async def other() -> AsyncIterator[Server]:
     """A second one, at another port."""
-    one = Server()
-    listening = await asyncio.start_server(one.serve, "127.0.0.1", 0)
-    one.port = listening.sockets[0].getsockname()[1]
-    yield one
-    listening.close()
-    await listening.wait_closed()
+    async with _listening() as one:
+        yield one
