@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from langchain_core.messages import BaseMessage
@@ -118,7 +118,7 @@ class Cell:
     def settled(self, seq_of: Callable[[Inline], int | None]) -> Cell:
         """The value with references to those inline messages that the log holds by now; the same, if there is none."""
         hole = _settled(self.hole, seq_of) if self.hole is not None else None
-        return self if hole is self.hole else replace(self, hole=hole)
+        return self if hole is self.hole else Cell(self.kind, self.body, hole, self.stored_by)
 
     def differs(self, other: Cell, serde: SerializerProtocol) -> bool:
         """Whether it is another value than `other`, as far as that can be told without reading the log."""
@@ -274,7 +274,7 @@ def _settled(hole: Hole, seq_of: Callable[[Inline], int | None]) -> Hole:
     if isinstance(hole, Gap) and _has_inline(hole):
         inner = [(key, _settled(each, seq_of)) for key, each in hole.inner]
         if any(new is not old for (_, new), (_, old) in zip(inner, hole.inner, strict=True)):
-            return replace(hole, inner=inner)
+            return Gap(hole.kind, hole.runs, inner)
     return hole
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from longthread.agent.collector import paused
 from longthread.agent.messages import Fields, alike, copied, pack, unpack
 
-RECENT = 128
+RECENT = 64
 """So many of the last messages are compared whole even where they are the very objects that they were."""
 COMPACT_BYTES = 2048
 Run = tuple[int, int]
@@ -65,7 +65,7 @@ class Message:
 class Held:
     """How many of a list's first messages are those objects that a list of ours holds."""
 
-    objects: list[BaseMessage]
+    objects: Sequence[BaseMessage]
     count: int
 
 
@@ -88,7 +88,8 @@ class Kept:
         self._empty_objects: dict[str, tuple[list[int], list[Any]]] = {}
         self._empty_lists: dict[str, tuple[list[int], list[Any]]] = {}
         self._odd: dict[int, Message] = {}
-        self._held: list[BaseMessage] = []
+        # One list of messages, or nothing any more.
+        self._held: list[list[BaseMessage]] = []
         self._last_held: weakref.ref[BaseMessage] | None = None
         self._places: dict[str, int] | None = None
         self.extend(messages)
@@ -162,20 +163,24 @@ class Kept:
             self._places = {fields["id"] or "": place for place, fields in enumerate(self._fields)}
         return self._places.get(message_id or "")
 
-    def hold(self, messages: Sequence[BaseMessage]) -> None:
-        """Note that these objects are the first messages, as they are now: see `equal`.
+    def hold(self, messages: list[BaseMessage]) -> None:
+        """Note that these objects are the first messages, as they are now: see `equal`. The list is taken over.
 
         Only while somebody else has the last of them: whoever has dropped that has mostly dropped them all.
         """
-        self._held = held = list(messages[:-RECENT])
-        self._last_held = weakref.ref(messages[-1], lambda _: held.clear()) if held else None
+        self._held = held = [messages]
+        self._last_held = weakref.ref(messages[-1], lambda _: held.clear()) if messages else None
+        del messages[-RECENT:]
 
     def held(self, messages: Sequence[BaseMessage]) -> Held:
         """How many of the first messages are held; 0 when not all are that could be. From any thread."""
-        objects = self._held
-        held = objects.copy()  # it may be cleared meanwhile
-        count = min(len(messages), len(held))
-        return Held(objects, count if all(map(is_, messages[:count], held)) else 0)
+        objects = self._objects
+        count = min(len(messages), len(objects))
+        return Held(objects, count if all(map(is_, messages, objects)) else 0)
+
+    @property
+    def _objects(self) -> Sequence[BaseMessage]:
+        return next(iter(self._held), ())  # it may be dropped at any moment
 
     def equal(self, messages: Sequence[BaseMessage], place: int = 0, held: Held | None = None) -> int:
         """How many of `messages`, from their first on, are equal to those kept from `place` on.
@@ -187,7 +192,7 @@ class Kept:
             held: what `held` has said of these messages, if that was asked before.
         """
         count = min(len(messages), len(self) - place)
-        if place == 0 and (held is None or held.objects is not self._held):
+        if place == 0 and (held is None or held.objects is not self._objects):
             held = self.held(messages[:count])
         same = max(0, min(held.count, count - RECENT)) if place == 0 and held is not None else 0
         given = messages if same == 0 and count == len(messages) else messages[same:count]

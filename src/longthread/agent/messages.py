@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
+from longthread.agent.packing import dumped, loaded
 from longthread.agent.storable import storable
 from longthread.errors import MessageNotStorable
 from longthread.model.entry import Draft, Entry, Role, ToolCall
@@ -42,7 +43,6 @@ _NAMED: dict[str, type[BaseMessage]] = {
 _NOT_NOTED = {"latency_ms", MESSAGE_ID}
 """What of a note is not kept as metadata: a column of its own, and the log's word."""
 _SERDE = JsonPlusSerializer()
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _PACKED = b"\x00"
 """First byte of a payload that is not JSON but a whole message, with its kind up to the next such byte: a message that
 the columns and JSON cannot hold."""
@@ -276,7 +276,7 @@ def _payload(message: BaseMessage, text: str, metadata: Fields) -> tuple[bytes |
     if encoded is None or SHORT in rest:
         return pack(message), metadata
     short, kept = shortened(rest, text, metadata)
-    return (_dumped(short), kept) if SHORT in short else (encoded, metadata)
+    return (dumped(short), kept) if SHORT in short else (encoded, metadata)
 
 
 def _rest(message: BaseMessage, blank: Fields) -> Fields:
@@ -300,11 +300,7 @@ def _held(call: Mapping[str, Any]) -> dict[str, Any]:
 def _json(value: Fields) -> bytes | None:
     """An object as JSON, if JSON gives back the same. Halves of surrogate pairs are kept as they are."""
     try:
-        encoded = _dumped(value)
+        encoded = dumped(value)
     except (TypeError, ValueError, RecursionError):
         return None
-    return encoded if alike(json.loads(encoded.decode("utf-8", "surrogatepass")), value) else None
-
-
-def _dumped(value: Fields) -> bytes:
-    return _ENCODER.encode(value).encode("utf-8", "surrogatepass")
+    return encoded if alike(loaded(encoded), value) else None

@@ -7,11 +7,14 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
+
 _RAW, _SMALL, _LARGE = b"\x00", b"\x01", b"\x02"
 """The first byte of a body: how the rest is compressed."""
 _LARGE_BYTES = 16_384
 _LARGEST_BYTES = 64 * 1024 * 1024
 _SAMPLE_BYTES = 4096
+_PASSING_BYTES = 4096
 # What is in nearly every small body, the most frequent last. It can never be changed: bodies are read by means of it.
 _DICTIONARY = (
     b'"__interrupt__","__resume__","__error__","__pregel_tasks","__previous__","__return__","__no_writes__",'
@@ -26,12 +29,39 @@ _DICTIONARY = (
 )
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+# As the other encoder has it: what is no plain value is refused.
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
-def pack_body(head: Any, parts: Sequence[bytes] = ()) -> bytes:
-    """A JSON value, and the parts that it tells the lengths of, as one body."""
-    text = _ENCODER.encode(head).encode("utf-8", "surrogatepass")
-    return _compressed(b"".join((len(text).to_bytes(4), text, *parts)))
+def dumped(value: Any) -> bytes:
+    """A value as compact JSON. Halves of surrogate pairs are kept as they are.
+
+    Raises:
+        TypeError, ValueError, RecursionError: JSON cannot say it.
+    """
+    try:
+        return orjson.dumps(value, option=_OPTIONS)
+    except TypeError:  # a whole number above 64 bits, half of a surrogate pair, a key that is a number
+        return _ENCODER.encode(value).encode("utf-8", "surrogatepass")
+
+
+def loaded(text: bytes) -> Any:
+    """The value that was dumped."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:  # half of a surrogate pair
+        return json.loads(text.decode("utf-8", "surrogatepass"))
+
+
+def pack_body(head: Any, parts: Sequence[bytes] = (), *, passing: bool = False) -> bytes:
+    """A JSON value, and the parts that it tells the lengths of, as one body.
+
+    Args:
+        passing: it is replaced before long: a small one is not worth compressing.
+    """
+    text = dumped(head)
+    raw = b"".join((len(text).to_bytes(4), text, *parts))
+    return _RAW + raw if passing and len(raw) <= _PASSING_BYTES else _compressed(raw)
 
 
 def unpack_body(body: bytes) -> tuple[Any, memoryview]:

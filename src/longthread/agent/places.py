@@ -78,8 +78,7 @@ class Growth:
             await checkpoints.add_entries(self.tx, self.rows)
             self.rows = []
         if (self.tip, self.size) != (self.thread.tip, self.thread.size):
-            await checkpoints.grow(self.tx, self.thread, self.tip, self.size, title=self.title)
-            self.thread = self.thread.at(self.tip, self.size)
+            self.thread = await checkpoints.grow(self.tx, self.thread, self.tip, self.size, title=self.title)
 
 
 @dataclass(slots=True)

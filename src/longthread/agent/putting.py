@@ -128,7 +128,8 @@ class Putting:
         if placed := self.placed.get((self.ns, channel)):
             return cell_of_runs(placed[1].runs, self.serde)
         if channel in given.cells:
-            return replace(given.cells[channel].settled(self._seq_of))
+            cell = given.cells[channel].settled(self._seq_of)
+            return Cell(cell.kind, cell.body, cell.hole, cell.stored_by)
         return cell_of(given.values[channel], self.serde, self.memory.finder(self.growth.new))
 
     async def _put_again(self, stored: Stored, row: CheckpointRow, n: int) -> None:
@@ -154,7 +155,8 @@ class Putting:
         changed = {name: cell for name, cell in stored.cells.items() if cell is not parent.cells[name]}
         apart = {name: cell for name, cell in changed.items() if cell.stored_by is not None}
         inline = {name: replace(cell, stored_by=None) for name, cell in apart.items() if not is_large(cell)}
-        stored = replace(stored, cells=stored.cells | inline)
+        if inline:
+            stored = replace(stored, cells=stored.cells | inline)
         large = {name: cell for name, cell in apart.items() if name not in inline}
         return _Settled(stored, [task.id for task in taken], list(inline), large)
 

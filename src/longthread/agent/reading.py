@@ -85,7 +85,7 @@ class Reader:
                 self.memory.keep(name, kept)
         copies = kept.copies(count)
         if self.remembers:
-            kept.hold(copies)
+            kept.hold(copies.copy())
         return copies
 
     @property

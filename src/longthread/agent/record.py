@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, writes_sort_key
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import Cell, Finder, Inline, cell_of
-from longthread.agent.packing import pack_body, unpack_body
+from longthread.agent.packing import dumped, loaded, pack_body, unpack_body
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"))
 _JSON = ""
 """Kind of a slim checkpoint that is JSON and needed no serializer."""
 TASK_BYTES = 8192
@@ -124,8 +123,12 @@ class Stored:
         found: dict[str, Any] = json.loads(body) if kind == _JSON else serde.loads_typed((kind, body))
         return {**found, "id": self.id}
 
-    def body(self) -> bytes:
-        """The body of its row. Values that are stored apart are only named."""
+    def body(self, *, passing: bool = False) -> bytes:
+        """The body of its row. Values that are stored apart are only named.
+
+        Args:
+            passing: it is replaced by the next put.
+        """
         kind, slim = self.slim
         parts = [slim]
         head: dict[str, Any] = {"slim": [kind, len(slim)]}
@@ -135,7 +138,7 @@ class Stored:
         }
         if self.tasks:
             head["tasks"] = [task.to_json(parts) for task in self.tasks.values()]
-        return pack_body(head, parts)
+        return pack_body(head, parts, passing=passing)
 
     def with_task(self, task: Task) -> Stored:
         """The checkpoint with what one of its tasks has written besides."""
@@ -143,7 +146,7 @@ class Stored:
         merged = Task(task.id, there.path, dict(there.items)) if there is not None else task
         if there is not None:
             merged.merge(task)
-        return replace(self, tasks={**self.tasks, task.id: merged})
+        return self._with(self.cells, {**self.tasks, task.id: merged})
 
     def settled(self, seq_of: Callable[[Inline], int | None]) -> Stored:
         """The checkpoint with references to those inline messages that the log holds by now; the same, if none."""
@@ -152,7 +155,10 @@ class Stored:
         same = all(tasks[name] is task for name, task in self.tasks.items())
         if same and all(cells[name] is cell for name, cell in self.cells.items()):
             return self
-        return replace(self, tasks=tasks, cells=cells)
+        return self._with(cells, tasks)
+
+    def _with(self, cells: dict[str, Cell], tasks: dict[str, Task]) -> Stored:
+        return Stored(self.n, self.id, self.slim, self.versions, cells, tasks)
 
     @property
     def writes(self) -> int:
@@ -206,9 +212,9 @@ def slim_of(checkpoint: Mapping[str, Any], serde: SerializerProtocol) -> tuple[s
     """What a checkpoint holds besides its channels' values, serialized."""
     slim = {key: value for key, value in checkpoint.items() if key not in ("channel_values", "id")}
     try:
-        text = _ENCODER.encode(slim)
-        if json.loads(text) == slim:
-            return _JSON, text.encode()
+        text = dumped(slim)
+        if loaded(text) == slim:
+            return _JSON, text
     except (TypeError, ValueError):
         pass  # it holds what only the serializer knows
     return serde.dumps_typed(slim)

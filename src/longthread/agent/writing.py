@@ -49,7 +49,7 @@ class Writing:
             ThreadConflict: a rival was faster.
         """
         grown = await self._grown(task)
-        body = grown.body() if grown is not None else b""
+        body = grown.body(passing=True) if grown is not None else b""
         if grown is None or len(body) > TASK_BYTES or self.place.head is None:
             return await self._put_in_row(task)
         thread_id = self.place.thread.id

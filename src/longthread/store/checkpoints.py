@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -37,10 +37,8 @@ class Locked:
     first_seq: int
     incarnation: str
     untitled: bool = False
-
-    def at(self, tip: int, size: int) -> Locked:
-        """The thread after it has grown."""
-        return replace(self, tip=tip, size=size)
+    active_at: datetime | None = field(default=None, compare=False)
+    """When it was noted to be active; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +194,19 @@ async def delete_tasks(tx: Transaction, thread_id: str, ns: str, checkpoint_id: 
         await tx.later("delete_writes", **at, task_id=task_id)
 
 
-async def grow(tx: Transaction, thread: Locked, tip: int, size: int, *, title: str | None = None) -> None:
-    """Note a thread's new tip and number of entries, and a title where it has none. When it was active is noted to the
-    second."""
-    moment = datetime.now(UTC)
-    recent, now = (time.isoformat(timespec="microseconds") for time in (moment - _MOMENT, moment))
-    values = {"tip": tip, "entry_count": size, "title": title, "recent": recent, "now": now}
-    await tx.later("grow_thread", id=thread.id, **values)
+async def grow(tx: Transaction, thread: Locked, tip: int, size: int, *, title: str | None = None) -> Locked:
+    """Note a thread's new tip and number of entries, and a title where it has none; the thread as it is then.
+
+    When it was active is noted to the second: it is in an index.
+    """
+    now = datetime.now(UTC)
+    values = {"id": thread.id, "tip": tip, "entry_count": size}
+    if title is None and thread.active_at is not None and abs(now - thread.active_at) < _MOMENT:
+        await tx.later("grow_active_thread", **values)
+        return replace(thread, tip=tip, size=size)
+    recent, noted = (time.isoformat(timespec="microseconds") for time in (now - _MOMENT, now))
+    await tx.later("grow_thread", **values, title=title, recent=recent, now=noted)
+    return replace(thread, tip=tip, size=size, active_at=now)
 
 
 async def put_blobs(tx: Transaction, thread_id: str, ns: str, n: int, blobs: Mapping[str, bytes]) -> None:

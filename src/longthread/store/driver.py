@@ -132,12 +132,14 @@ def storable(values: Mapping[str, Any]) -> dict[str, Any]:
         NumberNotStorable: a whole number has more than 64 bits, or another is NaN.
     """
     given = dict(values)
+    # Asked of each statement, and nearly all values are texts and whole numbers: those first.
     for name, value in values.items():
-        if value is None or type(value) is bytes:
-            continue
-        if isinstance(value, str):
+        kind = type(value)
+        if kind is str or isinstance(value, str):
             if "\x00" in value or not (value.isascii() or _is_unicode(value)):
                 raise TextNotStorable(name=name)
+        elif value is None or kind is bytes:
+            continue
         elif value == 0:
             given[name] = value + 0  # and -0.0 + 0 is 0.0
         elif (isinstance(value, int) and not _LEAST <= value <= _MOST) or value != value:  # NaN

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
@@ -387,15 +390,30 @@ def _entry(row: Row) -> Entry:
     return _made(row, json.loads(calls) if calls else (), json.loads(metadata) if metadata else {})
 
 
+_TAKEN = (
+    *("id", "role", "text", "tool_call_id", "name", "payload", "tokens", "latency_ms", "run_id"),
+    *("thread_id", "seq"),
+)
+"""Columns that are an entry's fields as they are."""
+
+
 def _entries(rows: Sequence[Row]) -> list[Entry]:
-    """The entries of rows. Windows are made of hundreds: their JSON is parsed at once, for that is faster."""
+    """The entries of rows. Windows are made of hundreds: one field after the other, their JSON parsed at once, takes
+    two thirds of the time."""
     try:
         calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
         metadata = iter(_parsed([row["metadata"] for row in rows if row["metadata"]]))
-        return [
-            _made(row, next(calls) if row["tool_calls"] else (), next(metadata) if row["metadata"] else {})
-            for row in rows
+        columns: dict[str, Iterable[Any]] = {name: map(itemgetter(name), rows) for name in _TAKEN}
+        columns["tool_calls"] = [
+            tuple(map(ToolCall.from_json, next(calls))) if row["tool_calls"] else () for row in rows
         ]
+        columns["metadata"] = [next(metadata) if row["metadata"] else {} for row in rows]
+        columns["parent_seq"] = map(_parent, rows)
+        columns["created_at"] = map(datetime.fromisoformat, map(itemgetter("created_at"), rows))
+        made: list[Entry] = list(map(object.__new__, repeat(Entry, len(rows))))
+        for name, values in columns.items():
+            deque(map(getattr(Entry, name).__set__, made, values), maxlen=0)
+        return made
     except (ValueError, TypeError, KeyError, StopIteration):
         return [_entry(row) for row in rows]  # says which row it is that is damaged
 

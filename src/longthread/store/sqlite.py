@@ -36,7 +36,6 @@ MANY = 64
 """Rows up to which a query is quick that asks for so many at most."""
 SMALL = 65_536
 """Characters or bytes of a value up to which a statement is quick."""
-_SIZED = frozenset((str, bytes))
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What a statement may raise; the latter where SQLite quotes damaged text in its message."""
 _FAILED = "a statement of the transaction failed; nothing of it was written."
@@ -103,8 +102,9 @@ class SqliteTransaction:
         if self._connection.broken_off or query not in self._queries.quick or values.get("limit", 0) > MANY:
             return False
         # Written out: it is asked of each statement, and a generator would be most of what it takes.
-        for value in values.values():  # noqa: SIM110
-            if type(value) in _SIZED and len(value) > SMALL:
+        for value in values.values():
+            kind = type(value)
+            if (kind is str or kind is bytes) and len(value) > SMALL:
                 return False
         return True
 

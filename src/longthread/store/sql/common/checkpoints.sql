@@ -35,6 +35,9 @@ UPDATE threads SET tip = :tip, entry_count = :entry_count, title = coalesce(titl
                    updated_at = CASE WHEN updated_at < :recent THEN :now ELSE updated_at END
 WHERE id = :id;
 
+-- name: grow_active_thread quick
+UPDATE threads SET tip = :tip, entry_count = :entry_count WHERE id = :id;
+
 -- name: insert_checkpoint quick
 INSERT INTO checkpoints (thread_id, ns, n, parent_n, id, parent_id, metadata, body)
 VALUES (:thread_id, :ns, :n, :parent_n, :id, :parent_id, :metadata, :body);
