@@ -87,12 +87,20 @@ async def seeded_thread(analyst: Analyst, source: str, turns: int) -> str:
     return await seed(analyst.store, [draft for number in range(turns) for draft in turn(number)], source=source)
 
 
-async def turns(databases: Databases, lengths: Sequence[int], rounds: int) -> list[dict[str, Any]]:
-    """The analyst's turn at each length, on each backend; the shorter threads are seeded anew each round."""
+async def turns(
+    databases: Databases, lengths: Sequence[int], rounds: int, *, behind: bool = True
+) -> list[dict[str, Any]]:
+    """The analyst's turn at each length, on each backend; the shorter threads are seeded anew each round.
+
+    Args:
+        behind: what goes on behind a turn, indexing and pruning, goes on.
+    """
     rows = []
     source = make_source(databases.folder)
     for backend in databases.backends:
         async with analyst_on(databases.make(backend, "agent"), databases.folder) as analyst:
+            if not behind:
+                analyst.recaller.keep_up = analyst.pruner.keep_up = _nothing  # type: ignore[method-assign]
             taken: dict[int, list[float]] = {length: [] for length in lengths}
             longest = await seeded_thread(analyst, source, lengths[-1])
             for _ in range(rounds):
@@ -149,8 +157,8 @@ async def disk(databases: Databases, turns: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _nothing(_: Scope) -> None:
-    """Index nothing yet."""
+def _nothing(_: Scope, **about: Any) -> None:
+    """Do nothing behind a turn."""
 
 
 async def _raw(analyst: Analyst, thread: str) -> tuple[int, int]:

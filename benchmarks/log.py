@@ -45,10 +45,12 @@ class Sizes:
     """Turns that the analyst really makes to see what they leave on disk."""
     tail: int
     """Entries of the thread whose end is loaded."""
+    behind: bool = True
+    """Whether what goes on behind a turn, indexing and pruning, goes on: on the longest thread that takes a while."""
 
 
 FULL = Sizes({10: 9, 100: 7, 1000: 7, 5000: 3}, tuple(NAMES), 1000, (10, 100, 1000, 5000), 6, 2000, 100_000)
-QUICK = Sizes({1000: 3}, ("longthread", "stock", "floor"), 1000, (10, 5000), 3, 60, 20_000)
+QUICK = Sizes({1000: 3}, ("longthread", "stock", "floor"), 1000, (10, 5000), 3, 60, 20_000, behind=False)
 TINY = Sizes({4: 1}, tuple(NAMES), 4, (2, 4), 1, 4, 3000)
 
 
@@ -64,7 +66,7 @@ async def measure(found: Databases, sizes: Sizes, parts: Sequence[str], tell: Ca
         finally:
             await race.close()
     later: dict[str, Callable[[], Any]] = {
-        "agent": lambda: agent.turns(found, sizes.agent_turns, sizes.agent_rounds),
+        "agent": lambda: agent.turns(found, sizes.agent_turns, sizes.agent_rounds, behind=sizes.behind),
         "disk": lambda: agent.disk(found, sizes.grown),
         "tail": lambda: tail.measure(found, sizes.tail, 15),
     }
