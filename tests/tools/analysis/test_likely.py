@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from longthread.testing.pooling import made_tables
 from longthread.tools.analysis import analysis_tools
 from longthread.tools.analysis.likely import Likely
@@ -28,6 +30,15 @@ LIBRARY = [
 def test_the_table_between_two_and_the_schema_of_both() -> None:
     ranked = Likely(Schema(LIBRARY)).rank("Which author has the most publications?", 3)
     assert set(ranked) == {"uni.author", "uni.publication", "uni.writes"}
+
+
+@pytest.mark.parametrize("column", ["author_id", "AuthorID", "aid"])
+def test_a_column_that_is_called_like_a_key_joins_where_no_key_is_declared(column: str) -> None:
+    key = "aid name" if column == "aid" else "id name"
+    tables = [table("uni.authors", key), table("uni.prizes", f"{column} sum"), *made_tables(500)]
+    assert "uni.prizes" in Likely(Schema(tables)).rank("Which author is the oldest?", 20)
+    alone = [table("uni.authors", key), table("uni.prizes", "sum"), *made_tables(500)]
+    assert "uni.prizes" not in Likely(Schema(alone)).rank("Which author is the oldest?", 20)
 
 
 def test_chinese_and_nothing_alike() -> None:

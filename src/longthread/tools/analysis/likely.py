@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 
-from longthread.tools.analysis.linking import Linker, document, stem, terms
+from longthread.tools.analysis.linking import Linker, document, split_name, stem, terms
 from longthread.tools.analysis.schema import Schema, Table
 
 _GROUP = 2.5
@@ -26,7 +27,9 @@ _PLAIN = frozenset(stem(word) for word in _ASKING.split())
 """Words by which one asks, of whatever it is."""
 _LENGTH = 0.2
 """What it counts against a table that it has many columns: little, for the ones that matter most are wide."""
-_LEADING = 8
+_FEW = 6
+"""Tables up to which a column that is called like a key is taken for the same in all of them."""
+_LEADING = 4
 """Tables that bring those that they join."""
 
 
@@ -83,7 +86,9 @@ def _document(label: str, table: Table) -> list[tuple[str, float]]:
 
 
 def _joins(schema: Schema, group: Mapping[str, str]) -> dict[str, set[str]]:
-    """The tables that each one joins: by its keys, and in the same schema by a key's column that both have."""
+    """The tables that each one joins: by its keys, and in the same schema by a key's column that both have, or by one
+    that is called like a key, where none is declared: `order_id` is one of `orders`, and a `pid` that few tables have
+    is the same in all of them."""
     joined: dict[str, set[str]] = {label: set() for label in schema.tables}
     having: dict[tuple[str, str], list[str]] = {}
     for label, table in schema.tables.items():
@@ -96,7 +101,29 @@ def _joins(schema: Schema, group: Mapping[str, str]) -> dict[str, set[str]]:
         for name in table.primary_key if len(table.primary_key) == 1 else ():
             for other in having.get((group[label], name.casefold()), []):
                 _join(joined, (label, other))
+    for pair in _joined_by_name(having, {(group[label], _named(label)): label for label in schema.tables}):
+        _join(joined, pair)
     return joined
+
+
+def _joined_by_name(
+    having: Mapping[tuple[str, str], list[str]], named: Mapping[tuple[str, tuple[str, ...]], str]
+) -> Iterator[tuple[str, str]]:
+    """Tables that are joined by columns that are called like a key.
+
+    Args:
+        having: the tables of a schema that have a column of this name.
+        named: the table of a schema whose name these words are.
+    """
+    for (group, column), labels in having.items():
+        if column.endswith("id"):
+            target = named.get((group, _named(column.removesuffix("id"))))
+            yield from ((label, target) for label in labels if target is not None)
+            yield from combinations(labels, 2) if len(labels) <= _FEW else ()
+
+
+def _named(label: str) -> tuple[str, ...]:
+    return tuple(terms(split_name(label.rpartition(".")[2])))
 
 
 def _join(joined: Mapping[str, set[str]], pair: tuple[str, str]) -> None:
