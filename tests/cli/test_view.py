@@ -55,6 +55,9 @@ def test_a_view_as_json_says_it_all(run: CliRunner) -> None:
     assert last["entries"][0]["text"] == "How many rockets are there?"
     assert last["diff"]["same_tokens"] == first["tokens"]
     assert last["diff"]["entered"] == [entry["seq"] for entry in last["entries"][1:]]
+    assert first["system"] == said(run, "view", "last", "--call", "1", "--prompt").stdout.rstrip("\n")
+    assert first["system"].startswith("You are Longthread's analyst.")
+    assert first["tools"][:4] == ["list_tables", "describe_table", "sample_rows", "run_sql"]
     text = said(run, "view", "last", "--diff", "1").stdout
     assert f"only here: 2-{len(last['entries'])}" in text
 

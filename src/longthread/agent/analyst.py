@@ -67,6 +67,7 @@ from longthread.tools.catalog.role import ANALYST_ROLE, Role, role_named, role_o
 from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
 from longthread.tools.registry import Workshop
+from longthread.tools.skills import load_skill_tool
 from longthread.tools.tool import Tool
 from longthread.view.correction import corrected
 from longthread.view.tokens import family_of
@@ -174,7 +175,7 @@ class Analyst:
                 model=models.name,
                 protocol=protocol,
                 max_steps=max_steps or config.get("max_steps") or self.settings.max_steps,
-                agent=role.run,
+                agent=role.asked(question),
             )
             begun = await begin(self.store, asked, self._hot)
             return self._execute(begun, Staff(role, models, sources, tools), user)
@@ -395,6 +396,7 @@ class Analyst:
     def _context(self, begun: Begun, staff: Staff, user_id: str) -> RunContext:
         models, role, source = staff.models, staff.role, staff.sources.own
         window = min(context_window(m, self.settings) for m in (models.model, models.fallback) if m is not None)
+        told = role.disclosed(begun.run.agent, window=window)
         context = RunContext(
             store=self.store,
             lease=begun.lease,
@@ -403,7 +405,7 @@ class Analyst:
             tools={},
             system_prompt=system_prompt(
                 begun.known.facts,
-                instructions=None if role.is_analyst else role.instructions,
+                instructions=None if role.is_analyst else told.prompt,
                 dialect=source.dialect if source else None,
                 continues=begun.run.question if begun.run.continues else None,
                 budget=int(window * KNOWLEDGE_SHARE),
@@ -429,6 +431,7 @@ class Analyst:
         looked_for = begun.run.continues or begun.run.question
         tools = [*(analysis_tools(source, looked_for) if source else ()), *self._own_tools(begun, context, owner)]
         tools = [*role.built_in(tools), *staff.tools]
+        tools += [load_skill_tool(told.loadable, window=window)] if told.loadable else []
         context.tools = {tool.name: tool for tool in tools}
         return context
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from langchain_core.messages import HumanMessage
 
@@ -77,6 +77,7 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
         thread = await _thread(tx, ask)
         before = await runs.last_run(tx, thread.id)
         run_id = new_id_after(before.id if before else None)
+        ask = replace(ask, agent=ask.agent.after(before.agent if before else None))
         found = await hot.read(tx, thread)
         window = [spot.entry for spot in found.spots]
         closing = await _closing(tx, window, before, run_id)

@@ -46,7 +46,8 @@ class Seen:
 class Look:
     """A call's view. `number` counts the thread's model calls from 1.
 
-    `why_planned` says why it does not simply go on from the call before; empty where it does.
+    `why_planned` says why it does not simply go on from the call before; empty where it does. `system` are the
+    instructions that stood before the messages, `tools` the names of those that were offered.
     """
 
     number: int
@@ -54,6 +55,8 @@ class Look:
     segments: Sequence[Segment]
     entries: Sequence[Seen]
     why_planned: str
+    system: str = ""
+    tools: Sequence[str] = ()
 
     @property
     def tokens(self) -> int:
@@ -86,13 +89,15 @@ async def look(tx: Transaction, calls: Sequence[Step], number: int) -> Look:
         raise EntryNotFound(thread=calls[0].thread_id if calls else "", entry=f"call {number}")
     step = calls[number - 1]
     segments = segments_of(step.manifest)
-    entries = await _entries(tx, step, segments)
-    if number == 1:
-        return Look(number, step, segments, entries, "the first call")
-    before = calls[number - 2]
-    return Look(
-        number, step, segments, entries, _why(await _entries(tx, before, segments_of(before.manifest)), entries)
-    )
+    prompt = await Prompt.of_step(tx, step)
+    entries = await _entries(tx, step, segments, prompt)
+    why = "the first call"
+    if number > 1:
+        before = calls[number - 2]
+        earlier = await _entries(tx, before, segments_of(before.manifest), await Prompt.of_step(tx, before))
+        why = _why(earlier, entries)
+    system, tools = (prompt.system, [tool.name for tool in prompt.tools]) if prompt else ("", [])
+    return Look(number, step, segments, entries, why, system, tools)
 
 
 def difference(one: Look, other: Look) -> Difference:
@@ -113,8 +118,7 @@ def difference(one: Look, other: Look) -> Difference:
     )
 
 
-async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment]) -> list[Seen]:
-    prompt = await Prompt.of_step(tx, step)
+async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], prompt: Prompt | None) -> list[Seen]:
     # What stands before the last condensed message is tier 2, also where there was nothing to condense.
     edge = max((segment.last for segment in segments if segment.how == "condensed"), default=0)
     earlier = await _earlier(tx, step.thread_id, segments)

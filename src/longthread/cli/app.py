@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from longthread import __version__
-from longthread.cli import catalog
+from longthread.cli import catalog, skills
 from longthread.cli.ask import ask, resume
 from longthread.cli.chat import chat
 from longthread.cli.db import db
@@ -41,7 +41,7 @@ for command in (demo, serve, ask, chat, resume, state, view, recall, forget, doc
     app.command()(command)
 app.add_typer(threads, name="threads")
 app.add_typer(memories, name="memories")
-catalog.add_to(app)
+catalog.add_to(app, also={"skill": (skills.import_, skills.export)})
 app.add_typer(db, name="db")
 app.add_typer(evals, name="eval")
 

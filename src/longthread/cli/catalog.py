@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -23,11 +23,15 @@ from longthread.store.open import why_none
 if TYPE_CHECKING:  # what checks definitions takes time to load, and other commands do not need it
     from longthread.tools.catalog.catalog import Catalog
     from longthread.tools.catalog.changes import Change
+    from longthread.tools.catalog.documents import Document
     from longthread.tools.catalog.names import Names
 
 T = TypeVar("T")
 Files = Annotated[
-    list[str], typer.Option("--file", "-f", metavar="FILE|FOLDER|-", help="YAML or JSON; may be given several times.")
+    list[str],
+    typer.Option(
+        "--file", "-f", metavar="FILE|FOLDER|-", help="YAML, JSON, or a skill's folder; may be given several times."
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
 Name = Annotated[str, typer.Argument(help="Its name, or its id.")]
@@ -84,14 +88,18 @@ def commands(kind: Kind) -> typer.Typer:
     return app
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of the catalog."""
+def add_to(app: typer.Typer, *, also: Mapping[Kind, Sequence[Callable[..., None]]]) -> None:
+    """Add the commands of the catalog, and those that a kind has besides."""
     app.command()(apply)
     for kind in KINDS:
-        app.add_typer(commands(kind), name=f"{kind}s")
+        own = commands(kind)
+        for command in also.get(kind, ()):
+            own.command(command.__name__.rstrip("_"))(command)
+        app.add_typer(own, name=f"{kind}s")
 
 
-def _with(database: str | None, work: Callable[[Catalog], Awaitable[T]], *, creates: bool = False) -> T:
+def with_catalog(database: str | None, work: Callable[[Catalog], Awaitable[T]], *, creates: bool = False) -> T:
+    """Do something with the catalog."""
     from longthread.tools.catalog.catalog import Catalog
 
     settings = Settings.load(database=database)
@@ -104,16 +112,21 @@ def _with(database: str | None, work: Callable[[Catalog], Awaitable[T]], *, crea
 
 
 def _apply(files: Sequence[str], kind: Kind | None, *, dry_run: bool, as_json: bool, database: str | None) -> None:
-    from longthread.tools.catalog.catalog import Catalog
-    from longthread.tools.catalog.changes import lines
     from longthread.tools.catalog.documents import STDIN, read_paths
 
     stdin = _stdin() if STDIN in files else ""
-    documents = read_paths(files, stdin, kind=kind)
+    apply_documents(read_paths(files, stdin, kind=kind), dry_run=dry_run, as_json=as_json, database=database)
+
+
+def apply_documents(documents: Sequence[Document], *, dry_run: bool, as_json: bool, database: str | None) -> None:
+    """Apply definitions that were read, and tell what has changed."""
+    from longthread.tools.catalog.catalog import Catalog
+    from longthread.tools.catalog.changes import lines
+
     if dry_run and why_none(Settings.load(database=database).database):
         changes = Catalog.check(documents)
     else:
-        changes = _with(database, lambda each: each.apply(documents, dry_run=dry_run), creates=not dry_run)
+        changes = with_catalog(database, lambda each: each.apply(documents, dry_run=dry_run), creates=not dry_run)
     if as_json:
         for change in changes:
             print_line(change.to_json() | {"dry_run": dry_run})
@@ -146,7 +159,7 @@ def _print_coloured(line: str) -> None:
 
 
 def _list(kind: Kind, *, as_json: bool, database: str | None) -> None:
-    names = _with(database, lambda catalog: catalog.names())
+    names = with_catalog(database, lambda catalog: catalog.names())
     found = sorted((each for each in names.by_key.values() if each.kind == kind), key=lambda each: each.name)
     if as_json:
         for each in found:
@@ -182,7 +195,7 @@ def _row(names: Names, each: Definition) -> tuple[str, ...]:
 
 
 def _show(kind: Kind, name: str, version: int | None, *, as_json: bool, database: str | None) -> None:
-    from longthread.cli.yaml import as_yaml
+    from longthread.tools.yamltext import as_yaml
 
     async def read(catalog: Catalog) -> tuple[Names, Definition | Version]:
         names = await catalog.names()
@@ -190,7 +203,7 @@ def _show(kind: Kind, name: str, version: int | None, *, as_json: bool, database
             return names, names.one(kind, name)
         return names, await catalog.version(kind, name, version)
 
-    names, found = _with(database, read)
+    names, found = with_catalog(database, read)
     if found.body is None:
         raise InvalidInput(reason=f"With version {found.version} the {kind} {found.name} was deleted.")
     if as_json:
@@ -225,7 +238,7 @@ def _iso(moment: datetime | None) -> str | None:
 
 
 def _history(kind: Kind, name: str, *, as_json: bool, database: str | None) -> None:
-    found = _with(database, lambda catalog: catalog.history(kind, name))
+    found = with_catalog(database, lambda catalog: catalog.history(kind, name))
     for each in found:
         if as_json:
             deleted = each.body is None
@@ -241,7 +254,7 @@ def _delete(
 ) -> None:
     from longthread.tools.catalog.catalog import told
 
-    found = _with(database, lambda catalog: catalog.delete(kind, name, force=force, dry_run=True))
+    found = with_catalog(database, lambda catalog: catalog.delete(kind, name, force=force, dry_run=True))
     along = [f"{told(found.belongings)} of it"] if told(found.belongings) else []
     along += [f"its place in the {each.kind} {each.name}" for each in found.changed]
     also = f", with {', '.join(along)}" if along else ""
@@ -249,7 +262,7 @@ def _delete(
     if not dry_run:
         if not yes:
             typer.confirm(f"Delete {what}?", abort=True, err=True)
-        found = _with(database, lambda catalog: catalog.delete(kind, found.definition.id, force=force))
+        found = with_catalog(database, lambda catalog: catalog.delete(kind, found.definition.id, force=force))
     if as_json:
         about = {"kind": kind, "name": found.definition.name, "id": found.definition.id, "deleted": not dry_run}
         changed = [{"kind": each.kind, "name": each.name, "version": each.version} for each in found.changed]

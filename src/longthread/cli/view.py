@@ -55,6 +55,9 @@ def view(
     thread: Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")],
     call: Annotated[int | None, typer.Option("--call", help="Which model call, from 1; by default the last.")] = None,
     diff: Annotated[int | None, typer.Option("--diff", help="Another call to compare with.")] = None,
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="The instructions that stood before the messages, and nothing else.")
+    ] = False,
     as_json: options.AsJson = False,
     database: options.Database = None,
 ) -> None:
@@ -62,6 +65,9 @@ def view(
     found = asyncio.run(_find(Settings.load(database=database), thread, call, diff))
     if as_json:
         print_line(_json(found))
+        return
+    if prompt:
+        typer.echo(found.look.system)
         return
     console = Console()
     if not console.is_terminal:
@@ -114,6 +120,8 @@ def _json(found: _Found) -> dict[str, Any]:
         "tokens": seen.tokens,
         "usage": dict(step.usage),
         "why_planned": seen.why_planned,
+        "system": seen.system,
+        "tools": list(seen.tools),
         "segments": [segment.to_json() for segment in seen.segments],
         "entries": [entry.to_json() for entry in seen.entries],
     }

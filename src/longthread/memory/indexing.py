@@ -11,12 +11,14 @@ from datetime import UTC, datetime
 
 from longthread.memory.postings import FULL, TIER, Document, Segment, build
 from longthread.memory.terms import FORM, terms
+from longthread.model.builtin import LOAD_SKILL
 from longthread.model.entry import Entry
 from longthread.store import recall
 from longthread.store.driver import Driver, Transaction
 from longthread.store.recall import Extent, Text
 
 RECALL_TOOL = "recall_memory"
+_NOT_SAID = frozenset({RECALL_TOOL, LOAD_SKILL})
 """The tool whose calls and results are not found again: they say what other entries say."""
 SAID_AT = "time"
 """Key of an entry's metadata for the time that its source gives it, in whatever words; it can be asked for."""
@@ -84,8 +86,8 @@ def documents(texts: Iterable[Text]) -> list[Document]:
 
 
 def is_recallable(entry: Text | Entry) -> bool:
-    """Whether an entry is one that recall may return."""
-    return entry.role != "system" and not (entry.role == "tool" and entry.name == RECALL_TOOL)
+    """Whether an entry is one that recall may return: not what recall has found, nor a skill that was loaded."""
+    return entry.role != "system" and not (entry.role == "tool" and entry.name in _NOT_SAID)
 
 
 def content_of(entry: Text | Entry) -> str:

@@ -44,6 +44,8 @@ _TOOLS = {
 }
 DATA_TOOLS = ("list_tables", "describe_table", "sample_rows", "run_sql")
 MEMORY_TOOLS = ("recall_memory", "remember", "forget")
+LOAD_SKILL = "load_skill"
+"""The tool that an agent has beside those of its skills, where it has skills to be loaded."""
 
 
 def _made(kind: Kind, id_: str, name: str, **body: object) -> Definition:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 RunStatus = Literal["running", "finished", "paused", "failed"]
 StepKind = Literal["model", "tool"]
@@ -24,11 +24,30 @@ def asks_to_continue(message: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class AgentRun:
     """The agent that a run executes: its id, its version, and by kind the versions of what belonged to it then (its
-    skills, their tools, its source), by their ids."""
+    skills, their tools, its source), by their ids. Under `opened` are those of its skills whose text the model is told
+    from the beginning, the first that was first."""
 
     id: str
     version: int
     parts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def opened(self) -> Sequence[str]:
+        """The ids of the skills whose text is told from the beginning, for the question or one before it."""
+        return tuple(self.parts.get("opened", ()))
+
+    def opening(self, ids: Iterable[str]) -> Self:
+        """The same, with the text of these skills told too, as far as they are its own."""
+        skills = self.parts.get("skill", {})
+        opened = {id_: skills[id_] for id_ in (*self.opened, *ids) if id_ in skills}
+        return replace(self, parts={**self.parts, "opened": opened}) if opened else self
+
+    def after(self, before: AgentRun | None) -> Self:
+        """The same, where `before` is the thread's last run: what this has opened stays open, and in its place."""
+        if before is None or before.id != self.id or not before.opened:
+            return self
+        own = {kind: ids for kind, ids in self.parts.items() if kind != "opened"}
+        return replace(self, parts=own).opening([*before.opened, *self.opened])
 
 
 @dataclass(frozen=True, slots=True)

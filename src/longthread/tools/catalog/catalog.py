@@ -15,6 +15,7 @@ from longthread.errors import (
     DefinitionBuiltIn,
     DefinitionInUse,
     DefinitionNotFound,
+    InvalidInput,
     VersionNotFound,
 )
 from longthread.model.builtin import BUILTIN
@@ -44,6 +45,7 @@ from longthread.tools.catalog.drafts import Draft, draft_of
 from longthread.tools.catalog.names import Names
 from longthread.tools.catalog.planning import Known, planned
 from longthread.tools.catalog.role import version_of
+from longthread.tools.skills.folder import exported, write_skill
 
 _BARE = re.compile(r"[^/\\\\.:]{1,100}")
 """What may be a name in the catalog, and no path and no URL."""
@@ -194,6 +196,27 @@ class Catalog:
             kind: of definitions that do not say their kind; others are refused.
         """
         return await self.apply(read_paths(paths, stdin, kind=kind), dry_run=dry_run)
+
+    async def export_skills(self, names: Sequence[str], to: str | Path, *, force: bool = False) -> list[Path]:
+        """Write skills as folders in the form of Agent Skills, each under its name, and say where they are. What
+        `apply_files` reads from there is what they are now.
+
+        Args:
+            to: the folder to write them into; made where it is missing.
+            force: folders of skills that are there are replaced.
+
+        Raises:
+            DefinitionNotFound: there is no such skill.
+            InvalidInput: one cannot be such a folder, or something else is in its place; those before it are written.
+        """
+        known = await self.names()
+        found = [known.one("skill", name) for name in names]
+        for each in found:
+            if each.is_builtin:
+                raise InvalidInput(reason=f"The skill {each.name} is built in: there is nothing of it to export.")
+        written = [known.written("skill", each.name, each.body) for each in found]
+        folders = [(str(each["name"]), exported(each)) for each in written]
+        return [await asyncio.to_thread(write_skill, name, files, Path(to), force=force) for name, files in folders]
 
     async def delete(self, kind: Kind, name: str, *, force: bool = False, dry_run: bool = False) -> Deletion:
         """Delete a definition. Its versions stay, so that what former runs ran can be looked up.

@@ -16,6 +16,8 @@ import yaml
 
 from longthread.errors import CatalogInvalid, InvalidInput
 from longthread.model.catalog import KINDS, Kind
+from longthread.tools.skills.folder import read_skill, skill_folders
+from longthread.tools.yamltext import expect_unique, yaml_problem
 
 STDIN = "-"
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
@@ -47,7 +49,8 @@ class Document:
 
 
 def read_paths(paths: Iterable[str | Path], stdin: str = "", *, kind: Kind | None = None) -> list[Document]:
-    """The definitions of files, of folders' files, and of standard input where a path is `-`.
+    """The definitions of files, of folders' files, and of standard input where a path is `-`. A folder with a SKILL.md
+    is a skill.
 
     Args:
         kind: what a document is that does not say its kind.
@@ -61,9 +64,36 @@ def read_paths(paths: Iterable[str | Path], stdin: str = "", *, kind: Kind | Non
         if str(path) == STDIN:
             found += read_text(stdin, "standard input", kind=kind)
             continue
-        for file in _files(Path(path).expanduser()):
+        place = Path(path).expanduser()
+        folders = skill_folders(place)
+        found += [_skill(folder, kind) for folder in folders]
+        if folders and (folders[0] in (place, place.parent)):
+            continue  # whatever else is in it, is the skill's
+        for file in _files(place, alone=not folders):
             found += read_text(_text_of(file), str(file), kind=kind, folder=file.absolute().parent)
     return found
+
+
+def read_skills(paths: Iterable[str | Path]) -> list[Document]:
+    """The skills of folders: those that they are, or that stand in them.
+
+    Raises:
+        CatalogInvalid: one cannot be read, or holds what no skill may.
+        InvalidInput: a folder is none, and has none.
+    """
+    found: list[Document] = []
+    for path in paths:
+        folders = skill_folders(Path(path).expanduser())
+        if not folders:
+            raise InvalidInput(reason=f"{path} is no skill's folder, and has none in it: there is no SKILL.md.")
+        found += [_skill(folder, None) for folder in folders]
+    return found
+
+
+def _skill(folder: Path, kind: Kind | None) -> Document:
+    where = str(folder)
+    data = _plain({"kind": "skill", **read_skill(folder)}, where)
+    return _definition(data, where, kind, folder.absolute())
 
 
 def read_text(text: str, name: str, *, kind: Kind | None = None, folder: Path | None = None) -> list[Document]:
@@ -125,7 +155,8 @@ def _definition(data: dict[str, Any], where: str, kind: Kind | None, folder: Pat
     return Document(chosen, {key: value for key, value in data.items() if key != "kind"}, where, folder)
 
 
-def _files(path: Path) -> list[Path]:
+def _files(path: Path, *, alone: bool) -> list[Path]:
+    """The files that a path names. `alone`: there must be one."""
     try:
         if not path.is_dir():
             return [path]
@@ -133,8 +164,8 @@ def _files(path: Path) -> list[Path]:
         files = sorted(each for each in found if each.is_file())
     except OSError as error:
         raise InvalidInput(reason=f"{path} cannot be read: {error.strerror or error}.") from None
-    if not files:
-        raise InvalidInput(reason=f"The folder {path} has no .yaml, .yml or .json files.")
+    if not files and alone:
+        raise InvalidInput(reason=f"The folder {path} has no .yaml, .yml or .json files, and no SKILL.md.")
     return files
 
 
@@ -158,13 +189,13 @@ def _parsed(text: str, name: str) -> Iterator[tuple[int, Any]]:
     try:
         while loader.check_node():
             node = loader.get_node()
-            _expect_unique(node)
+            expect_unique(node)
             data = loader.construct_document(node)
             line = node.start_mark.line + 1
             if data is not None:
                 yield line, _plain(data, f"{name} (line {line})")
     except yaml.YAMLError as error:
-        raise CatalogInvalid(problems=[f"{name}: {_yaml_problem(error)}"]) from None
+        raise CatalogInvalid(problems=[f"{name}: {yaml_problem(error)}"]) from None
     except (ValueError, RecursionError) as error:
         raise CatalogInvalid(problems=[f"{name}: this cannot be read: {' '.join(str(error).split())[:200]}."]) from None
     finally:
@@ -193,33 +224,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(data) != len(pairs):
         raise ValueError("a key stands there twice")
     return data
-
-
-def _expect_unique(root: Any) -> None:
-    """Refuse a mapping that has a key twice, of which YAML would take the last without a word."""
-    waiting, seen = [root], set[int]()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.MappingNode):
-            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-            if len(keys) != len(set(keys)):
-                twice = next(key for key in keys if keys.count(key) > 1)
-                raise yaml.MarkedYAMLError(
-                    problem=f"the key {twice!r} stands there twice", problem_mark=node.start_mark
-                )
-            waiting += [value for _, value in node.value]
-        elif isinstance(node, yaml.SequenceNode):
-            waiting += node.value
-
-
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        mark = error.problem_mark
-        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem or error.context}."
-    return f"{' '.join(str(error).split())[:200]}."
 
 
 def _plain(value: Any, where: str) -> Any:

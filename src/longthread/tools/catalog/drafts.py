@@ -15,6 +15,8 @@ from longthread.tools.catalog import address
 from longthread.tools.catalog.documents import Document
 from longthread.tools.catalog.fields import LONGEST_NAME, Fields, short
 from longthread.tools.registry import check
+from longthread.tools.skills.bundle import bundle_problems
+from longthread.tools.skills.page import LONGEST_FRONT, front_problems
 
 TOOL_TYPES = ("api", "code", "query", "mcp")
 FUNCTION = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -106,7 +108,12 @@ def _skill(fields: Fields, document: Document) -> tuple[str, Body]:
     if fields.flag("is_builtin", default=False):
         fields.problem("is_builtin", "only Longthread's own skills are built in. Leave it out.")
     config = fields.object("config")
-    fields.within("config", config).text("instructions")
+    inside = fields.within("config", config)
+    inside.text("instructions")
+    inside.flag("always", default=False)
+    front = inside.text("front_matter", longest=LONGEST_FRONT)
+    for field, problem in (*bundle_problems(config), *(front_problems(front) if front else ())):
+        inside.problem(field, problem)
     return name, {
         "description": fields.text("description"),
         "trigger_keywords": fields.texts("trigger_keywords"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longthread.errors import ArgumentsInvalid, ToolInvalid
-from longthread.model.builtin import BUILTIN
+from longthread.model.builtin import BUILTIN, LOAD_SKILL
 from longthread.model.catalog import Body, Definition, Kind, Version, references, same, skill_tools, tool_of
 from longthread.model.ids import new_id
 from longthread.store.catalog import Stored
@@ -18,8 +18,8 @@ from longthread.tools.catalog.fields import near
 from longthread.tools.catalog.names import Key, Names
 
 _RESERVED = {tool_of(each).function for (kind, _), each in BUILTIN.items() if kind == "tool"}
-_RESERVED |= {"finish", "json_parse_error"}
-"""What a model calls the built-in tools by, and what the JSON protocol has names for."""
+_RESERVED |= {LOAD_SKILL, "finish", "json_parse_error"}
+"""What a model calls Longthread's own tools by, and what the JSON protocol has names for."""
 
 
 @dataclass(frozen=True, slots=True)

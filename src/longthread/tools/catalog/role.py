@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from longthread.errors import AgentOff, DefinitionNotFound, ToolInvalid
-from longthread.model.builtin import BUILTIN, DATA_TOOLS, MEMORY_TOOLS
+from longthread.model.builtin import BUILTIN, DATA_TOOLS, LOAD_SKILL, MEMORY_TOOLS
 from longthread.model.catalog import (
     Agent,
     Definition,
     Kind,
+    Skill,
     SourceDefinition,
     ToolDefinition,
     Version,
@@ -32,6 +33,7 @@ from longthread.store.driver import Driver, Transaction
 from longthread.tools.catalog import address
 from longthread.tools.catalog.names import Names
 from longthread.tools.registry import Workshop, build, with_defaults
+from longthread.tools.skills import Disclosed, disclosed, triggered
 from longthread.tools.tool import Tool
 
 _logger = logging.getLogger(__name__)
@@ -53,7 +55,7 @@ class Role:
 
     agent: Agent
     run: AgentRun
-    instructions: str
+    skills: Sequence[Skill]
     functions: Sequence[Function]
     source: SourceDefinition | None = None
 
@@ -71,6 +73,15 @@ class Role:
         defaults = {each.tool.function: each.defaults for each in self.functions if each.tool.type == "builtin"}
         found = [(tool, defaults[tool.name]) for tool in tools if tool.name in defaults]
         return [with_defaults(tool, given) if given else tool for tool, given in found]
+
+    def asked(self, question: str) -> AgentRun:
+        """What is kept of it with a run for this question, which calls for skills by their keywords."""
+        return self.run.opening(triggered(self.skills, question))
+
+    def disclosed(self, run: AgentRun | None, *, window: int) -> Disclosed:
+        """Its instructions, and what the model of a run is told of its skills; `window` is that of the model."""
+        opened = run.opened if run is not None else ()
+        return disclosed(self.agent.system_prompt.strip(), self.skills, opened, window=window)
 
     @property
     def asks_data(self) -> bool:
@@ -91,7 +102,7 @@ class Role:
         wanted = [each for each in self.functions if each.tool.type != "builtin"]
         # At once: MCP servers are asked for their tools, and each may take its time.
         found = await asyncio.gather(*(self._built(each, workshop) for each in wanted))
-        taken = self.builtins | {each.tool.function for each in wanted}
+        taken = self.builtins | {LOAD_SKILL} | {each.tool.function for each in wanted}
         made: dict[str, Tool] = {}
         for each, tools in zip(wanted, found, strict=True):
             for tool in tools:
@@ -215,7 +226,7 @@ def _role(names: Names, sources: Names, definition: Definition) -> Role:
     return Role(
         agent=agent,
         run=AgentRun(agent.id, agent.version, {kind: ids for kind, ids in parts.items() if ids}),
-        instructions="\n\n".join([agent.system_prompt.strip(), *_instructions(skills)]),
+        skills=tuple(skills),
         functions=tuple(functions.values()),
         source=asked.get(str(agent.config.get("source"))),
     )
@@ -232,12 +243,6 @@ def _asked(agent: Agent, functions: Sequence[Function], sources: Names) -> dict[
             raise DefinitionNotFound(kind="source", name=name, nearest=f"The agent {agent.name} asks it.")
         found[str(name)] = source_of(definition)
     return found
-
-
-def _instructions(skills: Sequence[Any]) -> Iterator[str]:
-    for skill in skills:
-        if skill.instructions.strip():
-            yield f"# {skill.name}\n\n{skill.instructions.strip()}"
 
 
 def _belongs(role: Role, stored: Stored) -> bool:

@@ -1,0 +1,66 @@
+"""YAML as people write it, and what is wrong with theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+_WIDTH = 110
+_OTHER_BREAKS = frozenset("\x85\u2028\u2029")
+"""Line breaks that a block of text would come back without."""
+
+
+def as_yaml(data: Mapping[str, Any]) -> str:
+    """An object as a document: its keys in their order, and texts of several lines as such."""
+    return str(yaml.dump(dict(data), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH))
+
+
+def nodes_as_yaml(root: Any) -> str:
+    """A document from its nodes, its scalars written as they were."""
+    return str(yaml.serialize(root, Dumper=Dumper, allow_unicode=True, width=_WIDTH))
+
+
+class Dumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML has no types
+    """Writes texts of several lines as blocks."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
+    style = '"' if not _OTHER_BREAKS.isdisjoint(text) else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+Dumper.add_representer(str, _represent_text)
+
+
+def expect_unique(root: Any) -> None:
+    """Refuse a mapping that has a key twice, of which YAML would take the last without a word.
+
+    Raises:
+        yaml.MarkedYAMLError: one has.
+    """
+    waiting, seen = [root], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            if len(keys) != len(set(keys)):
+                twice = next(key for key in keys if keys.count(key) > 1)
+                raise yaml.MarkedYAMLError(
+                    problem=f"the key {twice!r} stands there twice", problem_mark=node.start_mark
+                )
+            waiting += [value for _, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+
+
+def yaml_problem(error: yaml.YAMLError, *, above: int = 0) -> str:
+    """What is wrong with a YAML text, and where. `above`: lines of its file that stand before it."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1 + above}, column {mark.column + 1}: {error.problem or error.context}."
+    return f"{' '.join(str(error).split())[:200]}."
