@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,8 +52,6 @@ def test_an_analysts_conversation() -> None:
     assert digest_entries(analyst()).text() == (
         "Asked before:\n"
         "- How many orders? The fiscal year means April to March. → There are 3 orders [q1].\n"
-        "Facts and decisions:\n"
-        "- The fiscal year means April to March.\n"
         "Known tables:\n"
         "- orders: id, total\n"
         "- customers\n"
@@ -78,8 +77,6 @@ def test_any_other_conversation() -> None:
         "Asked before:\n"
         "- Deploy with `make ship`. Is it up? → x.test is up, y.test is not.\n"
         "- Thanks\n"
-        "Facts and decisions:\n"
-        "- Deploy with `make ship`.\n"
         "Operations:\n"
         '- http_get({"url": "http://x.test"}) → 200 OK\n'
         "Tools used: http_get ×2\n"
@@ -89,10 +86,56 @@ def test_any_other_conversation() -> None:
 
 
 def test_a_chinese_conversation() -> None:
-    told = digest_entries(entries(*turn("3", chinese=True))).text()
+    digest = digest_entries(entries(*turn("3", chinese=True)))
+    told = digest.text()
     assert told.splitlines()[0] == "之前的问题:"
-    assert "事实与决定:\n- 预算是300元。" in told
     assert "[q0] 1 行" in told
+    assert "事实与决定:\n- 预算是300元。" in replace(digest, items={**digest.items, "asked": []}).text()
+
+
+def test_what_stands_with_its_question_is_told_once_and_stays_when_the_question_goes() -> None:
+    asked = [f"Remember: part {n} is called {'x' * 20}{n}. Anything else about part {n}?" for n in range(20)]
+    whole = digest_entries(entries(*(Draft(str(n), "user", text) for n, text in enumerate(asked))))
+    assert "Facts and decisions" not in whole.text()
+    cut = fitted(whole, 400)
+    assert 0 < len(cut.items["asked"]) < 20
+    assert all(cut.text().count(f"is called {'x' * 20}{n}.") == 1 for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("decided", "numbered"),
+    [
+        ("We agreed that the {} team signs off.", "Have a look at ticket {}41, it is open."),
+        ("我们约定由{}组签字。", "看一下工单{}41，还没有关。"),
+    ],
+    ids=["en", "zh"],
+)
+def test_decisions_of_all_ages_outlive_newer_numbers(decided: str, numbered: str) -> None:
+    digest = Digest()
+    for n in range(100, 400):
+        said = [decided.format(n)] if n % 10 == 0 else []
+        new = [Draft(f"{n}{at}", "user", text) for at, text in enumerate([*said, numbered.format(n)])]
+        digest = joined(digest, digest_entries(entries(*new)), 700)
+    told = digest.items["told"]
+    decisions = [n for n in range(100, 400, 10) if decided.format(n) in told]
+    numbers = [n for n in range(100, 400) if numbered.format(n) in told]
+    assert len(decisions) >= 25
+    assert {n // 100 for n in decisions} == {1, 2, 3}
+    # Of mere numbers those of the last pages alone are left.
+    assert numbers
+    assert min(numbers) > 300
+    assert digest.left["told"] + len(told) == 330
+    assert f"({'另有' if digest.is_chinese else 'and'} {digest.left['told']} " in digest.text()
+
+
+def test_of_very_many_decisions_some_of_each_time_stay() -> None:
+    digest = Digest()
+    for n in range(400):
+        said = Draft(str(n), "user", f"Never sell product number {n} without asking the owner of shelf {n}.")
+        digest = joined(digest, digest_entries(entries(said)), 700)
+    numbers = [n for n in range(400) if any(f"product number {n} " in line for line in digest.items["told"])]
+    assert {n // 100 for n in numbers} == {0, 1, 2, 3}
+    assert 399 in numbers
 
 
 def test_how_many_rows_there_were_is_told_in_no_language() -> None:
@@ -208,6 +251,10 @@ PAIRS = [
     ("Always show totals first.", "每次都先显示合计。", "總是先顯示合計。"),
     ("She never eats meat.", "她从来不吃肉。", "她從來不吃肉。"),
     ("From now on sort by date.", "从现在起按日期排序。", "從現在起按日期排序。"),
+    ("You must ask before you sell.", "卖之前必须先问。", "賣之前必須先問。"),
+    ("Her name is Ada.", "她名叫艾达。", "她的名字是艾達，請記得。"),
+    ("The password is at the desk.", "密码在前台。", "密碼在前台。"),
+    ("We no longer sell tea.", "我们不再卖茶。", "我們不再賣茶。"),
     ("Good morning to you.", "各位早上好。", "各位早上好。"),
     ("The numbers come from different tables.", "数字来自不同的表，从不同的角度看。", "數字來自不同的表。"),
 ]

@@ -49,6 +49,6 @@ def _beside(topics: Sequence[str], family: str) -> int:
 def _text(whole: Digest, new: Digest, limit: int, most: int) -> str:
     """A digest in `limit` tokens, or `most` where with less not all facts of what is new are in it."""
     shown = fitted(whole, min(limit, most))
-    if len(shown.items.get("told", ())) < len(new.items.get("told", ())):
+    if not set(new.items.get("told", ())) <= set(shown.items.get("told", ())):
         shown, limit = fitted(whole, most), most
     return cut_to(shown.text(), min(limit, most))

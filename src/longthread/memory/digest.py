@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from bisect import bisect_left
@@ -18,7 +19,7 @@ from longthread.model.run import asks_to_continue
 from longthread.view.tier1 import digest_of
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
-FORM = 3
+FORM = 4
 """How a digest is made. What was made another way is made anew."""
 SECTIONS = ("asked", "told", "done", "errors")
 _QUESTION, _ANSWER, _TOLD, _DONE, _ERROR, _COLUMNS = 120, 100, 160, 140, 140, 120
@@ -28,6 +29,8 @@ _UNASKED = f"…{_ARROW}"
 """How an answer begins whose question is not there."""
 _SHARES = (1.0, 0.85, 0.7, 0.55, 0.42, 0.32, 0.24, 0.17, 0.11, 0.07, 0.04, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
 _DECISIONS = 8
+_RECENT = 4
+"""One line in so many of those that stay is there because it is new."""
 _TOOLS = 5
 """So many are counted however little room there is."""
 _LOOKS = frozenset({"list_tables", "describe_table", "sample_rows"})
@@ -40,6 +43,7 @@ _WORDS: Mapping[bool, Mapping[str, str]] = {
         "tools": "Tools used",
         "errors": "Errors",
         "left": "and {count} before that",
+        "more": "and {count} more",
         "rows": "rows",
     },
     True: {
@@ -50,22 +54,31 @@ _WORDS: Mapping[bool, Mapping[str, str]] = {
         "tools": "用过的工具",
         "errors": "遇到的错误",
         "left": "更早还有 {count} 条",
+        "more": "另有 {count} 条",
         "rows": "行",
     },
 }
 _SENTENCE = re.compile(r"[^。！？!?\n；]+?(?:[。！？!?\n；]+|\.(?=\s|$)|$)")
-# What is worth keeping word for word: code, paths, addresses, numbers but years, and what somebody has decided.
-_SPECIFIC = re.compile(
-    r"`[^`]+`|https?://\S+|(?<![A-Za-z0-9_/])[~.]?/[\w.-]+/[\w./-]+|[A-Za-z]:\\\S+"
-    r"|(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]{1,64}@[\w-]{1,63}\.\w"
-    r"|(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{3,}|\d+(?:\.\d+)?\s?%"
-    r"|\b(?:remember|decided?|agreed?|always|never|must|prefer(?:s|red)?|from now on|instead of|is called|responsible"
-    r"|deadline|budget|means)\b"
-    r"|记住|记得|决定|约定|同意|说好|总是|每次都|永远|绝不|从来不|必须|不要|更喜欢|偏好|从现在起|今后|以后|而不是|改为|改成"
-    r"|负责|预算|期限|截止|叫做|称为|意思是|口径|是指|指的是"
-    r"|記住|記得|決定|約定|說好|總是|永遠|絕不|從來不|必須|更喜歡|從現在起|今後|以後|改為|負責|預算|稱為|口徑",
+# What is worth keeping word for word: what somebody has decided, wants, or says that something is called …
+_DECIDED = re.compile(
+    r"\b(?:remember|don['’]t forget|decid(?:e|ed|es|ing)|decisions?|agree(?:d|s|ment)?|always|never|must|mustn['’]t"
+    r"|prefer(?:s|red|ence|ences)?|from now on|instead of|no longer|(?:is|are) called|names? (?:is|are)|responsible"
+    r"|in charge|deadline|budget|means|passwords?|passphrase|passcode|(?:api|access|licen[cs]e|secret|private) keys?)\b"
+    r"|记住|记得|别忘|决定|约定|商定|同意|说好|总是|每次都|永远|绝不|从来不|必须|务必|不要|不得|更喜欢|偏好|从现在起|今后"
+    r"|以后|而不是|改为|改成|不再|负责|预算|期限|截止|叫做|名叫|名字是|名字叫|称为|意思是|口径|是指|指的是|密码|口令|密钥"
+    r"|記住|記得|別忘|決定|約定|商定|說好|總是|永遠|絕不|從來不|必須|務必|更喜歡|從現在起|今後|以後|改為|負責|預算|稱為"
+    r"|口徑|密碼|密鑰",
     re.IGNORECASE,
 )
+# … then code, paths and addresses …
+_NAMED = re.compile(
+    r"`[^`]+`|https?://\S+|(?<![A-Za-z0-9_/])[~.]?/[\w.-]+/[\w./-]+|[A-Za-z]:\\\S+"
+    r"|(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]{1,64}@[\w-]{1,63}\.\w"
+)
+# … and then numbers but years.
+_NUMBERED = re.compile(r"(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{3,}|\d+(?:\.\d+)?\s?%")
+_KINDS = (_DECIDED, _NAMED, _NUMBERED)
+"""What makes a sentence a fact, the weightiest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +119,10 @@ class Digest:
     def text(self) -> str:
         """The digest for a model or a person, in the conversation's language."""
         words = _WORDS[self.is_chinese]
-        parts = [*self._listed(words, "asked"), *self._listed(words, "told")]
+        asked = "\n".join(self.items.get("asked", ()))
+        # What stands with the question that it was said in need not be told twice.
+        said = [line for line in self.items.get("told", ()) if line not in asked]
+        parts = [*self._listed(words, "asked"), *replace(self, items={"told": said})._listed(words, "told")]
         if self.tables:
             lines = [f"- {name}: {columns}" if columns else f"- {name}" for name, columns in self.tables.items()]
             parts.append("\n".join([f"{words['tables']}{self._more(words, 'tables')}:", *lines]))
@@ -125,7 +141,7 @@ class Digest:
     def _more(self, words: Mapping[str, str], name: str) -> str:
         """How many of a section are left out, in words."""
         left = self.left.get(name, 0)
-        return f" ({words['left'].format(count=left)})" if left else ""
+        return f" ({words['more' if name == 'told' else 'left'].format(count=left)})" if left else ""
 
     def to_json(self) -> dict[str, Any]:
         """The digest as JSON; `from_json` restores it."""
@@ -193,24 +209,29 @@ def merged(old: Digest, new: Digest) -> Digest:
 
 
 def joined(old: Digest, new: Digest, limit: int) -> Digest:
-    """Both as one of at most about `limit` tokens: where it must be, the old one becomes a third, and then all less."""
+    """Both as one of at most about `limit` tokens: where it must be, the old one becomes a third, but for what was
+    decided, and then all less."""
     both = merged(old, new)
     if tokens_of(both.text()) <= limit:
         return both
-    return fitted(merged(fitted(old, tokens_of(old.text()) // 3), new), limit)
+    less = fitted(old, tokens_of(old.text()) // 3)
+    told, stay = old.items.get("told", ()), set(less.items.get("told", ()))
+    kept = [line for line in told if line in stay or _kind(line) == 0]
+    left = {**less.left, "told": old.left.get("told", 0) + len(told) - len(kept)}
+    return fitted(merged(replace(less, items={**less.items, "told": kept}, left=left), new), limit)
 
 
 def fitted(digest: Digest, limit: int) -> Digest:
-    """The digest with as many of its newest items as `limit` tokens hold."""
+    """The digest with as many of its items as `limit` tokens hold: the newest, and of what was told the weightiest."""
 
     def fits(share: float) -> bool:
-        return tokens_of(_newest(digest, share).text()) <= limit
+        return tokens_of(_part_of(digest, share).text()) <= limit
 
     if fits(1.0):
         return digest
     # By halves: with a smaller share there are fewer tokens, but for a few.
     first = bisect_left(_SHARES, True, key=fits)
-    return _newest(digest, next(filter(fits, _SHARES[first:]), 0.0))
+    return _part_of(digest, next(filter(fits, _SHARES[first:]), 0.0))
 
 
 def clean(text: str) -> str:
@@ -223,8 +244,8 @@ def cut_to(text: str, limit: int) -> str:
     return digest_of(text, limit + MESSAGE_OVERHEAD, ANY).text
 
 
-def _newest(digest: Digest, share: float) -> Digest:
-    """The newest of each section; what was decided stays longer than what was asked."""
+def _part_of(digest: Digest, share: float) -> Digest:
+    """The newest of each section; what was told stays longer than what was asked, and is of all ages."""
     if share == 1.0:
         return digest
     items, left = dict[str, Sequence[str]](), dict(digest.left)
@@ -233,7 +254,7 @@ def _newest(digest: Digest, share: float) -> Digest:
         if name == "told":
             # They go when most of the rest has gone, and of a few of them none goes before that.
             count = max(_part(len(lines), min(1, 10 * share)), min(len(lines), _part(_DECISIONS, share**0.25)))
-        items[name] = lines[len(lines) - count :]
+        items[name] = _lasting(lines, count) if name == "told" else lines[len(lines) - count :]
         if len(lines) > count:
             left[name] = left.get(name, 0) + len(lines) - count
     names = list(digest.tables)
@@ -248,6 +269,24 @@ def _newest(digest: Digest, share: float) -> Digest:
 
 def _part(count: int, share: float) -> int:
     return min(count, int(count * share + 0.999)) if share else 0
+
+
+def _lasting(lines: Sequence[str], count: int) -> Sequence[str]:
+    """So many of the lines, oldest first: a few of the newest, and else decisions before names before numbers.
+
+    Among equals a line's hash decides. That is no age: however often lines go and others come, those of the beginning
+    are as many as those of later.
+    """
+    if count >= len(lines):
+        return lines
+    newest = len(lines) - count // _RECENT
+    ranked = sorted(range(newest), key=lambda n: (_kind(lines[n]), hashlib.blake2b(lines[n].encode()).digest()))
+    stay = {*ranked[: count - count // _RECENT], *range(newest, len(lines))}
+    return [line for n, line in enumerate(lines) if n in stay]
+
+
+def _kind(line: str) -> int:
+    return next((n for n, kind in enumerate(_KINDS) if kind.search(line)), len(_KINDS))
 
 
 def _asked(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -272,7 +311,9 @@ def _told(text: str) -> Iterator[str]:
     """The sentences of a user's message that say something to be remembered."""
     for match in _SENTENCE.finditer(text[:20_000]):
         sentence = match[0].strip()
-        if len(sentence) > 5 and sentence[-1] not in "?？" and (found := _SPECIFIC.search(sentence)):
+        if len(sentence) <= 5 or sentence[-1] in "?？":
+            continue
+        if found := next(filter(None, (kind.search(sentence) for kind in _KINDS)), None):
             # Of a long one what stands around the place that counts.
             start = max(0, min(found.start() - _TOLD // 3, len(sentence) - _TOLD))
             yield ("…" if start else "") + _cut(sentence[start:], _TOLD)
