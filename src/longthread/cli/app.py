@@ -20,6 +20,7 @@ from longthread.cli.db import db
 from longthread.cli.doctor import doctor
 from longthread.cli.evals import evals
 from longthread.cli.forget import forget
+from longthread.cli.mcp import mcp
 from longthread.cli.memories import memories
 from longthread.cli.recall import recall
 from longthread.cli.serving import demo, serve
@@ -37,7 +38,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 finished, 1 failed, 2 bad input, 3 source, 4 thread busy, 5 store, 6 model, 7 server cannot "
     "start, 10 paused, 130 stopped.",
 )
-for command in (demo, serve, ask, chat, resume, state, view, recall, forget, doctor):
+for command in (demo, serve, mcp, ask, chat, resume, state, view, recall, forget, doctor):
     app.command()(command)
 app.add_typer(threads, name="threads")
 app.add_typer(memories, name="memories")

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from longthread.cli import options
-from longthread.cli.markdown import markdown
 from longthread.cli.named import find_thread
 from longthread.cli.outfile import SQLITE, output
 from longthread.cli.progress import counted, shown
 from longthread.cli.whole import existing, run, some
 from longthread.errors import InvalidInput, NotImported
+from longthread.model.markdown import markdown
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.archive import export_lines

@@ -76,7 +76,7 @@ class Gate:
         if not self._knows(host):
             detail = "This server does not go by that name. Open it under the address that it printed."
             return Problem(421, "unknown_host", detail, path=path)
-        if scope["method"] not in _READING and not _same_origin(headers, host):
+        if scope["method"] not in _READING and not is_same_origin(headers, host):
             detail = "Another site's page sent this request. Send it from this server's page, or from a program."
             return Problem(403, "cross_origin", detail, path=path)
         length = headers.get("content-length", "0")
@@ -114,7 +114,7 @@ class _Body:
         return message
 
 
-def _same_origin(headers: Headers, host: str) -> bool:
+def is_same_origin(headers: Headers, host: str) -> bool:
     """Whether our own page, or no page at all, sent a request."""
     origin = headers.get("origin")
     if origin is not None:

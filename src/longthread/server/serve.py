@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from longthread.agent.analyst import Analyst
 from longthread.agent.models import resolve_model
@@ -34,7 +34,9 @@ _log = logging.getLogger(__name__)
 class Server(uvicorn.Server):
     """Uvicorn, told to end what would keep it waiting."""
 
-    def __init__(self, app: FastAPI, listener: socket.socket, *, on_ready: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, app: Starlette, listener: socket.socket, *, on_ready: Callable[[str], None] | None = None
+    ) -> None:
         config = uvicorn.Config(
             app,
             log_config=None,

@@ -1,0 +1,70 @@
+"""A tool that a client is offered: what is told of it, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Progress = Callable[[str], Awaitable[None]]
+"""Tells who waits for a call what is being done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call comes to: as data of the tool's `output` schema, and as text that holds what matters of it."""
+
+    data: Mapping[str, Any]
+    text: str
+    failed: bool = False
+
+
+Call = Callable[[Mapping[str, Any], Progress], Coroutine[Any, Any, Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool. `call` gets arguments that fit `parameters`, defaults filled in; it raises LongthreadError.
+
+    `reads` says that it changes nothing, `destroys` that it takes something away, `same_again` that a second call
+    with the same arguments changes nothing more, and `reaches_out` that it goes beyond what Longthread keeps.
+    """
+
+    name: str
+    title: str
+    description: str
+    parameters: Mapping[str, Any]
+    output: Mapping[str, Any]
+    call: Call = field(repr=False)
+    reads: bool = True
+    destroys: bool = False
+    same_again: bool = True
+    reaches_out: bool = False
+
+
+def schema(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    """The JSON Schema of an object."""
+    return {"type": "object", "properties": dict(properties), "required": list(required)}
+
+
+def text(description: str, **more: Any) -> dict[str, Any]:
+    """The schema of a text."""
+    return {"type": "string", "description": description, **more}
+
+
+def whole(description: str, *, least: int, most: int, default: int | None = None) -> dict[str, Any]:
+    """The schema of a whole number."""
+    said = {"type": "integer", "minimum": least, "maximum": most, "description": description}
+    return said if default is None else said | {"default": default}
+
+
+def each(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    """The schema of a list of objects."""
+    return {"type": "array", "items": schema(properties, *required)}
+
+
+TEXT = {"type": "string"}
+WHOLE = {"type": "integer"}
+NUMBER = {"type": "number"}
+TRUTH = {"type": "boolean"}
+THREAD = text("The id of a conversation, as list_threads tells it.", minLength=1, maxLength=400)

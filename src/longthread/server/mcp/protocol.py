@@ -1,0 +1,168 @@
+"""What is offered, in the words of the protocol. Both of its eras are spoken by its library."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+import anyio
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextContent,
+    TextResourceContents,
+    Tool,
+    ToolAnnotations,
+)
+
+from longthread import __version__
+from longthread.agent.analyst import Analyst
+from longthread.errors import LongthreadError
+from longthread.server.mcp.asking import Asking
+from longthread.server.mcp.looking import Looking
+from longthread.server.mcp.offer import Offer
+from longthread.server.mcp.recalling import Recalling
+from longthread.server.mcp.remembering import Memorising
+from longthread.server.mcp.threads import Reading
+from longthread.server.mcp.transcripts import MEDIA_TYPE, TEMPLATE, Transcripts, uri_of
+from longthread.tools.arguments import Arguments
+
+T = TypeVar("T")
+_INSTRUCTIONS = (
+    "Longthread answers questions about databases in conversations that are kept, and remembers them. `ask` puts a "
+    "question; give the `thread` of its answer to go on. `recall` finds what was said in any earlier conversation."
+)
+
+
+def offers(
+    analyst: Analyst, *, agent: str | None = None, any_source: bool = False, read_only: bool = False
+) -> list[Offer]:
+    """All tools; with `read_only` those that change nothing."""
+    store, user = analyst.store, analyst.settings.user
+    every = [
+        *Asking(analyst, agent=agent, any_source=any_source).offers(),
+        *Reading(store, user).offers(),
+        Recalling(analyst).offer(),
+        *Memorising(analyst, agent=agent).offers(),
+        Looking(store, user).offer(),
+    ]
+    return [offer for offer in every if offer.reads or not read_only]
+
+
+def protocol_server(offered: Sequence[Offer], transcripts: Transcripts) -> Server[Any]:
+    """The server of these tools, and of conversations as resources."""
+    tools = _Tools(offered)
+    resources = _Resources(transcripts)
+    return Server(
+        "longthread",
+        title="Longthread",
+        version=__version__,
+        instructions=_INSTRUCTIONS,
+        on_list_tools=tools.list,
+        on_call_tool=tools.call,
+        on_list_resources=resources.list,
+        on_list_resource_templates=resources.templates,
+        on_read_resource=resources.read,
+    )
+
+
+class _Tools:
+    def __init__(self, offered: Sequence[Offer]) -> None:
+        self._offers = {offer.name: offer for offer in offered}
+        self._arguments = {offer.name: Arguments(offer.parameters, tool=offer.name) for offer in offered}
+
+    async def list(self, context: Any, params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[_tool(offer) for offer in self._offers.values()])
+
+    async def call(self, context: Any, params: CallToolRequestParams) -> CallToolResult:
+        offer = self._offers.get(params.name)
+        if offer is None:
+            known = ", ".join(self._offers)
+            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]}. There are: {known}.")
+        told = 0
+
+        async def progress(message: str) -> None:
+            nonlocal told
+            told += 1
+            await context.session.report_progress(told, None, message)
+
+        try:
+            arguments = self._arguments[offer.name].checked(params.arguments or {})
+            answer = await _alone(offer.call(arguments, progress))
+        except LongthreadError as error:
+            return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
+        return CallToolResult(
+            content=[TextContent(text=answer.text)], structured_content=dict(answer.data), is_error=answer.failed
+        )
+
+
+async def _alone(work: Coroutine[Any, Any, T]) -> T:
+    """What work comes to. It has a task of its own, which is cancelled once: the library would cancel it again at
+    every step of its tidying up."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        with anyio.CancelScope(shield=True):
+            task.cancel()
+            await asyncio.wait({task})
+        raise
+    return task.result()
+
+
+def _tool(offer: Offer) -> Tool:
+    return Tool(
+        name=offer.name,
+        title=offer.title,
+        description=offer.description,
+        input_schema=dict(offer.parameters),
+        output_schema=dict(offer.output),
+        annotations=ToolAnnotations(
+            title=offer.title,
+            read_only_hint=offer.reads,
+            destructive_hint=offer.destroys,
+            idempotent_hint=offer.same_again,
+            open_world_hint=offer.reaches_out,
+        ),
+    )
+
+
+class _Resources:
+    def __init__(self, transcripts: Transcripts) -> None:
+        self._transcripts = transcripts
+
+    async def list(self, context: Any, params: PaginatedRequestParams | None) -> ListResourcesResult:
+        try:
+            threads, cursor = await self._transcripts.page(params.cursor if params else None)
+        except LongthreadError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
+        found = [
+            Resource(uri=uri_of(each), name=each.title or each.id, mime_type=MEDIA_TYPE, description="A conversation")
+            for each in threads
+        ]
+        return ListResourcesResult(resources=found, next_cursor=cursor)
+
+    async def templates(self, context: Any, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        about = "A conversation, as list_threads names it"
+        template = ResourceTemplate(uri_template=TEMPLATE, name="thread", description=about, mime_type=MEDIA_TYPE)
+        return ListResourceTemplatesResult(resource_templates=[template])
+
+    async def read(self, context: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
+        try:
+            text = await self._transcripts.read(params.uri)
+        except LongthreadError as error:
+            raise MCPError(INVALID_PARAMS, str(error), {"uri": params.uri[:1_000]}) from error
+        contents = TextResourceContents(uri=params.uri, mime_type=MEDIA_TYPE, text=text)
+        return ReadResourceResult(contents=[contents])

@@ -1,0 +1,53 @@
+"""Conversations as resources: `longthread://threads/{thread}`, in Markdown."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+from longthread.errors import ThreadNotFound
+from longthread.model.markdown import markdown
+from longthread.model.thread import Thread
+from longthread.server.mcp.threads import Reading
+from longthread.store import log
+from longthread.store.driver import Driver
+
+PREFIX = "longthread://threads/"
+TEMPLATE = f"{PREFIX}{{thread}}"
+MEDIA_TYPE = "text/markdown"
+_PAGE = 50
+MOST_CHARS = 400_000
+"""Characters of a transcript: the last ones."""
+_ENTRIES = 2_000
+
+
+class Transcripts:
+    """The conversations of one user."""
+
+    def __init__(self, store: Driver, user: str) -> None:
+        self._store = store
+        self._user = user
+        self._reading = Reading(store, user)
+
+    async def page(self, cursor: str | None) -> tuple[list[Thread], str | None]:
+        """Some conversations, the latest active first, and the cursor of those behind them."""
+        return await self._reading.page(_PAGE, cursor)
+
+    async def read(self, uri: str) -> str:
+        """A conversation, its last questions and answers.
+
+        Raises:
+            ThreadNotFound: there is none under this URI, or it is another user's.
+        """
+        if not uri.startswith(PREFIX):
+            raise ThreadNotFound(thread=uri[:200])
+        async with self._store.reading() as tx:
+            thread = await log.find_thread(tx, unquote(uri.removeprefix(PREFIX)), user_id=self._user)
+            entries = await log.branch(tx, thread.id, thread.tip, limit=_ENTRIES)
+        text = markdown(thread, entries)
+        is_cut = bool(entries and entries[0].parent_seq) or len(text) > MOST_CHARS
+        return f"(Only the end; the tool read_thread reads the rest.)\n\n{text[-MOST_CHARS:]}" if is_cut else text
+
+
+def uri_of(thread: Thread) -> str:
+    """Where a conversation is."""
+    return PREFIX + quote(thread.id, safe="")
