@@ -202,9 +202,7 @@ class Settings(BaseSettings):
     port: int = _setting(
         8765, "LONGTHREAD_PORT", allowed="a whole number from 0 (any free port) to 65535", ge=0, le=65_535
     )
-    mcp_token: SecretStr | None = _setting(
-        None, "LONGTHREAD_MCP_TOKEN", allowed="a text of at least 16 characters", min_length=16
-    )
+    mcp_token: SecretStr | None = _setting(None, "LONGTHREAD_MCP_TOKEN", allowed="text")
 
     @classmethod
     def load(cls, *, env_file: Path | None = DOTENV, **overrides: Any) -> Settings:

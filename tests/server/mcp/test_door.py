@@ -84,3 +84,6 @@ def test_nobody_else_s_machine_is_served_without_a_token(backend: str, tmp_path:
     settings = Settings.load(env_file=None, data_dir=tmp_path, host="0.0.0.0", port=0)
     with pytest.raises(ServerError, match="LONGTHREAD_MCP_TOKEN is not set"):
         run_http(settings, Choice())
+    settings = Settings.load(env_file=None, data_dir=tmp_path, host="0.0.0.0", port=0, mcp_token="secret")
+    with pytest.raises(ServerError, match="16 characters"):
+        run_http(settings, Choice())

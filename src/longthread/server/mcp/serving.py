@@ -28,6 +28,7 @@ from longthread.server.serve import Server, listen
 from longthread.settings import Settings
 
 PATH = "/mcp"
+_SHORTEST_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,15 @@ def run_http(
         on_ready: called with the URL once the server answers.
 
     Raises:
-        ServerError: others than this machine could reach it, and there is no token; or it cannot listen.
+        ServerError: others than this machine could reach it, and there is no token; the token is short; or it cannot
+            listen.
         StoreError: the conversation store cannot be opened.
     """
     if settings.mcp_token is None and not is_loopback(settings.host):
         reason = f"others can reach {settings.host}, and LONGTHREAD_MCP_TOKEN is not set: anyone could read and ask."
         raise ServerError(reason=reason)
+    if settings.mcp_token is not None and len(settings.mcp_token.get_secret_value()) < _SHORTEST_TOKEN:
+        raise ServerError(reason=f"LONGTHREAD_MCP_TOKEN is short. Give it {_SHORTEST_TOKEN} characters or more.")
     with listen(settings.host, settings.port) as listener:
 
         async def serve() -> None:
