@@ -52,6 +52,17 @@ def test_a_skill_of_yaml_comes_back_with_its_tools_and_keywords(run: Run, tmp_pa
     assert run("skills", "import", "research").stdout.splitlines() == ["= skill research", "1 unchanged."]
 
 
+def test_what_a_question_has_opened_is_told(run: Run, tmp_path: Path) -> None:
+    folder = made(tmp_path / "forms", PAGE.replace("license: MIT", "metadata: {longthread-trigger-keywords: rockets}"))
+    agent = "{kind: agent, name: clerk, system_prompt: You count., skills: [forms, data]}"
+    run("skills", "import", str(folder))
+    run("apply", "-f", "-", text=agent)
+    run("ask", "How many rockets are there?", "--agent", "clerk", "-s", "demo", "-m", "demo")
+    assert "# forms\n\n# 表单\n\nAsk first.\n\nFiles of this skill" in run("view", "last", "--prompt").stdout
+    [ran] = [json.loads(line) for line in run("threads", "runs", "last", "--json").stdout.splitlines()]
+    assert (ran["agent"]["skills"], ran["agent"]["opened"]) == ({"forms": 1, "data": 1}, ["forms"])
+
+
 def test_what_is_refused(run: Run, tmp_path: Path) -> None:
     folder = made(tmp_path / "forms")
     (folder / "secret").symlink_to("/etc/passwd")
@@ -68,5 +79,5 @@ def test_what_is_refused(run: Run, tmp_path: Path) -> None:
     refused = run("apply", "-f", "-", text=json.dumps(row), code=2)
     for said in ("config.files.a: its base64", "config.front_matter: name: it must be a text", "config.always"):
         assert said in str(refused.exception)
-    row["config"] = {"files": {"a": "x" * 1_000_001}}
-    assert "the limit is 1,000,000" in str(run("apply", "-f", "-", text=json.dumps(row), code=2).exception)
+    row["config"] = {"files": {"a": "x" * 2_000_001}}
+    assert "more than 2,000,000 bytes" in str(run("apply", "-f", "-", text=json.dumps(row), code=2).exception)

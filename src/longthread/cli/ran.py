@@ -73,12 +73,14 @@ async def _agent(tx: Transaction, ran: AgentRun, names: dict[tuple[Kind, str, in
         }
         for kind in _PARTS
     }
+    opened = [await _name(tx, "skill", id_, ran.parts.get("skill", {}).get(id_, 0), names) for id_ in ran.opened]
     name = await _name(tx, "agent", ran.id, ran.version, names)
     return {
         "id": ran.id,
         "name": name,
         "version": ran.version,
         **{kind: found for kind, found in parts.items() if found},
+        **({"opened": opened} if opened else {}),
     }
 
 

@@ -11,9 +11,10 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-MOST_BYTES = 1_000_000
+MOST_BYTES = 2_000_000
 """Bytes of a skill: its instructions and all its files."""
 MOST_FILES = 200
+TOO_LARGE = f"the skill has more than {MOST_BYTES:,} bytes. Leave out what no model has to read."
 LONGEST_PATH = 200
 PAGE = "SKILL.md"
 _FORM = 'it must be a text, or an object as {"base64": "…"} or {"text": "…", "executable": true}.'
@@ -71,12 +72,7 @@ def bundle_problems(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     size = sum(len(file.content) for _, file in files if isinstance(file, File))
     size += len(str(config.get("instructions") or "").encode("utf-8", "replace"))
     if size > MOST_BYTES:
-        yield "files" if files else "instructions", too_large(size)
-
-
-def too_large(size: int) -> str:
-    """That a skill is."""
-    return f"the skill has {size:,} bytes, and the limit is {MOST_BYTES:,}. Leave out what no model has to read."
+        yield "files" if files else "instructions", TOO_LARGE
 
 
 def path_problem(path: str) -> str | None:

@@ -14,11 +14,11 @@ from longthread.tools.skills.bundle import (
     MOST_BYTES,
     MOST_FILES,
     PAGE,
+    TOO_LARGE,
     File,
     bundle_problems,
     files_in,
     path_problem,
-    too_large,
 )
 from longthread.tools.skills.page import LONGEST_FRONT, Page, PageInvalid, definition, page_of
 
@@ -135,7 +135,7 @@ def _content(folder: Path, path: Path, most: int) -> bytes:
             raise _invalid(path, "it is no file.")
         content = file.read(most + 1)
     if len(content) > most:
-        raise _invalid(folder, too_large(max(path.lstat().st_size, MOST_BYTES + 1)))
+        raise _invalid(folder, TOO_LARGE)
     return content
 
 
