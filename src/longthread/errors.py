@@ -150,6 +150,17 @@ class RunInProgress(LongthreadError):
     exit_code = 4
 
 
+class RunWaiting(RunInProgress):
+    """Run {run} on thread {thread} waits until somebody has decided about its calls. See `longthread approve {thread}`
+    and `longthread reject {thread}`."""
+
+
+class NotPending(LongthreadError):
+    """Thread {thread} has no call {call} that waits for a decision: it was decided, or there never was one."""
+
+    exit_code = 4
+
+
 class LeaseLost(LongthreadError):
     """Run {run} on thread {thread} is no longer this process's: it was taken over or ended by another, or the thread
     was deleted. Nothing more was written."""

@@ -75,5 +75,5 @@ async def whole(tx: Transaction, thread_id: str, tell: Tell, *, gaps: bool = Fal
         if seqs != (sorted(set(seqs)) if gaps else list(range(1, len(seqs) + 1))):
             tell({"problem": f"events {seqs}"})
         final = [event.type in FINAL for event in events]
-        if sum(final) != (run.status != "running") or any(final[:-1]):
+        if sum(final) != (run.status not in {"running", "waiting"}) or any(final[:-1]):
             tell({"problem": f"run {run.status}, events {[event.type for event in events]}"})

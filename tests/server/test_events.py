@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from longthread.errors import InvalidInput
 from longthread.model.event import Event
 from longthread.model.event import EventType as Kind
-from longthread.server.events import WARNING, WITHDRAWN, Encoder
+from longthread.server.events import DECIDED, WARNING, WITHDRAWN, Encoder
 from longthread.server.stream import Position, frames_of
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -188,6 +188,46 @@ def test_a_failure_is_an_error_with_its_code() -> None:
     assert (said["type"], said["code"], said["message"]) == ("RUN_ERROR", "model_failed", "The model failed.")
 
 
+CALL = {"id": "c1", "tool": "send", "description": "Sends.", "args": {"to": "a"}, "parameters": {"type": "object"}}
+WAITING: tuple[Kind, dict[str, Any]] = ("waiting", {"calls": [CALL]})
+
+
+def decided(pending: int, call_id: str = "c1") -> tuple[Kind, dict[str, Any]]:
+    call = {"id": call_id, "tool": "send", "decision": "approve", "by": "ada"}
+    return "decided", {"calls": [call], "pending": pending}
+
+
+def test_a_run_that_waits_has_finished_with_an_interrupt_for_each_call() -> None:
+    made = encode(("thought", {"text": "Look.", "message_id": "m1"}), WAITING)
+    check_lifecycle(made)
+    said = json.loads(made[-1].model_dump_json(by_alias=True))
+    assert (said["result"]["status"], said["result"]["calls"]) == ("waiting", [CALL])
+    [asked] = said["outcome"]["interrupts"]
+    assert (asked["id"], asked["toolCallId"], asked["reason"]) == ("c1", "c1", "longthread:approval")
+    assert [kind["properties"]["type"]["const"] for kind in asked["responseSchema"]["oneOf"]] == [
+        "approve",
+        "edit",
+        "reject",
+    ]
+    assert asked["metadata"]["longthread"] == {"tool": "send", "args": {"to": "a"}}
+
+
+def test_a_run_that_goes_on_is_started_again_and_says_what_was_decided() -> None:
+    told = (WAITING, decided(1), decided(0, "c2"), step("step_started", 1, "c1"), done(1, "c1"), ("finished", FINISHED))
+    made = encode(*told)
+    place = kinds(made).index("RUN_FINISHED") + 1
+    check_lifecycle(made[:place])
+    check_lifecycle(made[place:])
+    said = json.loads(made[place + 1].model_dump_json(by_alias=True))
+    assert (said["name"], [call["id"] for call in said["value"]["calls"]]) == (DECIDED, ["c1", "c2"])
+
+
+def test_a_run_whose_calls_are_superseded_is_started_again_to_end() -> None:
+    made = encode(WAITING, decided(1), ("paused", {"reason": "superseded"}))
+    assert kinds(made) == ["RUN_STARTED", "RUN_FINISHED", "RUN_STARTED", "CUSTOM", "RUN_FINISHED"]
+    check_lifecycle(made[2:])
+
+
 def test_warnings_are_custom_events() -> None:
     made = encode(("warning", {"message": "Cut."}), ("finished", FINISHED))
     said = json.loads(made[1].model_dump_json(by_alias=True))
@@ -222,6 +262,7 @@ def told(draw: st.DrawFn) -> list[Event]:
         calls = [f"c{index}.{n}" for n in range(draw(st.integers(0, 2)))]
         found += [step("step_started", 10 * index + n, call) for n, call in enumerate(calls)]
         found += [done(10 * index + n, call) for n, call in enumerate(calls) if draw(st.booleans())]
+        found += draw(st.sampled_from([[], [WAITING, decided(0)], [WAITING, decided(1), decided(0)]]))
     return events(*found, draw(ends))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.apps import talked
+from tests.server.apps import define_clerk, talked
 
 pytestmark = pytest.mark.browser
 
@@ -257,7 +257,7 @@ def test_every_text_is_in_both_languages(serve: Any, open_page: Any) -> None:
     keys = [set(re.findall(r"^    (\w+): \"", part, re.MULTILINE)) for part in (english, chinese)]
     assert keys[0] == keys[1]
     used = set()
-    for name in ("app", "conversation", "list", "step", "table", "turn"):
+    for name in ("app", "approval", "conversation", "list", "step", "table", "turn"):
         used |= set(re.findall(r"\bt\(\"(\w+)\"", running.client.get(f"/web/{name}.js").text))
     used |= set(re.findall(r"data-t(?:-\w+)?=\"(\w+)\"", running.client.get("/").text))
     assert used - keys[0] == set()
@@ -375,3 +375,79 @@ def test_a_source_that_is_typed_before_the_server_has_told_of_its_own_stays(serv
     held[0].continue_()
     page.wait_for_selector("#where:not(:empty)", state="attached")
     assert page.input_value("#source") == "mine.db"
+
+
+MAILS = [
+    [{"thought": "", "action": "send_mail", "args": {"to": who}} for who in ("ada", "eve")],
+    {"finish": "Both were **told**."},
+]
+
+
+def waits(serve: Any, open_page: Any, store_address: str, **options: Any) -> tuple[Any, Any, str]:
+    """A server, a page with two calls that wait, and the thread's id."""
+    define_clerk(store_address)
+    running = serve(MAILS)
+    thread_id = running.answer("Write to both.", agent="clerk")["thread_id"]
+    page = open_page(running, f"/#/c/{thread_id}", quiet=False, **options)
+    page.wait_for_selector(".approval >> nth=1")
+    return running, page, thread_id
+
+
+def test_calls_are_approved_and_edited_on_the_page(serve: Any, open_page: Any, store_address: str) -> None:
+    _, page, _ = waits(serve, open_page, store_address)
+    assert page.locator(".approval strong").all_inner_texts() == ["Waiting for approval: send_mail"] * 2
+    assert page.locator(".approval p").first.inner_text() == "Sends a mail. 发送邮件。"
+    page.locator(".approval .go").first.click()
+    page.wait_for_function("() => document.querySelectorAll('.approval').length === 1")
+    assert page.locator(".decided").all_inner_texts() == ["send_mail was approved by default."]
+    page.get_by_role("button", name="Edit").click()
+    field = page.locator(".approval textarea")
+    for text, wrong in (("{", "This is no JSON"), ('{"to": 5}', "`to`")):
+        field.fill(text)
+        page.get_by_role("button", name="Approve with these").click()
+        page.wait_for_selector(f".approval .wrong:has-text('{wrong}')")
+    field.fill('{"to": "李雷"}')
+    page.get_by_role("button", name="Approve with these").click()
+    page.wait_for_selector(".answer strong")
+    live = shape(page)
+    assert [line for line in live if "other arguments" in line] == [
+        "send_mail was approved by default, with other arguments."
+    ]
+    page.reload()
+    page.wait_for_selector(".answer strong")
+    assert sorted(shape(page)) == sorted(live)
+    page.locator(".step summary").nth(1).click()
+    assert "李雷" in page.locator(".step").nth(1).inner_text()
+
+
+def test_calls_are_rejected_in_chinese(serve: Any, open_page: Any, store_address: str) -> None:
+    running, page, _ = waits(serve, open_page, store_address, locale="zh-CN")
+    assert page.locator(".approval strong").first.inner_text() == "等待批准：send_mail"
+    for count in (1, 0):
+        page.locator(".approval").first.get_by_role("button", name="拒绝").click()
+        page.locator(".approval input").fill("她在休假")
+        page.keyboard.press("Enter")
+        page.wait_for_function(f"() => document.querySelectorAll('.approval').length === {count}")
+    page.wait_for_selector(".answer strong")
+    assert page.locator(".decided").all_inner_texts() == ["default 拒绝了 send_mail。 她在休假"] * 2
+    assert "她在休假" in str(running.model.calls[-1].messages[-1].text)
+
+
+def test_what_was_decided_elsewhere_is_shown(serve: Any, open_page: Any, store_address: str) -> None:
+    running, page, thread_id = waits(serve, open_page, store_address)
+    path = f"/api/conversations/{thread_id}/approvals"
+    calls = [call["id"] for call in running.client.get(path).json()["pending"]]
+    answer = running.client.post(path, json={"decisions": {call: {"type": "approve"} for call in calls}})
+    assert running.client.get(answer.json()["events"]).status_code == 200
+    page.locator(".approval .go").first.click()
+    page.wait_for_selector(".answer strong")
+    assert page.locator(".approval").count() == 0
+    assert page.locator("#problem").is_visible()
+
+
+def test_another_question_supersedes_what_waits(serve: Any, open_page: Any, store_address: str) -> None:
+    _, page, _ = waits(serve, open_page, store_address)
+    ask(page, "Something else?")
+    page.wait_for_selector(".turn:nth-child(2) .answer strong")
+    assert page.locator(".approval").count() == 0
+    assert page.locator(".card strong").all_inner_texts() == ["Not approved: something else was asked"]

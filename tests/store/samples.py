@@ -35,6 +35,7 @@ _CHECKED: dict[str, Any] = {
     "memory_type": "semantic",
     "protocol": "auto",
     "how": "given",
+    "decision": "reject",
 }
 _AGENT = "0192f0c1-5a0e-7cc3-98c4-dc0c0c07398f"
 _TIME = "2026-01-02T03:04:05.678000+00:00"

@@ -10,6 +10,7 @@ from typing import Any
 
 from longthread.agent.begin import Ask, Begun, begin, take_over
 from longthread.agent.context import RunContext
+from longthread.agent.deciding import Deciding
 from longthread.agent.embedders import embedder_of
 from longthread.agent.graph import Graphs, Models
 from longthread.agent.handle import RunHandle
@@ -32,6 +33,7 @@ from longthread.errors import (
     LongthreadError,
     NothingToResume,
     QuestionTooLong,
+    RunWaiting,
     ThreadNotFound,
 )
 from longthread.memory.background import Background
@@ -78,7 +80,7 @@ KNOWLEDGE_SHARE = 0.3
 _logger = logging.getLogger(__name__)
 
 
-class Analyst:
+class Analyst(Deciding):
     """Asks and resumes runs on one store. Safe to share between tasks; close it when done."""
 
     def __init__(self, store: Driver, settings: Settings, *, models: ModelFactory = resolve_model) -> None:
@@ -195,6 +197,7 @@ class Analyst:
         Raises:
             NothingToResume: the thread's last run is finished, or there is none.
             RunInProgress: it is being executed.
+            RunWaiting: it waits for decisions; see `decide`.
         """
         user = user_id or self.settings.user
         async with self.store.reading() as tx:
@@ -202,6 +205,8 @@ class Analyst:
             run = await runs.last_run(tx, thread_id)
         if run is None or run.status == "finished":
             raise NothingToResume(thread=thread_id)
+        if run.status == "waiting":
+            raise RunWaiting(thread=thread_id, run=run.id)
         if run.status != "running":
             word = "继续" if is_chinese(run.question) else "continue"
             return await self.ask(
@@ -424,6 +429,7 @@ class Analyst:
             topics=begun.hot.summary.topics if begun.hot.summary else (),
             mark=begun.hot.mark,
             earlier={step.call_id: step for step in begun.earlier if step.call_id},
+            approvals=begun.approvals,
         )
         owner = Owner(user_id, role.agent.id)
         if role.remembers:

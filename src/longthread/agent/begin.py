@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from langchain_core.messages import HumanMessage
 
+from longthread.agent.approving import rejected, superseded
 from longthread.agent.hot import Hot, HotWindows
 from longthread.agent.knowledge import Known, known
 from longthread.agent.messages import NOTE, draft_of
 from longthread.agent.owner import may_be_alive, new_owner
 from longthread.agent.views import past_of
 from longthread.agent.window import Past, Spot, Window, spots_of
-from longthread.errors import NothingToResume, ThreadNotFound
+from longthread.errors import NothingToResume, RunWaiting, ThreadNotFound
+from longthread.model.approval import Approval
 from longthread.model.builtin import BUILTIN
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.ids import new_id, new_id_after
 from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Protocol, Run, Step, asks_to_continue
 from longthread.model.thread import Thread, title_of
-from longthread.store import log, runs
+from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, Plan
+from longthread.tools.tool import Observation
 
 _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 
@@ -64,23 +68,29 @@ class Begun:
     shown: int = 0
     earlier: Sequence[Step] = ()
     past: Past | None = None
+    approvals: Mapping[str, Approval] = field(default_factory=dict)
 
 
 async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
     """Store the user's message and start a run on it. When this returns, both survive anything.
 
+    Calls that waited for a decision are not made, and said to have been superseded.
+
     Raises:
+        RunWaiting: the message only asks to go on, and the run waits for decisions.
         RunInProgress: the thread's run is being executed.
         ThreadNotFound: the thread is another user's.
     """
     async with store.writing() as tx:
         thread = await _thread(tx, ask)
         before = await runs.last_run(tx, thread.id)
+        if before is not None and before.status == "waiting" and asks_to_continue(ask.question):
+            raise RunWaiting(thread=thread.id, run=before.id)
         run_id = new_id_after(before.id if before else None)
         ask = replace(ask, agent=ask.agent.after(before.agent if before else None))
         found = await hot.read(tx, thread)
         window = [spot.entry for spot in found.spots]
-        closing = await _closing(tx, window, before, run_id)
+        closing = await _closing(tx, window, before, run_id, by=ask.user_id)
         asked = thread.entry_count + len(closing) + 1
         plan = _plan(ask, run_id, _continued(before, ask), asked)
         lease = await runs.begin(tx, thread.id, plan, owner=new_owner(), alive=may_be_alive, tells=True)
@@ -100,10 +110,13 @@ async def take_over(store: Driver, thread: Thread, hot: HotWindows) -> Begun:
     Raises:
         NothingToResume: the last run has ended.
         RunInProgress: its process is still at work.
+        RunWaiting: it waits for decisions.
     """
     async with store.writing() as tx:
         await log.position(tx, thread.id)
         run = await runs.last_run(tx, thread.id)
+        if run is not None and run.status == "waiting":
+            raise RunWaiting(thread=thread.id, run=run.id)
         if run is None or run.status != "running":
             raise NothingToResume(thread=thread.id)
         lease = await runs.take_over(tx, run, owner=new_owner(), alive=may_be_alive)
@@ -113,10 +126,12 @@ async def take_over(store: Driver, thread: Thread, hot: HotWindows) -> Begun:
         facts = await known(tx, thread, [spot.entry for spot in spots[: place + 1]], [])
         earlier = [step for step in await runs.steps_of(tx, run) if step.call_id]
         told = await runs.last_event(tx, thread.id, run.id)
+        decided = {call.call_id: call for call in await approvals.of_run(tx, thread.id, run.id) if call.decision}
         past = await past_of(tx, run)
     whole = _whole_units(spots)
     window = Window(whole, place - (len(spots) - len(whole)))
-    return Begun(thread, run, lease, window, facts, found, last_event=told, shown=told, earlier=earlier, past=past)
+    history: dict[str, Any] = {"earlier": earlier, "past": past, "approvals": decided}
+    return Begun(thread, run, lease, window, facts, found, last_event=told, shown=told, **history)
 
 
 async def _thread(tx: Transaction, ask: Ask) -> Thread:
@@ -185,19 +200,36 @@ def _open_calls(window: Sequence[Entry]) -> dict[str, ToolCall]:
     return calls
 
 
-async def _closing(tx: Transaction, window: Sequence[Entry], before: Run | None, run_id: str) -> list[Draft]:
-    """Results for calls that a broken-off run left open: what the steps hold, or that it was interrupted."""
+async def _closing(
+    tx: Transaction, window: Sequence[Entry], before: Run | None, run_id: str, *, by: str
+) -> list[Draft]:
+    """Results for calls that an unfinished run left open: what the steps hold, what was decided, or why there is no
+    more."""
     calls = _open_calls(window)
-    if not calls:
+    if not calls and (before is None or before.status != "waiting"):
         return []
     steps = {step.call_id: step for step in (await runs.steps_of(tx, before) if before else [])}
+    asked = await _superseded(tx, before, calls, by=by) if before else {}
     drafts: list[Draft] = []
     for call in calls.values():
         step = steps.get(call.id)
-        observation = step.observation if step and step.status == "done" else None
+        observation = step.observation if step and step.status == "done" else asked.get(call.id)
         text = json.dumps(observation or _INTERRUPTED, ensure_ascii=False, separators=(",", ":"))
         drafts.append(Draft(id=new_id(), role="tool", text=text, tool_call_id=call.id, name=call.name, run_id=run_id))
     return drafts
+
+
+async def _superseded(tx: Transaction, run: Run, calls: Collection[str], *, by: str) -> dict[str, Observation]:
+    """What is said of open calls that a person was asked about. Of a run that waits none was made: those that were not
+    rejected are superseded, by who asks something else."""
+    said: dict[str, Observation] = {}
+    for call in await approvals.of_run(tx, run.thread_id, run.id):
+        if call.decision == "reject" and call.call_id in calls:
+            said[call.call_id] = rejected(call)
+        elif run.status == "waiting" and (call.decision is None or call.call_id in calls):
+            said[call.call_id] = superseded()
+            await approvals.decide(tx, replace(call, edited=None, message=None, by=by), "superseded")
+    return said
 
 
 _INTERRUPTED = {

@@ -17,6 +17,7 @@ from longthread.agent.stream import EventStream
 from longthread.agent.window import Past, Window
 from longthread.errors import LeaseLost
 from longthread.memory.fitting import as_line, listed
+from longthread.model.approval import Approval
 from longthread.model.entry import Entry
 from longthread.model.ids import new_id
 from longthread.model.memory import Memory, Used
@@ -36,7 +37,8 @@ class RunContext:
     """One run in execution.
 
     `window` are its messages, `tokens` is the size of the model's context window. `earlier` holds, by call id, the tool
-    steps that this run made in a process that has died. `queries` is the number of the last query label given out in
+    steps that this run made in a process that has died; `approvals` what a person has decided about its calls, `asked`
+    the calls that it now waits with. `queries` is the number of the last query label given out in
     the thread. `learn` is told of each message that the run adds. `spoken` is the protocol of the last model call, and
     `prompts` are the ids of those that are stored.
 
@@ -59,6 +61,8 @@ class RunContext:
     protocol: Protocol
     queries: int = 0
     earlier: Mapping[str, Step] = field(default_factory=dict)
+    approvals: Mapping[str, Approval] = field(default_factory=dict)
+    asked: dict[str, Approval] = field(default_factory=dict)
     prompts: set[str] = field(default_factory=set)
     message_id: str = field(default_factory=new_id)
     spoken: Spoken = "native"

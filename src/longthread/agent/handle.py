@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from longthread.agent.stream import Bell, watch
 from longthread.errors import LeaseLost
-from longthread.model.event import FINAL, Event
+from longthread.model.event import HALTS, Event
 from longthread.model.run import Run
 from longthread.store import runs
 from longthread.store.driver import Driver
@@ -30,7 +30,7 @@ class RunHandle:
         return self.run.thread_id
 
     async def events(self) -> AsyncIterator[Event]:
-        """The run's events from this execution's first on, up to the final one.
+        """The run's events from this execution's first on, up to the final one, or to the one that says that it waits.
 
         Raises:
             LeaseLost: another process took the run over.
@@ -38,21 +38,21 @@ class RunHandle:
         """
         events = watch(self.store, self.bell, self.thread_id, self.run.id, after=self.after, lives=self._lives)
         async for event in events:
-            if event.type in FINAL:
+            if event.type in HALTS:
                 await asyncio.wait({self.task})  # who has seen the end may close the store
             yield event
-            if event.type in FINAL:
+            if event.type in HALTS:
                 return
         await self.task
         raise LeaseLost(thread=self.thread_id, run=self.run.id)
 
     async def wait(self) -> Event:
-        """The run's final event. Raises what `events` raises."""
+        """The run's final event, or the one that says that it waits for decisions. Raises what `events` raises."""
         await asyncio.wait({self.task})
         async with self.store.reading() as tx:
             last = await runs.last_event(tx, self.thread_id, self.run.id)
             events = await runs.events_after(tx, self.thread_id, self.run.id, last - 1)
-        if events and events[-1].type in FINAL:
+        if events and events[-1].type in HALTS:
             return events[-1]
         await self.task
         raise LeaseLost(thread=self.thread_id, run=self.run.id)

@@ -30,7 +30,7 @@ _logger = logging.getLogger(__name__)
 
 
 async def execute(context: RunContext, models: Models, graphs: Graphs, known: Known, *, user_id: str) -> RunStatus:
-    """Run the agent on a thread's hot window until the run ends, and say how it ended.
+    """Run the agent on a thread's hot window until the run ends, or waits for a person, and say how it ended.
 
     Raises:
         LeaseLost: another process took the run over; nothing more was written.
@@ -44,6 +44,9 @@ async def execute(context: RunContext, models: Models, graphs: Graphs, known: Kn
             await asyncio.gather(work, return_exceptions=True)
             beat.result()
         status, outcome = await work
+        if status == "waiting":
+            await to_the_end(context.stream.wait(list(context.asked.values())))
+            return status
     except asyncio.CancelledError:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
@@ -85,7 +88,7 @@ async def _work(context: RunContext, models: Models, graphs: Graphs, user_id: st
         if not is_over(context.window.messages):
             context.memories = await context.fitting() if context.fitting is not None else ()
             await _drive(context, models, graphs, user_id)
-        return outcome_of(context)
+        return ("waiting", {}) if context.asked else outcome_of(context)
     except LeaseLost:
         raise
     except LongthreadError as error:

@@ -23,6 +23,7 @@ from langchain.agents.middleware import (
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langgraph.types import Command
 
+from longthread.agent.approving import ask_for, decided, rejected, told_of_edit
 from longthread.agent.budget import Budget
 from longthread.agent.context import RunContext, is_malformed, note_of, noted, open_calls
 from longthread.agent.results import Result
@@ -167,6 +168,12 @@ def _model_step(context: RunContext, manifest: Sequence[Segment], started: datet
 async def _run_call(
     context: RunContext, call: Mapping[str, Any], maker: AIMessage | None, *, interrupted: bool
 ) -> ToolMessage:
+    tool, approval = context.tools.get(call["name"]), decided(context, call, maker)
+    # Nothing is begun before a person has decided: to ask raises.
+    refused = ask_for(context, tool, call, maker) if tool is not None and tool.approve and approval is None else None
+    if approval is not None:
+        call = {**call, "args": approval.made_with}
+        refused = rejected(approval) if approval.decision == "reject" else None
     label = _next_label(context, call["name"])
     started, clock = datetime.now(UTC), time.monotonic()
     async with context.store.writing() as tx:
@@ -176,7 +183,9 @@ async def _run_call(
         about = {"action": call["name"], "args": call["args"], "call_id": call["id"]}
         index = await runs.start_step(tx, context.lease, "tool", marks=marks, started_at=started, **about)
     context.stream.ring()
-    observation = await _observe(context, call, maker, interrupted=interrupted)
+    observation = refused or await _observe(context, call, maker, interrupted=interrupted)
+    if approval is not None:
+        observation = told_of_edit(approval, observation)
     if label and observation.get("ok"):
         observation = {**observation, "data": {"query": label, **observation["data"]}}
     result = Result(index, _result(call, observation))

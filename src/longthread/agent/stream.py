@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from longthread.model.approval import Approval
 from longthread.model.entry import Entry
 from longthread.model.event import FINAL, Event, EventType, Mark
 from longthread.model.run import RunStatus
-from longthread.store import runs
+from longthread.store import approvals, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 
@@ -157,6 +158,17 @@ class EventStream:
             await runs.end(tx, self._lease, status, outcome, said=said, event=self.number(), held=held)
             if also is not None:
                 await also(tx)
+        self.ring()
+
+    async def wait(self, calls: Sequence[Approval]) -> None:
+        """Let the run wait for decisions about these calls, and tell them; its lease is given back."""
+        calls = sorted(calls, key=lambda call: call.place)
+        async with self._store.writing() as tx:
+            await runs.check(tx, self._lease)
+            await self.flush_with(tx)
+            data = {"calls": [call.request() for call in calls]}
+            await self._append(tx, self.number(), "waiting", data, datetime.now(UTC))
+            await approvals.let_wait(tx, self._lease.thread_id, self._lease.run_id, calls)
         self.ring()
 
     def _waiting(self) -> _Piece | None:

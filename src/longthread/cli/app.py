@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from longthread import __version__
 from longthread.cli import catalog, skills
+from longthread.cli.approving import approve, reject
 from longthread.cli.ask import ask, resume
 from longthread.cli.chat import chat
 from longthread.cli.db import db
@@ -38,7 +39,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 finished, 1 failed, 2 bad input, 3 source, 4 thread busy, 5 store, 6 model, 7 server cannot "
     "start, 10 paused, 130 stopped.",
 )
-for command in (demo, serve, mcp, ask, chat, resume, state, view, recall, forget, doctor):
+for command in (demo, serve, mcp, ask, chat, resume, approve, reject, state, view, recall, forget, doctor):
     app.command()(command)
 app.add_typer(threads, name="threads")
 app.add_typer(memories, name="memories")

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from longthread.cli import options
+from longthread.cli.approving import decided_here, see_through
 from longthread.cli.named import find_thread
 from longthread.cli.terminal import Terminal
 from longthread.errors import InvalidInput
-from longthread.model.event import FINAL, Event
 from longthread.model.run import Protocol
 from longthread.settings import Settings
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from longthread.agent.analyst import Analyst
     from longthread.agent.handle import RunHandle
 
-PAUSED = 10
-STOPPED = 130
 _REPLACED = "\ufffd"
 _MOST_WRONG = 0.1
 """The part of a text that may be bytes that are no UTF-8."""
@@ -70,14 +66,15 @@ def resume(
     database: options.Database = None,
 ) -> None:
     """Go on with a run that was paused, stopped, failed or killed. Finished tool calls are not repeated."""
-    settings = Settings.load(database=database)
+    settings, terminal = Settings.load(database=database), Terminal(as_json=as_json)
 
     async def start(analyst: Analyst) -> RunHandle:
         thread_id = await find_thread(analyst.store, thread, user=settings.user)
         assert thread_id is not None
-        return await analyst.resume(thread_id, source=source, model=model, max_steps=max_steps)
+        decided = await decided_here(analyst, thread_id, terminal)
+        return decided or await analyst.resume(thread_id, source=source, model=model, max_steps=max_steps)
 
-    raise typer.Exit(asyncio.run(_run(settings, start, Terminal(as_json=as_json), creates=False)))
+    raise typer.Exit(asyncio.run(_run(settings, start, terminal, creates=False)))
 
 
 async def _run(
@@ -90,45 +87,7 @@ async def _run(
         handle = await start(analyst)
         if not terminal.as_json:
             terminal.err.print(f"[dim]thread {handle.thread_id}  model {handle.run.model}[/dim]", highlight=False)
-        return await show_run(handle, terminal)
-
-
-async def show_run(handle: RunHandle, terminal: Terminal) -> int:
-    """Show a run to its end, which Ctrl-C brings about early; the exit code that says how it ended."""
-    async with _stopped_by_signal(handle):
-        async for event in handle.events():
-            terminal.show(event)
-            if event.type in FINAL:
-                return _exit_code(event)
-    return 1
-
-
-def _exit_code(event: Event) -> int:
-    if event.type == "paused":
-        return STOPPED if event.data.get("reason") == "stopped" else PAUSED
-    return 0 if event.type == "finished" else _FAILURES.get(event.data["error"]["type"], 1)
-
-
-_FAILURES = {"model_failed": 6, "model_unavailable": 6, "source_locked": 3, "source_error": 3, "store_error": 5}
-
-
-@asynccontextmanager
-async def _stopped_by_signal(handle: RunHandle) -> AsyncIterator[None]:
-    """Ctrl-C and a polite kill stop the run and keep it, in place of ending the process in the middle of it."""
-    loop = asyncio.get_running_loop()
-    stopping: list[asyncio.Task[Any]] = []
-
-    def stop() -> None:
-        stopping.append(loop.create_task(handle.stop()))
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
-    try:
-        yield
-        await asyncio.gather(*stopping)
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
+        return await see_through(analyst, handle, terminal)
 
 
 def checked_protocol(name: str) -> Protocol:

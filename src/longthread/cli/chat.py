@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from longthread.cli import options
-from longthread.cli.ask import checked_protocol, show_run
+from longthread.cli.approving import see_through
+from longthread.cli.ask import checked_protocol
 from longthread.cli.named import find_thread
 from longthread.cli.terminal import Terminal
 from longthread.errors import LongthreadError
@@ -77,7 +78,7 @@ class Asking:
 
 async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: Asking) -> Asking:
     try:
-        await show_run(await analyst.ask(question, **asdict(asking)), terminal)
+        await see_through(analyst, await analyst.ask(question, **asdict(asking)), terminal)
     except LongthreadError as error:
         terminal.err.print(f"[red]{escape(str(error))}[/red]", highlight=False)
         return asking

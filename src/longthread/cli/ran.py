@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -12,10 +13,11 @@ from longthread.cli import options
 from longthread.cli.named import find_thread
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing
+from longthread.model.approval import Approval
 from longthread.model.catalog import Kind
 from longthread.model.run import AgentRun, Run
 from longthread.settings import Settings
-from longthread.store import catalog
+from longthread.store import approvals, catalog
 from longthread.store import runs as kept
 from longthread.store.driver import Transaction
 
@@ -33,19 +35,26 @@ def runs(
     """The runs of a conversation, the latest first: with the version of the agent that ran."""
     settings = Settings.load(database=database)
 
-    async def read() -> list[tuple[Run, dict[str, Any] | None]]:
+    async def read() -> list[tuple[Run, dict[str, Any] | None, list[Approval]]]:
         async with existing(settings.database) as store:
             thread_id = str(await find_thread(store, thread, user=settings.user))
             async with store.reading() as tx:
                 found = await kept.list_runs(tx, thread_id, limit=limit)
                 names: dict[tuple[Kind, str, int], str] = {}
-                return [(run, await _agent(tx, run.agent, names) if run.agent else None) for run in found]
+                return [
+                    (
+                        run,
+                        await _agent(tx, run.agent, names) if run.agent else None,
+                        await approvals.of_run(tx, thread_id, run.id),
+                    )
+                    for run in found
+                ]
 
-    for run, agent in asyncio.run(read()):
-        _print(run, agent, as_json=as_json)
+    for run, agent, asked in asyncio.run(read()):
+        _print(run, agent, asked, as_json=as_json)
 
 
-def _print(run: Run, agent: Mapping[str, Any] | None, *, as_json: bool) -> None:
+def _print(run: Run, agent: Mapping[str, Any] | None, asked: Sequence[Approval], *, as_json: bool) -> None:
     if as_json:
         print_line(
             {
@@ -57,12 +66,23 @@ def _print(run: Run, agent: Mapping[str, Any] | None, *, as_json: bool) -> None:
                 "model": run.model,
                 "source": run.source,
                 "agent": agent,
+                **({"approvals": [call.to_json() for call in asked]} if asked else {}),
             }
         )
         return
     ran = f"{agent['name']} v{agent['version']}" if agent else ""
     question = " ".join(run.question.split())[:_QUESTION]
     typer.echo("\t".join((f"{run.started_at:%Y-%m-%d %H:%M}", run.status, ran, run.model, question)))
+    for call in asked:
+        typer.echo("\t".join(("", f"{call.at or call.asked_at:%Y-%m-%d %H:%M}", *_decided(call))))
+
+
+def _decided(call: Approval) -> tuple[str, ...]:
+    """What became of a call that a person was asked about."""
+    said = f"{call.tool} {json.dumps(dict(call.made_with), ensure_ascii=False)}"
+    if call.decision is None:
+        return ("waiting", said, call.call_id)
+    return (call.decision, said, f"by {call.by}", *([call.message] if call.message else []))
 
 
 async def _agent(tx: Transaction, ran: AgentRun, names: dict[tuple[Kind, str, int], str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -23,6 +23,11 @@ class Terminal:
         self.out = Console(soft_wrap=not sys.stdout.isatty())
         self.err = Console(stderr=True, soft_wrap=True)
 
+    @property
+    def asks(self) -> bool:
+        """Whether somebody sits here who can be asked."""
+        return not self.as_json and sys.stdin.isatty() and sys.stderr.isatty()
+
     def show(self, event: Event) -> None:
         """Show one event."""
         if self.as_json:
@@ -35,6 +40,11 @@ class Terminal:
                 self.err.print(f"[cyan]› {escape(event.data['action'])}[/cyan] {escape(_args(event.data['args']))}")
             case "step_finished":
                 self._show_result(event.data)
+            case "waiting":
+                self.show_waiting(event.thread_id, event.data["calls"])
+            case "decided":
+                for call in event.data["calls"]:
+                    self.err.print(f"[cyan]› {escape(call['tool'])}[/cyan] {call['decision']} by {escape(call['by'])}")
             case "warning":
                 self.err.print(f"[yellow]! {escape(event.data['message'])}[/yellow]")
             case "finished":
@@ -43,6 +53,24 @@ class Terminal:
                 self._show_pause(event)
             case "failed":
                 self.err.print(f"[red]✗ {escape(event.data['error']['message'])}[/red]")
+
+    def show_waiting(self, thread_id: str, calls: Sequence[Mapping[str, Any]]) -> None:
+        """Show the calls that wait, and how to decide about them where nobody is asked."""
+        self.err.print("[yellow]‖ Waiting for approval.[/yellow]")
+        if self.asks:
+            return
+        for call in calls:
+            self.show_call(call)
+        one = " --call ID" if len(calls) > 1 else ""
+        for command in (f"approve {thread_id}{one}", f"reject {thread_id}{one} --reason …"):
+            self.err.print(f"[dim]longthread {escape(command)}[/dim]", highlight=False)
+
+    def show_call(self, call: Mapping[str, Any]) -> None:
+        """Show a call that waits, with all of its arguments: they are what somebody decides about."""
+        self.err.print(f"[cyan]? {escape(call['tool'])}[/cyan]  [dim]{escape(call['id'])}[/dim]", highlight=False)
+        if call["description"]:
+            self.err.print(f"  {_line(call['description'])}", style="dim", markup=False, highlight=False)
+        self.err.print(json.dumps(call["args"], ensure_ascii=False, indent=2), markup=False, highlight=False)
 
     def _show_result(self, data: Mapping[str, Any]) -> None:
         took = f"{data['elapsed_ms']} ms"

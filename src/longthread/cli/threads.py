@@ -25,12 +25,14 @@ from longthread.cli.results import result
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing
 from longthread.memory.forgetting import forget_thread
+from longthread.model.approval import Approval
 from longthread.model.entry import Entry
 from longthread.model.fold import state_of
 from longthread.model.thread import Thread
 from longthread.settings import Settings
-from longthread.store import listing, log, summaries
+from longthread.store import approvals, listing, log, summaries
 from longthread.store.driver import Driver, Transaction
+from longthread.store.runs import last_run
 from longthread.view.condense import condense_result
 
 T = TypeVar("T")
@@ -80,7 +82,7 @@ def search(
 @threads.command()
 def show(thread: Name, as_json: options.AsJson = False, database: options.Database = None) -> None:
     """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
-    found, entries = _with(database, lambda store, user: _entries(store, user, thread))
+    found, entries, waiting = _with(database, lambda store, user: _shown(store, user, thread))
     if as_json:
         for entry in entries:
             print_line(_entry_json(entry))
@@ -93,6 +95,9 @@ def show(thread: Name, as_json: options.AsJson = False, database: options.Databa
         console.print(text, markup=False, highlight=False)
         for call in entry.tool_calls:
             console.print(f"› {call.name} {json.dumps(dict(call.args), ensure_ascii=False)}", markup=False)
+    for asked in waiting:
+        args = json.dumps(dict(asked.args), ensure_ascii=False)
+        console.print(f"\n‖ waiting for approval: {asked.tool} {args}  {asked.call_id}", markup=False, highlight=False)
 
 
 @threads.command()
@@ -155,6 +160,15 @@ async def _entries(store: Driver, user: str, given: str) -> tuple[Thread, list[E
     async with store.reading() as tx:
         thread = await log.find_thread(tx, thread_id, user_id=user)
         return thread, await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
+
+
+async def _shown(store: Driver, user: str, given: str) -> tuple[Thread, list[Entry], list[Approval]]:
+    """A thread, its entries, and the calls that wait for a decision."""
+    thread, entries = await _entries(store, user, given)
+    async with store.reading() as tx:
+        run = await last_run(tx, thread.id)
+        waits = run is not None and run.status == "waiting"
+        return thread, entries, await approvals.pending(tx, thread.id, run.id) if run and waits else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,18 @@ EventType = Literal[
     "thought",  # text: why the model does what comes next
     "step_started",  # step, action, args, call_id
     "step_finished",  # step, action, call_id, ok, observation, elapsed_ms
+    "waiting",  # calls [{id, tool, description, args, parameters}] that a person has to decide about
+    "decided",  # calls [{id, tool, decision, by, args?, message?}], pending: how many are still undecided
     "warning",  # message: something was cut, retried or not understood
     "finished",  # answer, citations, queries, usage
-    "paused",  # summary, reason (max_steps | stopped), hint
+    "paused",  # summary, reason (max_steps | stopped | interrupted | superseded), hint
     "failed",  # error {type, message}
 ]
 FINAL: frozenset[str] = frozenset({"finished", "paused", "failed"})
 """The types that end a run's stream. Each run has exactly one, and it comes last."""
+
+HALTS: frozenset[str] = FINAL | {"waiting"}
+"""The types that an execution of a run ends with. One that waits is gone on with by another, in any process."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, Self
 
-RunStatus = Literal["running", "finished", "paused", "failed"]
+RunStatus = Literal["running", "waiting", "finished", "paused", "failed"]
+"""`waiting`: it goes on when a person has decided about its calls (`longthread.model.approval`)."""
 StepKind = Literal["model", "tool"]
 StepStatus = Literal["running", "done", "failed"]
 Protocol = Literal["auto", "native", "json"]

@@ -44,6 +44,8 @@ WARNING = "longthread.warning"
 """Custom event, value `{"message"}`: something was cut, retried or not understood."""
 WITHDRAWN = "longthread.text_withdrawn"
 """Custom event, value `{"messageId"}`: this text is no answer after all: a thought, or a broken-off attempt."""
+DECIDED = "longthread.decided"
+"""Custom event, value `{"calls": [{id, tool, decision, by, args?, message?}]}`: what a person has decided."""
 INTERRUPTED = "longthread.interrupted"
 """Custom event, value `{}`: the process that executed the run is gone. Run and stream can be gone on with."""
 NOTE = "longthread"
@@ -60,43 +62,81 @@ class Encoder:
         self._steps: dict[str, str] = {}
         self._calls: set[str] = set()
         self._model = ""
+        self._about: dict[str, Any] = {}
+        self._waits = False
+        self._made: list[Any] = []
 
     def encode(self, event: Event) -> list[BaseEvent]:
-        """The AG-UI events that `event` amounts to. Whatever one opens is closed before the run's end."""
-        match event.type:
-            case "started":
-                made = self._started(event)
-            case "text":
-                made = self._added(str(event.data["message_id"]), str(event.data["delta"]))
-            case "thought":
-                made = self._thought(event)
-            case "step_started":
-                made = self._step_started(event.data)
-            case "step_finished":
-                made = self._step_finished(event.data)
-            case "warning":
-                made = [CustomEvent(name=WARNING, value={"message": event.data.get("message", "")})]
-            case "finished":
-                made = self._finished(event)
-            case "paused":
-                made = self._paused(event)
-            case "failed":
-                made = self._failed(event)
+        """The AG-UI events that `event` amounts to. Whatever one opens is closed before the run's end.
+
+        A run that waits for a person has finished with an interrupt, as AG-UI has it, and is started again, under its
+        own id, when it goes on.
+        """
+        goes_on = self._waits and event.type not in {"waiting", "decided"}
+        made = [*(self._started_again(event) if goes_on else []), *self._encoded(event)]
         stamp = round(event.at.timestamp() * 1000)
         for each in made:
             each.timestamp = stamp
         return made
 
+    def _encoded(self, event: Event) -> list[BaseEvent]:
+        match event.type:
+            case "started":
+                return self._started(event)
+            case "text":
+                return self._added(str(event.data["message_id"]), str(event.data["delta"]))
+            case "thought":
+                return self._thought(event)
+            case "step_started":
+                return self._step_started(event.data)
+            case "step_finished":
+                return self._step_finished(event.data)
+            case "waiting":
+                return self._waiting(event)
+            case "decided":
+                return self._decided(event)
+            case "warning":
+                return [CustomEvent(name=WARNING, value={"message": event.data.get("message", "")})]
+            case "finished":
+                return self._finished(event)
+            case "paused":
+                return self._paused(event)
+            case "failed":
+                return self._failed(event)
+
     def _started(self, event: Event) -> list[BaseEvent]:
         self._model = str(event.data.get("model", ""))
+        self._about = dict(event.data)
         started = RunStartedEvent(
             thread_id=event.thread_id,
             run_id=event.run_id,
             protocol_version=PROTOCOL_VERSION,
             parent_run_id=event.data.get("continues"),
-            metadata={NOTE: dict(event.data)},
+            metadata={NOTE: self._about},
         )
         return [started]
+
+    # Waiting for a person: what is decided is told when the run goes on, for until then it has finished.
+
+    def _waiting(self, event: Event) -> list[BaseEvent]:
+        self._waits = True
+        asks = [_interrupt(call) for call in event.data["calls"]]
+        outcome = RunFinishedInterruptOutcome(interrupts=asks)
+        return [*self._close_steps(), *self._withdraw(), self._end(event, outcome)]
+
+    def _decided(self, event: Event) -> list[BaseEvent]:
+        self._made += event.data["calls"]
+        return [] if event.data["pending"] else self._started_again(event)
+
+    def _started_again(self, event: Event) -> list[BaseEvent]:
+        started = RunStartedEvent(
+            thread_id=event.thread_id,
+            run_id=event.run_id,
+            protocol_version=PROTOCOL_VERSION,
+            metadata={NOTE: self._about},
+        )
+        decided, self._made, self._waits = self._made, [], False
+        return [started, *([CustomEvent(name=DECIDED, value={"calls": decided})] if decided else [])]
 
     # Text: at most one message is open, and only the answer's is closed without being withdrawn.
 
@@ -225,6 +265,32 @@ class Encoder:
             return None
         sent, made = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
         return [TokenUsage(model=self._model, input_tokens=sent, output_tokens=made, total_tokens=sent + made)]
+
+
+def _interrupt(call: Mapping[str, Any]) -> Interrupt:
+    """What is asked about a call. It is answered by a decision of LangChain's human-in-the-loop middleware."""
+    edit = {
+        "properties": {
+            "type": {"const": "edit"},
+            "edited_action": {
+                "type": "object",
+                "properties": {"name": {"const": call["tool"]}, "args": call["parameters"]},
+                "required": ["args"],
+            },
+        },
+        "required": ["type", "edited_action"],
+    }
+    approve = {"properties": {"type": {"const": "approve"}}, "required": ["type"]}
+    message = {"type": "string"}
+    reject = {"properties": {"type": {"const": "reject"}, "message": message}, "required": ["type"]}
+    return Interrupt(
+        id=call["id"],
+        reason="longthread:approval",
+        message=call["description"],
+        tool_call_id=call["id"],
+        response_schema={"type": "object", "oneOf": [approve, edit, reject]},
+        metadata={NOTE: {"tool": call["tool"], "args": call["args"]}},
+    )
 
 
 def _step_name(data: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from longthread.model.fold import PARSE_ERROR
 from longthread.model.run import Run, Step
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.observation import cut
-from longthread.store import log, runs
+from longthread.store import approvals, log, runs
 from longthread.store.driver import Transaction
 
 _CHUNK = 100
@@ -64,6 +64,8 @@ async def run_json(tx: Transaction, run: Run) -> dict[str, Any]:
     status: str = run.status
     if run.status == "running" and not await runs.is_held(tx, run, alive=may_be_alive):
         status = "interrupted"
+    asked = await approvals.of_run(tx, run.thread_id, run.id)
+    calls = [call for call in asked if call.decision is None]
     warnings = await runs.events_of_type(tx, run.thread_id, run.id, "warning")
     return {
         "id": run.id,
@@ -76,7 +78,8 @@ async def run_json(tx: Transaction, run: Run) -> dict[str, Any]:
         "continues": run.continues,
         "started_at": run.started_at.isoformat(),
         "ended_at": run.ended_at.isoformat() if run.ended_at else None,
-        "outcome": dict(run.outcome),
+        "outcome": {"calls": [call.request() for call in calls]} if status == "waiting" else dict(run.outcome),
+        "approvals": [call.to_json() for call in asked],
         "warnings": [event.data.get("message", "") for event in warnings],
         "last_event_seq": await runs.last_event(tx, run.thread_id, run.id),
         "events": events_path(run),

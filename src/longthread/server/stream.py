@@ -13,7 +13,7 @@ from ag_ui.core import BaseEvent, CustomEvent
 from longthread.agent.owner import may_be_alive
 from longthread.agent.stream import Bell, watch
 from longthread.errors import InvalidInput
-from longthread.model.event import FINAL, Event
+from longthread.model.event import HALTS, Event
 from longthread.model.run import Run
 from longthread.server.events import INTERRUPTED, Encoder
 from longthread.store import runs
@@ -74,8 +74,8 @@ def frame(event: BaseEvent, place: Position | None = None) -> str:
 class RunStream:
     """One client's stream of a run: what it has not read yet, then what comes, to the run's end.
 
-    Ends without the run's end when the server closes (`closing` is set), and after `longthread.interrupted` when the
-    run's process is gone.
+    Ends without the run's end when the server closes (`closing` is set), when the run waits for a person, and after
+    `longthread.interrupted` when the run's process is gone.
     """
 
     def __init__(self, store: Driver, bell: Bell, run: Run, *, read: Position, closing: asyncio.Event) -> None:
@@ -98,7 +98,8 @@ class RunStream:
             fresh = "".join(text for place, text in frames_of(encoder, event) if place > self._read)
             if fresh:
                 yield fresh
-            ended = event.type in FINAL
+            # What is decided about some of the calls that wait leaves it waiting.
+            ended = event.type in HALTS or (ended and event.type == "decided" and event.data["pending"] > 0)
         if not ended and not self._closing.is_set():
             yield frame(CustomEvent(name=INTERRUPTED, value={}))
 
@@ -119,6 +120,8 @@ class RunStream:
                     if event is None:
                         return
                     yield event
+                    if event.type == "waiting":
+                        self._lives = await self._is_executed()
                     spoke = time.monotonic()
                     upcoming = asyncio.ensure_future(anext(events, None))
                     continue

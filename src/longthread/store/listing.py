@@ -14,8 +14,9 @@ from longthread.store.runs import Alive
 async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: str, alive: Alive) -> dict[str, str]:
     """The status of each thread's last run, by thread; a thread that has had no run is not in it.
 
-    A run's own status, or `interrupted` when it is unfinished and nobody executes it. One query, however many threads:
-    it reads what was active between the first and the last of them, which for a page of a list is just that page.
+    A run's own status, or `interrupted` when it is unfinished, nobody executes it, and it waits for no decision. One
+    query, however many threads: it reads what was active between the first and the last of them, which for a page of a
+    list is just that page.
     """
     if not threads:
         return {}
@@ -27,6 +28,8 @@ async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: st
 
 def _status(row: Row, alive: Alive) -> str:
     status = str(row["status"])
+    if status == "running" and row["waiting_since"]:
+        return "waiting"
     held = bool(row["owner"]) and row["lease_until"] > now() and alive(row["owner"])
     return "interrupted" if status == "running" and not held else status
 

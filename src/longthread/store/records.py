@@ -26,7 +26,7 @@ def run_of(row: Row) -> Run:
     return Run(
         thread_id=row["thread_id"],
         id=row["id"],
-        status=row["status"],
+        status="waiting" if row["status"] == "running" and row["waiting_since"] else row["status"],
         question=row["question"] if row["asked"] is None else row["asked"],
         source=row["source"],
         model=row["model"],

@@ -196,6 +196,7 @@ class _Planning:
         steps = {"first_step": stop["first_step"]}
         rows = (
             Deletion("prune_events", before),
+            Deletion("prune_approvals", before),
             Deletion("prune_prompts", before | steps),
             Deletion("prune_steps", steps),
             Deletion("prune_runs", before),

@@ -425,9 +425,10 @@ async def _clear(tx: Transaction, thread_id: str, alive: Alive) -> None:
         return
     if _is_held(live, alive):
         raise RunInProgress(thread=thread_id, run=live["id"])
-    run = replace(run_of({**live, "asked": None}), status="paused")
+    run = run_of({**live, "asked": None})
+    reason = "superseded" if run.status == "waiting" else "interrupted"
     last = await last_event(tx, thread_id, run.id)
-    await end_run(tx, run, {"reason": "interrupted"}, marks_of(live), event=last + 1)
+    await end_run(tx, replace(run, status="paused"), {"reason": reason}, marks_of(live), event=last + 1)
 
 
 def _run(row: Row) -> Run:

@@ -34,6 +34,7 @@ class Fields:
             )
         if implementation.get("type", kind) != kind:
             raise ToolInvalid(problem=f"its `type` is not {kind}.")
+        self.truth("approve")
 
     def text(self, name: str, what: str, default: str | None = None, longest: int = 10_000) -> str:
         """A text that is not empty."""

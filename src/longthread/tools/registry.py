@@ -60,13 +60,12 @@ async def build(
     """
     if definition.type not in _TYPES:
         raise ToolInvalid(tool=definition.name, problem=f"tools of type {definition.type} are not run here.")
-    if definition.implementation.get("approve"):
-        problem = "it says `approve`, and nobody can be asked to approve a call here."
-        raise ToolInvalid(tool=definition.name, problem=problem)
     try:
         tools = await _TYPES[definition.type].build(_Function(definition), workshop)
     except ToolInvalid as error:
         raise ToolInvalid(tool=definition.name, problem=error.details.get("problem", str(error))) from error
+    if definition.implementation.get("approve"):
+        tools = [replace(tool, approve=True) for tool in tools]
     if len(tools) == 1:
         return [with_defaults(tool, defaults or {}) for tool in tools]
     return [with_defaults(tool, _own(tool, defaults or {})) for tool in tools]

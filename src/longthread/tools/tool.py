@@ -18,7 +18,8 @@ class Tool:
 
     `parameters` is the JSON Schema of its arguments. `call` returns an observation and raises nothing but
     cancellation and defects; a `LongthreadError` inside it becomes an observation. `retry_safe` says that a call that
-    was in flight when a process died may simply be made again.
+    was in flight when a process died may simply be made again; `approve` that a person decides about each call before
+    it is made.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Tool:
     parameters: Mapping[str, Any]
     call: Callable[[Mapping[str, Any]], Awaitable[Observation]]
     retry_safe: bool = False
+    approve: bool = False
 
 
 def succeeded(data: Mapping[str, Any]) -> Observation:

@@ -11,7 +11,7 @@ from typing import Any
 from longthread.agent.analyst import Analyst
 from longthread.agent.handle import RunHandle
 from longthread.errors import InvalidInput, LongthreadError
-from longthread.model.event import FINAL, Event
+from longthread.model.event import HALTS, Event
 from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, Answer, Offer, Progress, each, schema, text
 from longthread.tools.catalog.catalog import Catalog
 
@@ -21,7 +21,7 @@ _OUTPUT = schema(
     {
         "thread": TEXT,
         "run": TEXT,
-        "status": {"type": "string", "enum": ["finished", "paused", "failed"]},
+        "status": {"type": "string", "enum": ["finished", "paused", "failed", "waiting"]},
         "answer": text("The answer; of a paused run, what it has come to so far."),
         "citations": each(
             {"number": TEXT, "query": {"type": ["string", "null"], "description": "The query whose rows hold it."}},
@@ -31,6 +31,7 @@ _OUTPUT = schema(
         "queries": each({"query": TEXT, "sql": TEXT, "shown": TEXT}, "query", "sql"),
         "reason": text("Why it was paused."),
         "hint": text("How to go on."),
+        "calls": each({"tool": TEXT, "args": schema({}) | {"additionalProperties": True}}, "tool", "args"),
         "error": schema({"type": TEXT, "message": TEXT}, "type", "message"),
         "tokens": schema({"input_tokens": WHOLE, "output_tokens": WHOLE}),
     },
@@ -145,7 +146,7 @@ async def _watched(handle: RunHandle, progress: Progress) -> Event:
     """A run's final event, once it is there."""
     await progress(f"Thread {handle.thread_id}")
     async for event in handle.events():
-        if event.type in FINAL:
+        if event.type in HALTS:
             return event
         if event.type == "step_started":
             await progress(_told(event))
@@ -176,6 +177,7 @@ def _answer(handle: RunHandle, final: Event) -> Answer:
         "queries": queries,
     }
     data |= {name: said[name] for name in ("reason", "hint", "error") if said.get(name)}
+    data |= {"calls": [{"tool": each["tool"], "args": each["args"]} for each in said.get("calls") or ()]}
     data |= {"tokens": dict(said["usage"])} if said.get("usage") else {}
     return Answer(data, _as_text(data), failed=final.type == "failed")
 
@@ -184,6 +186,10 @@ def _as_text(data: Mapping[str, Any]) -> str:
     parts = [data["answer"]]
     if data["status"] == "paused":
         parts.append(f"(Paused: {data.get('reason', '')}. {data.get('hint', '')} The tool `resume` goes on.)")
+    if data["status"] == "waiting":
+        calls = "; ".join(f"{each['tool']} {json.dumps(each['args'], ensure_ascii=False)}" for each in data["calls"])
+        how = f"A person decides: `longthread approve {data['thread']}`, or reject. The run goes on there."
+        parts.append(f"(Waiting for approval of {calls}. {how})")
     if data["status"] == "failed":
         message = data.get("error", {}).get("message", "")
         parts.append(f"The run failed: {message} The conversation is kept; the tool `resume` tries again.")

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longthread.agent.handle import RunHandle
 from longthread.errors import EntryNotFound, ModelNotUsable, ModelUnavailable, RunNotFound
-from longthread.model.event import FINAL
+from longthread.model.event import HALTS
 from longthread.model.run import Protocol, Run
 from longthread.server.history import events_path, step_json
 from longthread.server.state import Served, ServedDep
@@ -80,14 +80,15 @@ async def events(
 ) -> Response:
     """The run's events as AG-UI 1.0 over server-sent events, from the first or from behind the `id` last read.
 
-    204 when the run has ended and all was read: a browser then stops to connect again.
+    204 when the run has ended, or waits for a person, and all was read: a browser then stops to connect again.
     """
     read = Position.parse(last_event_id or after)
     run = await _run(served, thread_id, run_id)
-    if run.status in FINAL:
+    if run.status in HALTS:
         async with served.analyst.store.reading() as tx:
-            last = await runs.last_event(tx, thread_id, run_id)
-        if read >= Position(last):
+            behind = await runs.events_after(tx, thread_id, run_id, read.seq)
+        # What is decided about some of the calls that wait is told with the rest.
+        if all(event.type == "decided" for event in behind):
             return Response(status_code=204)
     stream = RunStream(served.analyst.store, served.analyst.bell, run, read=read, closing=served.closing)
     return StreamingResponse(aiter(stream), media_type="text/event-stream", headers=_NO_STORE)

@@ -36,5 +36,6 @@ export const remove = (id) => call("DELETE", at(id));
 export const history = (id, before) => call("GET", `/api/chat/history?${query({ thread_id: id, limit: 20, before })}`);
 export const ask = (question) => call("POST", "/api/chat", question);
 export const resume = (id) => call("POST", at(id, "/resume"), {});
+export const decide = (id, decisions) => call("POST", at(id, "/approvals"), { decisions });
 export const stop = (id) => call("POST", at(id, "/stop"));
 export const step = (id, index) => call("GET", at(id, `/steps/${index}`));

@@ -57,6 +57,7 @@ export class Conversation {
   /** Whether the thread has moved on elsewhere since it was loaded. */
   async isStale() {
     const { run, lastActiveAt } = await api.history(this.id);
+    if (this.turns.at(-1)?.status === "waiting" && run?.status !== "waiting") return true;
     return run || this.lastRun ? run?.id !== this.lastRun?.id : lastActiveAt !== this.lastActiveAt;
   }
 
@@ -79,7 +80,11 @@ export class Conversation {
   }
 
   actions() {
-    return { onContinue: (turn) => this.goOn(turn), jump: (query) => this.jump(query) };
+    return {
+      onContinue: (turn) => this.goOn(turn),
+      onDecide: (turn, call, decision) => this.decide(turn, call, decision),
+      jump: (query) => this.jump(query),
+    };
   }
 
   earlierButton(before) {
@@ -119,11 +124,7 @@ export class Conversation {
     try {
       const { run_id: run, events } = await api.resume(this.id);
       if (run === this.lastRun?.id) {
-        // The same run goes on where it was interrupted: it is told again from the start, into an empty turn.
-        const fresh = new TurnView(this.lastRun.question, this.id, this.actions());
-        turn.node.replaceWith(fresh.node);
-        this.turns[this.turns.indexOf(turn)] = fresh;
-        this.follow(events, fresh);
+        this.tellAgain(turn, events);
       } else {
         this.lastRun = { id: run };
         this.add(t("go"), events);
@@ -131,6 +132,29 @@ export class Conversation {
     } catch (error) {
       this.trouble(error);
     }
+  }
+
+  /** Sends what was decided about a call. With the last one the run goes on; else the others still wait. */
+  async decide(turn, call, decision) {
+    this.trouble(null);
+    try {
+      const answer = await api.decide(this.id, { [call.id]: decision });
+      if (answer.events) this.tellAgain(turn, answer.events);
+      else await this.load(this.id);
+    } catch (error) {
+      // Somebody else has decided, or asked something else: show what became of it.
+      if (error.code !== "not_pending") throw error;
+      await this.load(this.id);
+      this.trouble(error);
+    }
+  }
+
+  /** The same run goes on: it is told again from the start, into an empty turn. */
+  tellAgain(turn, events) {
+    const fresh = new TurnView(turn.question, this.id, this.actions());
+    turn.node.replaceWith(fresh.node);
+    this.turns[this.turns.indexOf(turn)] = fresh;
+    this.follow(events, fresh);
   }
 
   add(question, events) {

@@ -16,7 +16,11 @@ export function watch(path, view, { onEnd, onTrouble }) {
   };
 
   const handlers = {
-    RUN_STARTED: (event) => view.start({ ...event.metadata?.longthread, at: event.timestamp }),
+    RUN_STARTED: (event) => {
+      // A run that waited for a person is started again: the time from its first start on counts.
+      if (view.status === "waiting") view.reopen();
+      else view.start({ ...event.metadata?.longthread, at: event.timestamp });
+    },
     TEXT_MESSAGE_START: (event) => view.beginText(event.messageId),
     TEXT_MESSAGE_CONTENT: (event) => view.addText(event.messageId, event.delta),
     REASONING_MESSAGE_CONTENT: (event) => (thought += event.delta),
@@ -37,6 +41,7 @@ export function watch(path, view, { onEnd, onTrouble }) {
     CUSTOM: (event) => {
       if (event.name === "longthread.warning") view.warn(event.value.message);
       if (event.name === "longthread.text_withdrawn") view.withdrawText(event.value.messageId);
+      if (event.name === "longthread.decided") view.decide(event.value.calls);
       if (event.name === "longthread.interrupted") {
         view.end({ status: "interrupted", outcome: {} });
         finish();
@@ -45,7 +50,8 @@ export function watch(path, view, { onEnd, onTrouble }) {
     RUN_FINISHED: (event) => {
       const { status, ...outcome } = event.result;
       view.end({ status, outcome, at: event.timestamp });
-      finish();
+      // One that waits may have gone on since: then more is told, else the server closes the stream.
+      if (status !== "waiting") finish();
     },
     RUN_ERROR: (event) => {
       view.end({ status: "failed", outcome: { error: { type: event.code, message: event.message } }, at: event.timestamp });
@@ -59,8 +65,10 @@ export function watch(path, view, { onEnd, onTrouble }) {
     handlers[event.type]?.(event);
   };
   source.onerror = () => {
+    // The run waits, and no more is told.
+    if (view.status === "waiting") finish();
     // Closed for good: the run was deleted, or all of it was read before.
-    if (source.readyState === EventSource.CLOSED) onEnd();
+    else if (source.readyState === EventSource.CLOSED) onEnd();
     else onTrouble(true);
   };
   return () => source.close();

@@ -1,16 +1,20 @@
 // One turn of a conversation: the question, the steps of its run, and how it ended. The same view is filled from the
 // stream and from the history, so that a page looks the same before and after it is loaded again.
 
+import { approvalCard, decidedLines } from "./approval.js";
 import { el, throttled } from "./dom.js";
 import { duration, t } from "./i18n.js";
 import { markdown } from "./markdown.js";
 import { StepView } from "./step.js";
 
 export class TurnView {
-  /** `onContinue` is called when the user wants to go on; `jump` when a query's label is clicked. */
-  constructor(question, threadId, { onContinue, jump }) {
+  /** `onContinue` is called when the user wants to go on; `onDecide` when they decide about a call that waits; `jump` when
+   * a query's label is clicked. */
+  constructor(question, threadId, { onContinue, onDecide, jump }) {
     this.threadId = threadId;
+    this.question = question;
     this.onContinue = onContinue;
+    this.onDecide = onDecide;
     this.jump = jump;
     this.steps = new Map();
     this.status = "running";
@@ -18,13 +22,14 @@ export class TurnView {
     this.textId = null;
     this.run = {};
     this.list = el("ol.steps");
+    this.decisions = el("div.decisions");
     this.warnings = el("div.warnings");
     this.answer = el("div.answer");
     this.foot = el("div.foot");
     this.working = el("p.working", {}, el("span.pulse", { "aria-hidden": true }), t("working"));
     this.node = el("article.turn", {},
       question === null ? null : el("div.question", { dir: "auto" }, el("span.unseen", {}, `${t("you")}: `), question),
-      el("div.reply", {}, this.list, this.warnings, this.answer, this.working, this.foot));
+      el("div.reply", {}, this.list, this.decisions, this.warnings, this.answer, this.working, this.foot));
     this.draw = throttled(() => this.renderText(), 60);
   }
 
@@ -33,6 +38,7 @@ export class TurnView {
     const view = new TurnView(question, threadId, actions);
     view.start({ ...run, at: Date.parse(run.started_at) });
     for (const message of run.warnings) view.warn(message);
+    view.decide((run.approvals ?? []).filter((call) => call.decision));
     for (const step of steps) {
       view.beginStep(step);
       if (step.observation) view.endStep(step.call_id, step);
@@ -76,6 +82,11 @@ export class TurnView {
     this.warnings.append(el("p.warning", {}, message));
   }
 
+  /** What a person has decided about calls of the run. */
+  decide(calls) {
+    this.decisions.append(...decidedLines(calls));
+  }
+
   beginStep(step) {
     if (this.steps.has(step.call_id)) return;
     const view = new StepView({ ...step }, this.threadId);
@@ -87,7 +98,7 @@ export class TurnView {
     this.steps.get(callId)?.end(outcome);
   }
 
-  /** `status`: finished, paused, failed or interrupted; `outcome`: what the run's last event says. */
+  /** `status`: finished, paused, failed, waiting or interrupted; `outcome`: what the run's last event says. */
   end({ status, outcome, at }) {
     this.status = status;
     this.outcome = outcome;
@@ -100,7 +111,7 @@ export class TurnView {
     this.foot.replaceChildren(...this.footParts());
   }
 
-  /** A run that was interrupted goes on. */
+  /** A run that was interrupted, or waited, goes on. */
   reopen() {
     this.status = "running";
     this.foot.replaceChildren();
@@ -125,7 +136,10 @@ export class TurnView {
     if (status === "failed") parts.push(this.card("bad", t("error"), outcome.error?.message, true));
     if (status === "interrupted") parts.push(this.card("calm", t("interrupted"), t("interruptedText"), true));
     if (status === "paused" && outcome.reason === "max_steps") parts.push(this.card("calm", t("paused"), null, true));
-    if (status === "paused" && outcome.reason !== "max_steps") parts.push(this.card("calm", t("stopped"), t("stoppedText"), true));
+    if (status === "waiting") parts.push(...(outcome.calls ?? []).map((call) => approvalCard(call, (decision) => this.onDecide(this, call, decision))));
+    const superseded = status === "paused" && outcome.reason === "superseded";
+    if (superseded) parts.push(this.card("calm", t("superseded"), null, false));
+    if (status === "paused" && outcome.reason !== "max_steps" && !superseded) parts.push(this.card("calm", t("stopped"), t("stoppedText"), true));
     const unsourced = (outcome.citations ?? []).filter((each) => !each.query).map((each) => each.number);
     if (status === "finished" && unsourced.length && (outcome.queries ?? []).length) {
       parts.push(el("p.warning", {}, t("unsourced", { numbers: unsourced.slice(0, 12).join(" · ") })));
@@ -155,6 +169,7 @@ export class TurnView {
 
   /** Only the newest unfinished turn can be gone on with. */
   retire() {
+    if (this.status === "waiting") this.end({ status: "paused", outcome: { reason: "superseded" }, at: this.endedAt });
     for (const button of this.foot.querySelectorAll(".go")) button.remove();
   }
 }

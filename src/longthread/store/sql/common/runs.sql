@@ -38,7 +38,8 @@ WHERE r.thread_id = :thread_id AND r.first_step < :stop AND r.stop_step > :first
 ORDER BY r.id;
 
 -- name: take_lease quick
-UPDATE runs SET owner = :owner, lease_until = :lease_until, status = 'running', ended_at = NULL, stop_step = NULL
+UPDATE runs SET owner = :owner, lease_until = :lease_until, status = 'running', ended_at = NULL, stop_step = NULL,
+                waiting_since = NULL
 WHERE thread_id = :thread_id AND id = :id;
 
 -- name: renew_lease quick
@@ -51,7 +52,8 @@ WHERE t.id = :thread_id AND r.id = :id AND r.owner = :owner AND r.status = 'runn
 
 -- name: end_run quick
 UPDATE runs SET status = :status, outcome = '{}', body = :body, entry_seq = :entry_seq, told = '[]', prompts = :prompts,
-                last_event = :last_event, stop_step = :stop_step, ended_at = :now, owner = NULL, lease_until = NULL
+                last_event = :last_event, stop_step = :stop_step, ended_at = :now, owner = NULL, lease_until = NULL,
+                waiting_since = NULL
 WHERE thread_id = :thread_id AND id = :id;
 
 -- name: select_next_step quick

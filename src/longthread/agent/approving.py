@@ -1,0 +1,142 @@
+"""Calls that are made only when a person has decided: what is asked, and what the decisions do.
+
+The vocabulary is that of LangChain's human-in-the-loop middleware. Its interrupt ends the execution here as there; but
+a run goes on from the log, and decisions are in the store, for whichever process takes it up (docs/decisions/0015).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langgraph.types import interrupt
+
+from longthread.agent.context import RunContext
+from longthread.agent.storable import storable
+from longthread.errors import InvalidInput, LongthreadError, NotPending
+from longthread.model.approval import Approval, Decision
+from longthread.model.event import Event
+from longthread.model.run import Run
+from longthread.model.thread import Thread
+from longthread.store import approvals, log, runs
+from longthread.store.driver import Driver, Transaction
+from longthread.tools.arguments import Arguments
+from longthread.tools.tool import Observation, Tool, failed
+
+
+def decided(context: RunContext, call: Mapping[str, Any], maker: AIMessage | None) -> Approval | None:
+    """What a person has decided about this very call: another reply's is another call, whatever its id."""
+    found = context.approvals.get(call["id"] or "")
+    return found if found is not None and maker is not None and found.message_id == maker.id else None
+
+
+def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: AIMessage | None) -> Observation:
+    """Ask a person about a call, which ends the execution when the calls beside it are done. Nobody is asked about a
+    call whose arguments the tool does not take: the model is told at once."""
+    try:
+        args = Arguments(tool.parameters, tool=tool.name).checked(call["args"])
+    except LongthreadError as error:
+        return failed(error)
+    assert maker is not None
+    asked = Approval(
+        thread_id=context.lease.thread_id,
+        run_id=context.run.id,
+        message_id=str(maker.id),
+        call_id=str(call["id"]),
+        place=next(n for n, each in enumerate(maker.tool_calls) if each["id"] == call["id"]),
+        tool=tool.name,
+        description=tool.description,
+        args=args,
+        parameters=dict(tool.parameters),
+        asked_at=datetime.now(UTC),
+    )
+    context.asked[asked.call_id] = asked
+    request = {"tool_call_id": asked.call_id, "name": tool.name, "args": args, "description": tool.description}
+    interrupt({"type": "tool_approval", **request})
+    raise RuntimeError(f"the execution goes on behind the call {asked.call_id}, which nobody has decided about")
+
+
+def rejected(call: Approval) -> Observation:
+    """What a model is told of a call that was not made."""
+    why = f" They say: {call.message}" if call.message else ""
+    return {
+        "ok": False,
+        "error": {
+            "type": "rejected",
+            "message": f"The user was asked, and rejected this call of {call.tool}: it was not made.{why} Do not make "
+            "it again unless the user asks for it.",
+        },
+    }
+
+
+def superseded() -> Observation:
+    """What a model is told of a call that nobody decided about before something else was asked."""
+    said = "The user was asked about this call, and said something else instead: it was not made."
+    return {"ok": False, "error": {"type": "superseded", "message": said}}
+
+
+def told_of_edit(call: Approval, observation: Observation) -> Observation:
+    """The result of a call, with what the user changed of it."""
+    if call.edited is None:
+        return observation
+    note = (
+        "The user changed the arguments before the call was made. This is its result; do not make your own call again."
+    )
+    return {**observation, "edited": {"args": dict(call.edited), "note": note}}
+
+
+async def pending_of(tx: Transaction, thread_id: str) -> list[Approval]:
+    """The calls of a thread that wait for a decision."""
+    run = await runs.last_run(tx, thread_id)
+    return await approvals.pending(tx, thread_id, run.id) if run is not None and run.status == "waiting" else []
+
+
+async def decide(store: Driver, thread: Thread, decisions: Mapping[str, Decision], *, by: str) -> tuple[Run, bool]:
+    """Keep decisions, all or none; the run that they are about, and whether it waits for none any more.
+
+    Raises:
+        NotPending: a call does not wait.
+        InvalidInput: an edit does not fit the tool, or there is no decision.
+    """
+    if not decisions:
+        raise InvalidInput(reason="There is no decision. Give one for each call, by its id.")
+    async with store.writing() as tx:
+        await log.position(tx, thread.id)
+        run = await runs.last_run(tx, thread.id)
+        waiting = {call.call_id: call for call in await pending_of(tx, thread.id)}
+        strange = next((call_id for call_id in decisions if call_id not in waiting), None)
+        if run is None or strange is not None:
+            raise NotPending(thread=thread.id, call=str(strange)[:200])
+        made = [_made(waiting[call_id], decision, by) for call_id, decision in decisions.items()]
+        for call, decision in zip(made, decisions.values(), strict=True):
+            await approvals.decide(tx, call, decision.type)
+        left = len(waiting) - len(made)
+        if not left:
+            await approvals.let_go_on(tx, thread.id, run.id)
+        await _tell(tx, run, zip(made, decisions.values(), strict=True), left)
+    return run, not left
+
+
+def _made(call: Approval, decision: Decision, by: str) -> Approval:
+    """The call as it was decided. Raises ArgumentsInvalid, for an edit that the tool does not take."""
+    message = storable(decision.message) if decision.message else None
+    if decision.type != "edit":
+        return replace(call, message=message, by=by)
+    if decision.tool not in {None, call.tool}:
+        raise InvalidInput(reason=f"An edit changes the arguments of a call. This one is of {call.tool}: reject it.")
+    edited = Arguments(call.parameters, tool=call.tool).checked(storable(dict(decision.args)))
+    return replace(call, edited=edited, message=message, by=by)
+
+
+async def _tell(tx: Transaction, run: Run, made: Iterable[tuple[Approval, Decision]], left: int) -> None:
+    calls = []
+    for call, decision in made:
+        args = {} if call.edited is None else {"args": dict(call.edited)}
+        said = {} if call.message is None else {"message": call.message}
+        calls.append({"id": call.call_id, "tool": call.tool, "decision": decision.type, "by": call.by, **args, **said})
+    number = await runs.last_event(tx, run.thread_id, run.id) + 1
+    data = {"calls": calls, "pending": left}
+    await runs.append_events(tx, [Event(run.thread_id, run.id, number, "decided", data, datetime.now(UTC))])

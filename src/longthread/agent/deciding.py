@@ -1,0 +1,80 @@
+"""A person sees which calls wait for a decision, and decides: in any process, and whenever they like."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from longthread.agent.approving import decide, pending_of
+from longthread.agent.handle import RunHandle
+from longthread.agent.stream import Bell
+from longthread.model.approval import Approval, Decision
+from longthread.model.thread import Thread
+from longthread.settings import Settings
+from longthread.store import log
+from longthread.store.driver import Driver
+
+
+class Deciding(ABC):
+    """What an analyst can do with calls of tools that say `approve`."""
+
+    store: Driver
+    settings: Settings
+    bell: Bell
+
+    @abstractmethod
+    async def thread(self, thread_id: str, *, user_id: str | None = None) -> Thread:
+        """A thread's metadata."""
+
+    @abstractmethod
+    async def resume(
+        self,
+        thread_id: str,
+        *,
+        model: str | None = None,
+        max_steps: int | None = None,
+        source: str | None = None,
+        user_id: str | None = None,
+    ) -> RunHandle:
+        """Go on with a thread's unfinished run."""
+
+    async def pending(self, thread_id: str, *, user_id: str | None = None) -> list[Approval]:
+        """The calls of a thread that wait for a decision, in their order.
+
+        Raises:
+            ThreadNotFound: there is no such thread, or it is another user's.
+        """
+        async with self.store.reading() as tx:
+            await log.find_thread(tx, thread_id, user_id=user_id or self.settings.user)
+            return await pending_of(tx, thread_id)
+
+    async def decide(
+        self,
+        thread_id: str,
+        decisions: Mapping[str, Decision | Mapping[str, Any]],
+        *,
+        by: str | None = None,
+        model: str | None = None,
+        source: str | None = None,
+        user_id: str | None = None,
+    ) -> RunHandle | None:
+        """Decide about calls that wait, by their ids. All decisions are kept, or none. With the last one the run goes
+        on here; None while other calls wait.
+
+        Args:
+            decisions: for each call a `Decision`, or `{"type": "approve"}`, `{"type": "edit", "edited_action": {"name",
+                "args"}}`, `{"type": "reject", "message"?}`.
+            by: who decides; by default the user.
+
+        Raises:
+            NotPending: a call does not wait for a decision (any more).
+            InvalidInput: a decision is none, or an edit's arguments do not fit the tool.
+            ThreadNotFound: there is no such thread, or it is another user's.
+            SourceError, ToolInvalid, ModelUnavailable: the run cannot go on here. The decisions are kept: `resume` it.
+        """
+        user = user_id or self.settings.user
+        checked = {id_: each if isinstance(each, Decision) else Decision.of(each) for id_, each in decisions.items()}
+        run, complete = await decide(self.store, await self.thread(thread_id, user_id=user), checked, by=by or user)
+        self.bell.ring(run.id)
+        return await self.resume(thread_id, model=model, source=source, user_id=user) if complete else None

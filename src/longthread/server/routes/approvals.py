@@ -1,0 +1,54 @@
+"""Calls that wait for a person: what they are, and what is decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from longthread.server.history import events_path
+from longthread.server.state import ServedDep
+from longthread.store import approvals as kept
+from longthread.store import log, runs
+
+router = APIRouter(prefix="/api", tags=["approvals"])
+
+
+class Decisions(BaseModel):
+    """For each call, by its id, `{"type": "approve"}`, `{"type": "edit", "edited_action": {"name", "args"}}` or
+    `{"type": "reject", "message"?}`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    decisions: dict[str, dict[str, Any]] = Field(min_length=1, max_length=1000)
+
+
+# Documents and programs speak of threads too: either name will do.
+@router.get("/threads/{thread_id}/approvals", include_in_schema=False)
+@router.get("/conversations/{thread_id}/approvals")
+async def approvals(served: ServedDep, thread_id: str) -> dict[str, Any]:
+    """The calls of the last run that wait for a decision, and those that were decided: by whom, when and why."""
+    async with served.analyst.store.reading() as tx:
+        await log.find_thread(tx, thread_id, user_id=served.analyst.settings.user)
+        run = await runs.last_run(tx, thread_id)
+        calls = await kept.of_run(tx, thread_id, run.id) if run else []
+    waits = run is not None and run.status == "waiting"
+    return {
+        "thread_id": thread_id,
+        "run_id": run.id if run else None,
+        "pending": [call.request() for call in calls if waits and call.decision is None],
+        "decided": [call.to_json() for call in calls if call.decision],
+    }
+
+
+@router.post("/threads/{thread_id}/approvals", status_code=202, include_in_schema=False)
+@router.post("/conversations/{thread_id}/approvals", status_code=202)
+async def decide(served: ServedDep, thread_id: str, body: Decisions, response: Response) -> dict[str, Any]:
+    """Decide. All decisions are kept, or none. With the last one the run goes on under its own id (202); while other
+    calls wait, these are told (200)."""
+    handle = await served.analyst.decide(thread_id, body.decisions)
+    if handle is not None:
+        return {"thread_id": thread_id, "run_id": handle.run.id, "events": events_path(handle.run)}
+    response.status_code = 200
+    return await approvals(served, thread_id)

@@ -1,0 +1,52 @@
+// A call that waits for a person: what it would do, and whether it is made as it is, with other arguments, or not at all.
+
+import { el } from "./dom.js";
+import { t } from "./i18n.js";
+
+/** `decide(decision)` sends what was decided; what it throws is shown, and can be put right. */
+export function approvalCard(call, decide) {
+  const trouble = el("p.wrong", { role: "alert", hidden: true });
+  const args = el("pre", { tabindex: 0, "aria-label": t("arguments") }, JSON.stringify(call.args, null, 2));
+  const more = el("div.approval-more");
+  const send = async (decision) => {
+    trouble.hidden = true;
+    node.inert = true;
+    try {
+      await decide(decision());
+    } catch (error) {
+      trouble.textContent = error instanceof SyntaxError ? t("noJson") : error.message;
+      trouble.hidden = false;
+    } finally {
+      node.inert = false;
+    }
+  };
+  const button = (kind, text, onclick) => el(`button.${kind}`, { type: "button", onclick }, text);
+  const edit = () => {
+    const field = el("textarea", { rows: 4, spellcheck: false, "aria-label": t("arguments") });
+    field.value = JSON.stringify(call.args, null, 2);
+    const made = () => ({ type: "edit", edited_action: { name: call.tool, args: JSON.parse(field.value) } });
+    more.replaceChildren(field, button("go", t("approveEdited"), () => send(made)));
+    field.focus();
+  };
+  const reject = () => {
+    const field = el("input", { "aria-label": t("reason"), placeholder: t("reason"), maxlength: 2000 });
+    const made = () => ({ type: "reject", ...(field.value.trim() ? { message: field.value.trim() } : {}) });
+    field.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && send(made));
+    more.replaceChildren(field, button("danger", t("reject"), () => send(made)));
+    field.focus();
+  };
+  const node = el("div.card.calm.approval", { "data-call": call.id },
+    el("div", {}, el("strong", {}, t("waiting", { tool: call.tool })), call.description ? el("p", { dir: "auto" }, call.description) : null, args),
+    el("div.choices", {},
+      button("go", t("approve"), () => send(() => ({ type: "approve" }))),
+      button("quiet", t("edit"), edit),
+      button("quiet", t("reject"), reject)),
+    more, trouble);
+  return node;
+}
+
+/** What was decided about calls, as lines. `by` says who. */
+export function decidedLines(calls) {
+  const texts = { approve: "decidedApprove", edit: "decidedEdit", reject: "decidedReject", superseded: "decidedSuperseded" };
+  return calls.map((call) => el("p.decided", {}, t(texts[call.decision], { tool: call.tool, by: call.by }), call.message ? ` ${call.message}` : ""));
+}

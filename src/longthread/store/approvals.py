@@ -1,0 +1,88 @@
+"""Calls that wait for a person's decision, and what was decided.
+
+A run that waits is unfinished and nobody's: it has no lease, and the thread's next question ends it. Who changes
+anything here has locked the thread.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from longthread.model.approval import Approval, Outcome
+from longthread.store.decoding import decoder
+from longthread.store.driver import Row, Transaction
+from longthread.store.log import now
+from longthread.store.records import dump, time_of
+
+
+async def let_wait(tx: Transaction, thread_id: str, run_id: str, calls: Sequence[Approval]) -> None:
+    """Let a run wait for decisions about these calls, and give its lease back."""
+    for call in calls:
+        await tx.run(
+            "insert_approval",
+            thread_id=thread_id,
+            run_id=run_id,
+            message_id=call.message_id,
+            call_id=call.call_id,
+            place=call.place,
+            tool=call.tool,
+            description=call.description,
+            args=dump(call.args),
+            parameters=dump(call.parameters),
+            now=now(),
+        )
+    await tx.run("let_wait", thread_id=thread_id, id=run_id, now=now())
+
+
+async def let_go_on(tx: Transaction, thread_id: str, run_id: str) -> None:
+    """Note that a run waits no more: it can be taken over like one whose process died."""
+    await tx.run("let_go_on", thread_id=thread_id, id=run_id)
+
+
+async def of_run(tx: Transaction, thread_id: str, run_id: str) -> list[Approval]:
+    """All calls of a run that a person was asked about, the first first."""
+    rows = await tx.fetch("select_approvals", thread_id=thread_id, run_id=run_id)
+    return [_approval(row) for row in rows]
+
+
+async def pending(tx: Transaction, thread_id: str, run_id: str) -> list[Approval]:
+    """The calls of a run that nobody has decided about, in the order of the calls."""
+    return [each for each in await of_run(tx, thread_id, run_id) if each.decision is None]
+
+
+async def decide(tx: Transaction, call: Approval, decision: Outcome) -> None:
+    """Note what became of a call; `call` says by whom, why, and with which arguments."""
+    await tx.run(
+        "decide_call",
+        thread_id=call.thread_id,
+        run_id=call.run_id,
+        message_id=call.message_id,
+        call_id=call.call_id,
+        decision=decision,
+        edited=None if call.edited is None else dump(call.edited),
+        message=call.message,
+        decided_by=call.by,
+        now=now(),
+    )
+
+
+@decoder
+def _approval(row: Row) -> Approval:
+    return Approval(
+        thread_id=row["thread_id"],
+        run_id=row["run_id"],
+        message_id=row["message_id"],
+        call_id=row["call_id"],
+        place=row["place"],
+        tool=row["tool"],
+        description=row["description"],
+        args=json.loads(row["args"]),
+        parameters=json.loads(row["parameters"]),
+        asked_at=time_of(row["asked_at"]),
+        decision=row["decision"],
+        edited=json.loads(row["edited"]) if row["edited"] else None,
+        message=row["message"],
+        by=row["decided_by"],
+        at=time_of(row["decided_at"]) if row["decided_at"] else None,
+    )

@@ -1,0 +1,134 @@
+"""Calls that wait for approval, at the command line."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longthread.agent.analyst import Analyst
+from longthread.cli.terminal import Terminal
+from longthread.testing import ScriptedChatModel
+
+DEFINITIONS = """
+kind: tool
+name: send_mail
+type: code
+schema:
+  name: send_mail
+  description: Sends a mail.
+  parameters:
+    type: object
+    properties: {to: {type: string}}
+    required: [to]
+implementation:
+  runtime: python
+  approve: true
+  code: |
+    def execute(to):
+        return {"sent": to}
+---
+{kind: skill, name: mail, tools: [{tool: send_mail, required: true}]}
+---
+{kind: agent, name: clerk, system_prompt: You write mails., skills: [mail]}
+"""
+MAIL = {"thought": "I write.", "action": "send_mail", "args": {"to": "ada"}}
+BOB = {"thought": "I write.", "action": "send_mail", "args": {"to": "bob"}}
+DONE = {"finish": "Done."}
+
+
+@pytest.fixture
+def asking(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A clerk is asked, whose model says these; the commands that follow have the same model."""
+    (tmp_path / "clerk.yaml").write_text(DEFINITIONS, encoding="utf-8")
+    run("apply", "-f", "clerk.yaml")
+
+    def ask(*script: Any, code: int = 10) -> Any:
+        model, opened = ScriptedChatModel(script), Analyst.open
+        opening = staticmethod(lambda settings, **how: opened(settings, models=lambda name, _: model, **how))
+        monkeypatch.setattr(Analyst, "open", opening)
+        monkeypatch.setenv("LONGTHREAD_MODEL", "test:scripted")
+        return run("ask", "Write to Ada.", "--agent", "clerk", "--thread", "mails", code=code)
+
+    return ask
+
+
+def last(result: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    return found
+
+
+def runs(run: Any) -> dict[str, Any]:
+    return last(run("threads", "runs", "mails", "--json"))
+
+
+def test_nobody_at_the_terminal_is_told_how_to_decide(run: Any, asking: Any) -> None:
+    said = asking(MAIL, DONE).stderr
+    assert "send_mail" in said and '"to": "ada"' in said and "longthread approve mails" in said
+    assert "waiting" in run("threads", "list").stdout
+    assert "waiting for approval: send_mail" in run("threads", "show", "mails").stdout
+    [call] = runs(run)["approvals"]
+    assert (call["decision"], call["args"]) == (None, {"to": "ada"})
+    run("resume", "mails", code=4)
+    assert "Done." in run("approve", "mails").stdout
+    [call] = runs(run)["approvals"]
+    assert (call["decision"], call["by"]) == ("approve", "default")
+    line = run("threads", "runs", "mails").stdout.splitlines()[1]
+    assert line.split("\t")[2:] == ["approve", 'send_mail {"to": "ada"}', "by default"]
+    run("approve", "mails", code=4)
+
+
+def test_one_call_is_edited_and_the_other_is_rejected(run: Any, asking: Any) -> None:
+    asking([MAIL, BOB], DONE)
+    ada, bob = (call["id"] for call in runs(run)["approvals"])
+    run("approve", "mails", "--args", '{"to": "eve"}', code=2)
+    run("approve", "mails", "--call", ada, "--args", '{"whom": "eve"}', code=2)
+    run("approve", "mails", "--call", ada, "--args", "eve", code=2)
+    run("approve", "mails", "--call", "none", code=4)
+    waiting = last(run("approve", "mails", "--call", ada, "--args", '{"to": "李雷"}', "--json", code=10))
+    assert [call["id"] for call in waiting["calls"]] == [bob]
+    events = run("reject", "mails", "--reason", "He knows.", "--json").stdout.splitlines()
+    told = [json.loads(line) for line in events]
+    made = {e["args"]["to"]: e["ok"] for e in told if e["type"] == "step_finished"}
+    assert made == {"李雷": True, "bob": False}
+    assert told[-1]["answer"] == "Done."
+
+
+@pytest.mark.parametrize(
+    ("typed", "to", "decision"),
+    [
+        (["y"], "ada", "approve"),
+        (["what", "否", "她知道"], "ada", "reject"),
+        (["e", "eve", "e", '{"to": 5}', "e", '{"to": "eve"}'], "eve", "edit"),
+    ],
+)
+def test_whoever_sits_at_the_terminal_is_asked(
+    run: Any, asking: Any, monkeypatch: pytest.MonkeyPatch, typed: list[str], to: str, decision: str
+) -> None:
+    monkeypatch.setattr(Terminal, "asks", property(lambda self: True))
+    monkeypatch.setattr(builtins, "input", lambda: left.pop(0))
+    left = list(typed)
+    assert "Done." in asking(MAIL, DONE, code=0).stdout
+    [call] = runs(run)["approvals"]
+    assert (call["decision"], call.get("edited", call["args"])["to"]) == (decision, to)
+    assert call.get("message") == ("她知道" if decision == "reject" else None)
+    assert left == []
+
+
+def test_who_does_not_decide_is_asked_again_by_resume(run: Any, asking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed: list[Any] = [EOFError, KeyboardInterrupt, "yes"]
+
+    def read() -> str:
+        said = typed.pop(0)
+        if not isinstance(said, str):
+            raise said
+        return said
+
+    monkeypatch.setattr(Terminal, "asks", property(lambda self: True))
+    monkeypatch.setattr(builtins, "input", read)
+    asking(MAIL, DONE)
+    run("resume", "mails", code=4)
+    assert "Done." in run("resume", "mails").stdout
