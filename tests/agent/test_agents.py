@@ -217,11 +217,17 @@ async def test_a_tool_that_is_not_required_is_left_out(open_analyst: OpenAnalyst
     assert [tool["function"]["name"] for tool in model.calls[-1].tools] == ["forget"]
 
 
-async def test_a_tool_that_wants_approval_does_not_run_without(open_analyst: OpenAnalyst, shop: str) -> None:
-    analyst = await open_analyst([])
+async def test_a_tool_that_wants_approval_waits_with_all_of_its_arguments(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst([call("customers_of", country="UK"), finish("Ada.")])
     await define(analyst, shop, CUSTOMERS | {"implementation": CUSTOMERS["implementation"] | {"approve": True}})  # type: ignore[operator]
-    with pytest.raises(ToolInvalid, match="approve"):
-        await analyst.ask("?", agent="clerk")
+    handle = await analyst.ask("Who is from the UK?", agent="clerk")
+    assert (await handle.wait()).type == "waiting"
+    [asked] = await analyst.pending(handle.thread_id)
+    assert asked.args == {"country": "UK", "limit": 1}
+    # Meanwhile the tool was changed: the run goes on with what it waits for.
+    await define(analyst, shop, CUSTOMERS | {"is_active": False})
+    goes_on = await analyst.decide(handle.thread_id, {asked.call_id: {"type": "approve"}})
+    assert goes_on is not None and (await goes_on.wait()).type == "finished"
 
 
 async def test_a_change_by_another_program_is_noted_when_it_runs(open_analyst: OpenAnalyst, shop: str) -> None:

@@ -16,11 +16,23 @@ from tests.agent.orphans import orphans
 from tests.agent.script import call, events_of, finish
 
 from longthread.agent.analyst import Analyst
-from longthread.errors import ArgumentsInvalid, InvalidInput, NotPending, RunInProgress, RunWaiting, ThreadNotFound
+from longthread.errors import (
+    ArgumentsInvalid,
+    InvalidInput,
+    NotPending,
+    RunInProgress,
+    RunWaiting,
+    ThreadNotFound,
+    ToolInvalid,
+)
 from longthread.model.approval import Approval, Decision
+from longthread.model.catalog import ToolDefinition
 from longthread.model.run import Run
 from longthread.store import approvals, log, runs
 from longthread.testing import ScriptedChatModel
+from longthread.tools import registry
+from longthread.tools.definition import Definition
+from longthread.tools.tool import Tool
 
 __all__ = ["sent"]
 
@@ -312,6 +324,23 @@ async def test_only_one_of_two_who_decide_at_once_is_heard(open_analyst: OpenAna
     assert len(refused) == 1
     assert (await handle.wait()).type == "finished"
     assert len(sent) == 1
+
+
+async def test_all_tools_of_a_definition_are_approved(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def build(definition: Definition, workshop: registry.Workshop) -> list[Tool]:
+        return [Tool(name, "", {"type": "object"}, None) for name in ("one", "two")]  # type: ignore[arg-type]
+
+    monkeypatch.setattr(registry, "_TYPES", {"mcp": registry._Type(lambda *_: None, build)})
+    for approve in (True, False):
+        implementation = {"command": "server", "approve": approve}
+        definition = ToolDefinition("t", "server", "mcp", {}, implementation)
+        tools = await registry.build(definition, None)  # type: ignore[arg-type]
+        assert [tool.approve for tool in tools] == [approve] * 2
+
+
+def test_approve_is_true_or_false() -> None:
+    with pytest.raises(ToolInvalid, match="approve"):
+        registry.check("code", "x", {"code": "def execute(): pass", "approve": "yes"}, {"type": "object"})
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -44,9 +44,6 @@ async def execute(context: RunContext, models: Models, graphs: Graphs, known: Kn
             await asyncio.gather(work, return_exceptions=True)
             beat.result()
         status, outcome = await work
-        if status == "waiting":
-            await to_the_end(context.stream.wait(list(context.asked.values())))
-            return status
     except asyncio.CancelledError:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
@@ -54,7 +51,10 @@ async def execute(context: RunContext, models: Models, graphs: Graphs, known: Kn
         raise
     finally:
         beat.cancel()
-    await to_the_end(_end(context, known, status, outcome))
+    if status == "waiting":
+        await to_the_end(context.stream.wait(list(context.asked.values())))
+    else:
+        await to_the_end(_end(context, known, status, outcome))
     return status
 
 
