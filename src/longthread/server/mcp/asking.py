@@ -31,7 +31,7 @@ _OUTPUT = schema(
         "queries": each({"query": TEXT, "sql": TEXT, "shown": TEXT}, "query", "sql"),
         "reason": text("Why it was paused."),
         "hint": text("How to go on."),
-        "calls": each({"tool": TEXT, "args": schema({}) | {"additionalProperties": True}}, "tool", "args"),
+        "calls": each({"tool": TEXT, "args": schema({})}, "tool", "args"),
         "error": schema({"type": TEXT, "message": TEXT}, "type", "message"),
         "tokens": schema({"input_tokens": WHOLE, "output_tokens": WHOLE}),
     },
@@ -177,7 +177,8 @@ def _answer(handle: RunHandle, final: Event) -> Answer:
         "queries": queries,
     }
     data |= {name: said[name] for name in ("reason", "hint", "error") if said.get(name)}
-    data |= {"calls": [{"tool": each["tool"], "args": each["args"]} for each in said.get("calls") or ()]}
+    if final.type == "waiting":
+        data["calls"] = [{"tool": each["tool"], "args": each["args"]} for each in said["calls"]]
     data |= {"tokens": dict(said["usage"])} if said.get("usage") else {}
     return Answer(data, _as_text(data), failed=final.type == "failed")
 
