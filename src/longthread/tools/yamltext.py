@@ -34,6 +34,21 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
 Dumper.add_representer(str, _represent_text)
 
 
+def yaml_loader(text: str) -> Any:
+    """A loader for a text, to be disposed of.
+
+    Raises:
+        yaml.MarkedYAMLError: the text holds a control character.
+    """
+    try:
+        return yaml.SafeLoader(text)
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        mark = yaml.Mark("", error.position, before.count("\n"), len(before) - before.rfind("\n") - 1, None, 0)
+        said = f"the character U+{error.character:04X} may not stand in YAML"
+        raise yaml.MarkedYAMLError(problem=said, problem_mark=mark) from None
+
+
 def expect_unique(root: Any) -> None:
     """Refuse a mapping that has a key twice, of which YAML would take the last without a word.
 

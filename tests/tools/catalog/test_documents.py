@@ -46,6 +46,7 @@ def test_the_place_is_told() -> None:
     ("text", "said"),
     [
         ("kind: agent\nname: [", r"x.yaml: line 2, column 8"),
+        ("kind: agent\nname: a\x1b", r"x.yaml: line 2, column 8: the character U\+001B may not stand in YAML"),
         ("kind: agent\nname: a\nname: b\n", r"x.yaml: line 1, column 1: the key 'name' stands there twice"),
         ('{"kind": "agent", "name": "a", "name": "b"}', r"the key 'name' stands there twice"),
         ("name: a", r"document 1 \(line 1\): a definition does not say its `kind`"),

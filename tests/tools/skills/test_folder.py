@@ -168,6 +168,7 @@ def test_line_breaks_of_windows_stay(tmp_path: Path) -> None:
         ("---\nname: a\nx: &x [1]\ndescription: b\nmetadata: {longthread-tools: [*x, *x]}\n---\n", "no aliases"),
         ("---\nname: a\ndescription: b\nx: " + "[" * 1000 + "\n---\n", "cannot be read|line"),
         ("---\nname: a\ndescription: b\nx: " + "y" * 100_000 + "\n---\n", "the limit is 100,000"),
+        ("---\nname: a\ndescription: b\x1b[2J\n---\n", r"line 3, column 15: the character U\+001B may not stand"),
         (b"---\nname: caf\xe9\n---\n", "not text in UTF-8"),
     ],
 )

@@ -17,7 +17,7 @@ import yaml
 from longthread.errors import CatalogInvalid, InvalidInput
 from longthread.model.catalog import KINDS, Kind
 from longthread.tools.skills.folder import read_skill, skill_folders
-from longthread.tools.yamltext import expect_unique, yaml_problem
+from longthread.tools.yamltext import expect_unique, yaml_loader, yaml_problem
 
 STDIN = "-"
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
@@ -185,8 +185,9 @@ def _parsed(text: str, name: str) -> Iterator[tuple[int, Any]]:
         if found is not None:
             yield from ((line, _plain(data, f"{name} (line {line})")) for line, data in found)
             return
-    loader = yaml.SafeLoader(text)
+    loader = None
     try:
+        loader = yaml_loader(text)
         while loader.check_node():
             node = loader.get_node()
             expect_unique(node)
@@ -199,7 +200,8 @@ def _parsed(text: str, name: str) -> Iterator[tuple[int, Any]]:
     except (ValueError, RecursionError) as error:
         raise CatalogInvalid(problems=[f"{name}: this cannot be read: {' '.join(str(error).split())[:200]}."]) from None
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
 
 
 def _json(text: str) -> list[tuple[int, Any]] | None:

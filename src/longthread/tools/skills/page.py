@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from longthread.model.catalog import same
-from longthread.tools.yamltext import as_yaml, expect_unique, nodes_as_yaml, yaml_problem
+from longthread.tools.yamltext import as_yaml, expect_unique, nodes_as_yaml, yaml_loader, yaml_problem
 
 LONGEST_FRONT = 100_000
 """Characters of the YAML."""
@@ -132,16 +132,13 @@ def _said(front: str) -> dict[str, Any]:
 def _root(front: str) -> Any:
     if len(front) > LONGEST_FRONT:
         raise PageInvalid(f"its YAML has {len(front):,} characters, and the limit is {LONGEST_FRONT:,}.")
-    loader = yaml.SafeLoader(front)
     try:
-        root = loader.get_single_node()
+        root = yaml_loader(front).get_single_node()
         expect_unique(root)
     except yaml.YAMLError as error:
         raise PageInvalid(f"{yaml_problem(error, above=1)} A text that holds `: ` or `#` is put into quotes.") from None
     except (ValueError, RecursionError) as error:
         raise PageInvalid(f"its YAML cannot be read: {' '.join(str(error).split())[:200]}.") from None
-    finally:
-        loader.dispose()
     if not isinstance(root, yaml.MappingNode):
         raise PageInvalid("its YAML must be an object with name and description.")
     return root
