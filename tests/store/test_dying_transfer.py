@@ -25,7 +25,7 @@ async def died(what: str, source: str, target: str, stride: int) -> int:
     return int(out)
 
 
-@pytest.mark.parametrize(("what", "stride"), [("copy", 9), ("import", 9), ("prune", 13)])
+@pytest.mark.parametrize(("what", "stride"), [("copy", 16), ("import", 16), ("prune", 25)])
 async def test_what_was_killed_goes_on(other_address: str, tmp_path: Path, what: str, stride: int) -> None:
     source = str(tmp_path / "source.db")
     async with open_store(source) as store:
