@@ -9,6 +9,7 @@ import pytest
 
 from longthread.errors import InvalidInput
 from longthread.settings import Settings, variables
+from longthread.store.open import open_store
 
 
 @pytest.fixture(autouse=True)
@@ -175,6 +176,37 @@ def test_home_is_expanded_and_data_dir_moves_the_database(monkeypatch: pytest.Mo
 def test_a_stores_address_is_a_path_a_url_or_embedded(given: str, opened: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/someone")
     assert Settings.load(database=given, data_dir="/data").database == opened
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("x.db?mode=ro", "sqlite:///x.db?mode=ro&cache=shared", "file:x.db", "postgres//x", "postgresql:/h/d"),
+        *("postgresql+psycopg//h/d", "postgres:h", "sqlite:x.db", "mysql://h/d"),
+    ],
+)
+async def test_an_address_that_is_almost_one_is_refused_and_makes_no_file(
+    given: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="the path of a SQLite file"):
+        Settings.load(database=given)
+    with pytest.raises(InvalidInput, match="the path of a SQLite file"):
+        async with open_store(given):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("given", ["what?.db", "postgres/c.db", "a?b=c/x.db", "postgresql.db"])
+def test_a_path_that_looks_a_little_like_a_url_is_one(given: str) -> None:
+    assert Settings.load(database=given).database == given
+
+
+@pytest.mark.parametrize("given", ["postgres//ann:secret@h/d", "postgresql:ann:secret@h/d", "mysql://ann:secret@h/d"])
+def test_an_address_that_cannot_be_understood_shows_no_password(given: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        Settings.load(database=given)
+    assert "secret" not in str(refused.value)
 
 
 def test_longthreads_own_variable_wins_over_the_applications(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +26,8 @@ POSTGRES_URLS = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
 SECRET_PREFIX = "LONGTHREAD_SECRET_"
 """What the variables of tools' secrets begin with."""
 _SQLITE_URLS = frozenset({"sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"})
+_ALMOST_URL = re.compile(r"(?:postgres(?:ql)?|sqlite)(?:\+\w+)?(?::|//)|file:", re.IGNORECASE)
+_OPTIONS = re.compile(r"\?\w+=[^/]*$")
 
 
 def _no_url(value: Any) -> Any:
@@ -52,6 +55,10 @@ def store_address(text: str, data_dir: Path) -> str:
         return text
     if not text or text == ":memory:":
         raise ValueError("a store that nobody could read again")
+    if _ALMOST_URL.match(text):
+        raise ValueError("a URL whose scheme is not written with :// behind it")
+    if _OPTIONS.search(text):
+        raise ValueError("a path with options of a URL, which a SQLite file is not opened with: leave them out")
     return str(Path(text).expanduser())
 
 
@@ -265,9 +272,14 @@ def _reason(error: ValidationError, given: Mapping[str, Any], env_file: Path | N
 def _shown(field: str, value: Any) -> str:
     if "SecretStr" in str(Settings.model_fields[field].annotation):
         return "a secret"
-    scheme, separator, _ = str(value).partition("://")
-    # A store's URL may hold a password, and nobody knows where in one that cannot be understood.
-    return _short(f"{scheme}://…") if separator and field == "database" else _short(value)
+    return shown_address(str(value)) if field == "database" else _short(value)
+
+
+def shown_address(text: str) -> str:
+    """A store's address that cannot be understood, for its error."""
+    # A URL may hold a password, and nobody knows where in one that cannot be understood.
+    begin = re.match(r"(\w[\w+]*?:?//|\w[\w+]*:(?=.*@))", text)
+    return _short(f"{begin[0]}…" if begin else text)
 
 
 def _environment(env_file: Path | None) -> dict[str, str]:

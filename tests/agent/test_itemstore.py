@@ -217,6 +217,61 @@ async def test_an_index_that_cannot_be_is_told(store: Driver) -> None:
         await wrong.aput(("n",), "food", {"text": "noodles"})
 
 
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        (index("foo:bar"), "'foo:bar' cannot be used.*Give an Embeddings object"),
+        (index(5), "of type int.*Give an Embeddings object"),
+        ({"dims": 0, "embed": "foo:bar"}, "dims"),
+        (index(Words(), fields=5), "fields"),
+        ("foo:bar", "index of a LongthreadStore is of type str"),
+    ],
+)
+async def test_an_index_of_the_wrong_kind_says_what_to_give(store: Driver, config: Any, told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        LongthreadStore(store, index=config)
+
+
+async def test_times_that_cannot_be_are_refused(items: LongthreadStore, store: Driver) -> None:
+    for wrong in (-1, float("nan"), float("inf"), 1e12, "10", True):
+        with pytest.raises(InvalidInput, match="number of minutes"):
+            await items.aput(("n",), "k", {"v": 1}, ttl=wrong)  # type: ignore[arg-type]  # what is tested
+        with pytest.raises(InvalidInput, match="number of minutes"):
+            LongthreadStore(store, ttl={"default_ttl": wrong})  # type: ignore[typeddict-item]
+    with pytest.raises(InvalidInput, match="number of minutes"):
+        items.start_ttl_sweeper(-1)
+    with pytest.raises(InvalidInput, match="ttl of a LongthreadStore"):
+        LongthreadStore(store, ttl=5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="LongthreadStore.of needs"):
+        LongthreadStore.of("x.db")  # type: ignore[arg-type]
+    await items.aput(("n",), "k", {"v": 1}, ttl=60)
+    assert await items.aget(("n",), "k") is not None
+
+
+async def test_numbers_and_namespaces_that_cannot_be_are_refused(items: LongthreadStore) -> None:
+    await items.aput(("a", "b"), "k", {"v": 1})
+    for asked in ({"limit": -1}, {"offset": -1}, {"limit": "5"}, {"limit": True}, {"limit": 2.5}):
+        with pytest.raises(InvalidInput, match="whole number from 0"):
+            await items.asearch(("a",), **asked)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="whole number from 0"):
+            await items.alist_namespaces(**asked)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="max_depth"):
+        await items.alist_namespaces(max_depth=-1)
+    wrong: Any
+    for wrong in ("ab", {"ab"}, b"ab", 5):
+        with pytest.raises(InvalidNamespaceError, match="Give a tuple of texts"):
+            await items.aput(wrong, "k", {"v": 2})
+    for work in (items.aget("ab", "k"), items.asearch("ab")):  # type: ignore[arg-type]
+        with pytest.raises(InvalidNamespaceError, match="Give a tuple of texts"):
+            await work
+    with pytest.raises(InvalidNamespaceError, match="comma"):
+        await items.alist_namespaces(prefix="a")  # type: ignore[arg-type]
+    with pytest.raises(InvalidNamespaceError):
+        await items.aput(("a", 5), "k", {"v": 2})  # type: ignore[arg-type]
+    assert [hit.value for hit in await items.asearch(())] == [{"v": 1}]
+    assert await items.asearch((), limit=0) == []
+
+
 async def test_what_has_expired_is_swept_and_what_is_read_lives_on(store: Driver) -> None:
     keeps = LongthreadStore(store, ttl={"default_ttl": 1.0, "refresh_on_read": False})
     await keeps.aput(("n",), "short", {"v": 1}, ttl=0.0001)

@@ -661,6 +661,22 @@ async def test_without_our_saver_there_is_the_view_alone_and_that_is_said_once(
     assert len((await alone.ainvoke(asked("Hello")))["messages"]) == 2
 
 
+async def test_with_a_saver_that_is_not_the_agents_that_is_said_once_and_nobody_waits(
+    store_address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        memory = MemoryMiddleware(saver, memory_context_window=WINDOW, memory_max_messages_per_thread=4, patience=600)
+        other = InMemorySaver()
+        agent = create_agent(ScriptedChatModel(said("Yes.")), checkpointer=other, middleware=[memory])
+        with caplog.at_level(logging.WARNING, "longthread"):
+            for n in range(8):
+                state = await agent.ainvoke(asked(f"Question {n}"), on())
+                await settle(saver)
+    assert len(state["messages"]) == 16
+    assert [record.getMessage() for record in caplog.records if "checkpointer=saver" in record.getMessage()]
+    assert len(caplog.records) == 1
+
+
 async def test_a_store_that_cannot_be_read_is_not_in_the_way_of_an_answer(
     store_address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -684,6 +700,32 @@ async def test_the_saver_of_the_agent_is_found(store_address: str) -> None:
 def test_a_setting_that_is_none_is_told() -> None:
     with pytest.raises(InvalidInput, match="memory-context-window"):
         MemoryMiddleware(memory_context_window=-1)
+
+
+@pytest.mark.parametrize("given", ["wrong.db", 5, LongthreadSaver.from_conn_string("x.db")], ids=["text", "5", "shut"])
+def test_what_is_no_saver_is_told(given: Any) -> None:
+    for make in (MemoryMiddleware, recall_tool):
+        with pytest.raises(
+            InvalidInput, match=r"needs an open LongthreadSaver.* with LongthreadSaver.from_conn_string"
+        ):
+            make(given)
+    with pytest.raises(InvalidInput, match="NoneType"):
+        recall_tool(None)  # type: ignore[arg-type]
+
+
+def test_arguments_of_other_types_are_told() -> None:
+    for wrong in ("x", None, -1, float("nan"), float("inf"), True):
+        with pytest.raises(InvalidInput, match="number of seconds"):
+            MemoryMiddleware(patience=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="Give a chat model"):
+        MemoryMiddleware(summarizer="openai:gpt")  # type: ignore[arg-type]
+
+
+async def test_scopes_of_another_type_are_told(store_address: str) -> None:
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        for wrong in (None, 5, "thread", ("agent",)):
+            with pytest.raises(InvalidInput, match="scopes"):
+                recall_tool(saver, scopes=wrong)  # type: ignore[arg-type]
 
 
 class TestDocumentedVariables:

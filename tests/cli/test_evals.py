@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from longthread.cli.app import app
 from longthread.errors import EvalInvalid, InvalidInput
+from longthread.testing.embedding import HashEmbedder
 
 ENTRIES = [f"We spoke of the {word} for a while." for word in ("weather", "garden", "harbour", "library", "bridge")]
 
@@ -39,6 +40,14 @@ def lines(*, collections: int = 2) -> list[dict[str, Any]]:
 def written(path: Path, rows: list[dict[str, Any]]) -> Path:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
     return path
+
+
+class Hashes(HashEmbedder):
+    """An embedder that works, whatever its folder holds."""
+
+    def __init__(self, model: str) -> None:
+        super().__init__(16)
+        self.name = f"local:{model}"
 
 
 def run(*arguments: str) -> dict[str, Any]:
@@ -78,13 +87,29 @@ def test_an_embedder_that_does_not_work_is_done_without(tmp_path: Path) -> None:
     path = str(written(tmp_path / "f.jsonl", lines(collections=1)))
     found = run(path, "--embedder", f"local:{tmp_path}")
     assert found["recall"]["10"] == 0.6667
-    assert found["embedder"] == f"local:{tmp_path}"
+    assert found["embedder"] is None
     assert "config.json" in found["warnings"][0]
+
+
+@pytest.mark.parametrize("name", ["foo:bar", "openai:text-embedding-3-small", "local:/nowhere"])
+def test_an_embedder_that_cannot_be_used_is_not_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for variable in ("OPENAI_API_KEY", "LLM_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    path = str(written(tmp_path / "f.jsonl", lines(collections=1)))
+    done = CliRunner().invoke(app, ["eval", "recall", path, "--embedder", name], catch_exceptions=False)
+    assert done.stdout.splitlines()[0] == "By keywords alone."
+    assert name in done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["embedder"], found["recall"]["10"]) == (None, 0.6667)
+    assert name in found["warnings"][0]
 
 
 def test_the_configured_embedder_is_used_and_named_unless_none_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("longthread.agent.embedders.LocalEmbedder", Hashes)
     path = str(written(tmp_path / "f.jsonl", lines(collections=1)))
     for configured, given, used in (
         ("", [], None),
@@ -126,6 +151,7 @@ def test_a_file_that_is_wrong_says_where(tmp_path: Path, change: Any) -> None:
         (lambda rows: rows[0].update(type="fact"), "line 1: its type is 'fact'; allowed is entry or query"),
         (lambda rows: rows[-1].update(relevant="7"), "as a list, in 'relevant'"),
         (lambda rows: rows.insert(0, []), "line 1: it is no JSON object"),
+        (lambda rows: rows.append({**rows[3]}), "collection c0 has several entries '3'"),
     ],
 )
 def test_a_file_that_is_wrong_says_what_is_allowed(tmp_path: Path, change: Any, said: str) -> None:

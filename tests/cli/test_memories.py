@@ -90,6 +90,8 @@ def test_a_memory_tells_where_it_comes_from(run: Run, store_address: str) -> Non
         ["memories", "add", "x", "--expires", "soon"],
         ["memories", "forget", "none", "--yes"],
         ["memories", "show", "none"],
+        ["memories", "show", ""],
+        ["memories", "forget", " ", "--yes"],
         ["forget"],
         ["forget", "--user", "u", "--thread", "t"],
         ["forget", "--thread", "none"],
@@ -97,6 +99,11 @@ def test_a_memory_tells_where_it_comes_from(run: Run, store_address: str) -> Non
 )
 def test_what_is_wrong_is_said(run: Run, words: list[str]) -> None:
     assert run(*words, code=2).exception
+
+
+@pytest.mark.parametrize("words", [["show", ""], ["show", "  "], ["forget", "", "--yes"]])
+def test_an_empty_id_says_what_to_give(run: Run, words: list[str]) -> None:
+    assert "The memory's id is empty. Give it" in str(run("memories", *words, code=2).exception)
 
 
 def test_one_user_sees_nothing_of_anothers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from anyio.from_thread import start_blocking_portal
 
 from longthread.agent.portal import Portal
+from longthread.errors import InvalidInput
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 
@@ -30,6 +31,20 @@ class Backed(Protocol):
 
     @property
     def backing(self) -> Backing: ...
+
+
+def expect_backed(given: Any, whose: str) -> None:
+    """Make sure that something is a saver, or a store of items.
+
+    Raises:
+        InvalidInput: it is neither; `whose` names what it was given to.
+    """
+    if not isinstance(getattr(given, "backing", None), Backing):
+        kind = "one that is not open yet" if isinstance(given, Opening) else f"something of type {type(given).__name__}"
+        raise InvalidInput(
+            reason=f"{whose} needs an open LongthreadSaver or LongthreadStore, and was given {kind}. Open one: "
+            'with LongthreadSaver.from_conn_string("conversations.db") as saver.'
+        )
 
 
 B = TypeVar("B", bound=Backed)

@@ -19,13 +19,12 @@ from langgraph.store.base import (
     Result,
     SearchItem,
     SearchOp,
-    validate_op_namespace,
 )
 
 from longthread.agent.backing import Backing
+from longthread.agent.itemcheck import check
 from longthread.agent.itemfilter import matches
 from longthread.agent.itemindex import Indexed, ItemIndex
-from longthread.errors import InvalidInput
 from longthread.memory.embedding import Vectors
 from longthread.memory.items import Ranked, by_meaning, by_words
 from longthread.memory.terms import FORM
@@ -66,14 +65,13 @@ class Batches:
         """The results, in the order of what was asked.
 
         Raises:
-            InvalidInput: a value is no dict.
-            InvalidNamespaceError: a part of a namespace is empty, or has a dot in it.
+            InvalidInput: a value is no dict, or a number is none that it can be.
+            InvalidNamespaceError: a namespace is no tuple of texts, or a part of one is empty, or has a dot in it.
             TypeError: a value is not JSON.
             ValueError: something else was asked, or a filter's operator is none.
         """
         for op in ops:
-            validate_op_namespace(op)
-            _expect_dict(op)
+            check(op)
         puts = {(SEPARATOR.join(op.namespace), op.key): op for op in ops if isinstance(op, PutOp)}
         found: list[Result] = [None] * len(ops)
         if any(not isinstance(op, PutOp) for op in ops):
@@ -126,7 +124,7 @@ class Batches:
 
     async def _search(self, read: _Read, op: SearchOp) -> list[SearchItem]:
         """Those that answer the question, the best first, then the others, the newest first."""
-        start, end = max(0, op.offset), max(0, op.offset) + max(0, op.limit)
+        start, end = op.offset, op.offset + op.limit
         within = self._within(op.namespace_prefix, read.now)
         found: list[tuple[items.Item, float | None]] = []
         ranked = await self._ranked(read, within, op, end) if op.query else []
@@ -178,7 +176,7 @@ class Batches:
         parts = [tuple(name.split(SEPARATOR)) if name else () for name in known]
         chosen = {each for each in parts if all(_agrees(each, wanted) for wanted in op.match_conditions or ())}
         ordered = sorted({each[: op.max_depth] for each in chosen} if op.max_depth is not None else chosen)
-        return ordered[max(0, op.offset) : max(0, op.offset) + max(0, op.limit)]
+        return ordered[op.offset : op.offset + op.limit]
 
     async def _refresh(self, read: _Read) -> None:
         """Have what was read live on, where that makes a difference."""
@@ -237,15 +235,6 @@ def _told(item: items.Item) -> dict[str, Any]:
 
 def _fields(op: PutOp) -> list[str] | bool | None:
     return False if op.index is False else list(op.index) if op.index is not None else None
-
-
-def _expect_dict(op: Op) -> None:
-    if isinstance(op, PutOp) and not isinstance(op.value, Mapping | None):
-        kind = type(op.value).__name__
-        raise InvalidInput(
-            reason=f"The value of item {op.key!r} is of type {kind}, and items are dicts. Put it into one, such as "
-            f'{{"value": …}}; None deletes an item.'
-        )
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
+from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
 
 from longthread.errors import InvalidInput
@@ -45,11 +46,14 @@ class ItemIndex:
     def __init__(self, config: IndexConfig | None) -> None:
         """
         Raises:
-            InvalidInput: the configuration has no embedder, or no dimensions.
+            InvalidInput: the configuration has no embedder that can be used, or no dimensions.
         """
         given: Mapping[str, Any] = dict(config or {})
-        if config is not None and not (isinstance(given.get("dims"), int) and given.get("embed")):
-            raise InvalidInput(reason='The index needs "dims" and "embed".')
+        dims = given.get("dims")
+        if config is not None and not (isinstance(dims, int) and dims > 0 and given.get("embed")):
+            raise InvalidInput(
+                reason='The index needs "dims", the size of its vectors, a whole number from 1 on, and "embed".'
+            )
         named = given.get("distance_type") or "cosine"
         measure: Measure | None = next((each for each in get_args(Measure) if each == named), None)
         if measure is None:
@@ -57,8 +61,10 @@ class ItemIndex:
         self.measure = measure
         self._dims = int(given.get("dims") or 0)
         fields = given.get("fields") or given.get("text_fields") or _WHOLE  # the latter is SqliteStore's name for them
+        if not isinstance(fields, str | list | tuple) or not all(isinstance(field, str) for field in fields):
+            raise InvalidInput(reason=f'The index has the "fields" {fields!r}. Give a list of paths, such as ["text"].')
         self._fields = [fields] if isinstance(fields, str) else list(fields)
-        self._embeddings = ensure_embeddings(given["embed"]) if given else None
+        self._embeddings = _embeddings(given["embed"]) if given else None
         self._name = _name(given["embed"]) if given else ""
         self._resting_until = 0.0
 
@@ -139,6 +145,22 @@ class ItemIndex:
             return counted([wanted.key, *said_in(wanted.value)])
         value = dict(wanted.value)
         return counted(text for path in wanted.fields for text in get_text_at_path(value, path))
+
+
+def _embeddings(embed: Any) -> Embeddings:
+    """What LangGraph makes of an index's embedder.
+
+    Raises:
+        InvalidInput: there is no such embedder.
+    """
+    advice = 'Give an Embeddings object, a function of texts, or "provider:model" of a provider whose package is there.'
+    if not isinstance(embed, str | Embeddings) and not callable(embed):
+        raise InvalidInput(reason=f'The index\'s "embed" is of type {type(embed).__name__}. {advice}')
+    try:
+        return ensure_embeddings(embed)
+    except Exception as error:  # each provider's class raises what it likes while it is made
+        said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise InvalidInput(reason=f"The index's embedder {embed!r} cannot be used: {said}. {advice}") from error
 
 
 def _name(embed: Any) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Any, Literal
 
-from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
+from langgraph.store.base import NOT_PROVIDED, BaseStore, IndexConfig, NotProvided, Op, Result, TTLConfig
 
-from longthread.agent.backing import Backed, Backing, Opening, done
+from longthread.agent.backing import Backed, Backing, Opening, done, expect_backed
 from longthread.agent.itembatch import Batches
+from longthread.agent.itemcheck import expect_config, expect_minutes, expect_tuple
 from longthread.agent.itemindex import ItemIndex
 from longthread.agent.portal import Portal
 from longthread.errors import LongthreadError
@@ -45,6 +47,7 @@ class LongthreadStore(BaseStore):
     @classmethod
     def of(cls, saver: Backed, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> LongthreadStore:
         """One in the same database as a saver, for the same user, and open as long as the saver is."""
+        expect_backed(saver, "LongthreadStore.of")
         made = cls.__new__(cls)
         made._begin(saver.backing, index, ttl)
         return made
@@ -57,12 +60,16 @@ class LongthreadStore(BaseStore):
 
         Raises, when the block begins:
             StoreUnavailable: it cannot be opened; the message says why.
-            InvalidInput: the index has no embedder, or no dimensions.
+            InvalidInput: the index has no embedder that can be used, or no dimensions.
         """
         make = lambda store: cls(store, user_id=user_id, index=index, ttl=ttl)  # noqa: E731
         return Opening(address, make, name="longthread-store")
 
     def _begin(self, backing: Backing, index: IndexConfig | None, ttl: TTLConfig | None) -> None:
+        expect_config(index, "index")
+        expect_config(ttl, "ttl")
+        for name in ("default_ttl", "sweep_interval_minutes"):
+            expect_minutes((ttl or {}).get(name), name)
         self.backing = backing
         self.index_config = index
         self.ttl_config = ttl
@@ -77,6 +84,30 @@ class LongthreadStore(BaseStore):
         """
         self.backing.home.require_open()
         return done()
+
+    def put(
+        self,
+        namespace: tuple[str, ...],
+        key: str,
+        value: Mapping[str, Any],
+        index: Literal[False] | list[str] | None = None,
+        *,
+        ttl: float | NotProvided | None = NOT_PROVIDED,
+    ) -> None:
+        expect_tuple(namespace)
+        super().put(namespace, key, value, index, ttl=ttl)
+
+    async def aput(
+        self,
+        namespace: tuple[str, ...],
+        key: str,
+        value: Mapping[str, Any],
+        index: Literal[False] | list[str] | None = None,
+        *,
+        ttl: float | NotProvided | None = NOT_PROVIDED,
+    ) -> None:
+        expect_tuple(namespace)
+        await super().aput(namespace, key, value, index, ttl=ttl)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         return self.backing.home.call("batch", self._batches.run, list(ops))
@@ -95,6 +126,7 @@ class LongthreadStore(BaseStore):
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Awaitable[None]:
         """Delete expired items from time to time, in the background, until the store is closed or this is stopped."""
         configured = (self.ttl_config or {}).get("sweep_interval_minutes")
+        expect_minutes(sweep_interval_minutes, "sweep_interval_minutes")
         minutes = float(sweep_interval_minutes or configured or SWEEP_MINUTES)
         self.backing.home.require_open()
         if self._sweeping is None:

@@ -38,11 +38,12 @@ _logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Found:
     """The summary that holds for a state, and how many of its oldest messages it covers. `stale`: there is one, and it
-    is of another branch."""
+    is of another branch. `missing`: the log has no such thread."""
 
     kept: Kept | None = None
     covered: int = 0
     stale: bool = False
+    missing: bool = False
 
 
 class LongTerm:
@@ -62,7 +63,7 @@ class LongTerm:
             try:
                 thread = await log.find_thread(tx, thread_id, user_id=self.backing.user_id)
             except ThreadNotFound:
-                return Found()
+                return Found(missing=True)
             kept = await summaries.find(tx, thread_id)
             if kept is None or not ids:
                 return Found()

@@ -16,14 +16,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, Remove
 from langgraph.config import get_config
 from langgraph.types import Command
 
-from longthread.agent.backing import Backed
+from longthread.agent.backing import Backed, expect_backed
 from longthread.agent.callview import Messages, Seen
 from longthread.agent.longterm import Found, LongTerm
 from longthread.agent.models import context_window
 from longthread.agent.requested import fixed_tokens, name_of, reply_tokens
 from longthread.agent.saver import LongthreadSaver
 from longthread.agent.window import Fitted, Spot, Wanted, fit
-from longthread.errors import LongthreadError
+from longthread.errors import InvalidInput, LongthreadError
 from longthread.memory.indexing import RECALL_TOOL
 from longthread.memory.pruning import first_shown, left_out
 from longthread.settings import Settings
@@ -38,6 +38,8 @@ Response = ModelResponse[Any]
 _CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's own key, for what a graph was compiled with
 _TIMES = 2
 """How many times its maximum the messages before a question may number before it waits for their summary."""
+MOST_PATIENCE = 86_400
+"""Seconds: a day."""
 _NOT_HERE = "not-opened.db"  # a database of the application's, which the environment may name, is none of this
 
 _logger = logging.getLogger(__name__)
@@ -138,9 +140,13 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             given: settings by name, such as `memory_context_window=16_000`, which win.
 
         Raises:
-            InvalidInput: a setting has no such value.
+            InvalidInput: an argument is of another type, or a setting has no such value.
         """
         super().__init__()
+        if saver is not None:
+            expect_backed(saver, "MemoryMiddleware")
+        _expect_model(summarizer)
+        _expect_seconds(patience)
         self._saver = saver
         self._summarizer = summarizer
         self._patience = patience
@@ -199,16 +205,29 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def _memory_of(self, checkpointer: Any) -> LongTerm | None:
         saver = self._saver or (checkpointer if isinstance(checkpointer, LongthreadSaver) else None)
         if saver is None:
-            if not self._has_warned:
-                self._has_warned = True
-                _logger.warning(
-                    "MemoryMiddleware has no LongthreadSaver: views fit their window and hold a digest of what has no "
-                    "room in them, but nothing is summarised or recalled, and the state keeps every message."
-                )
+            self._warn_once()
             return None
         if self._memory is None or self._memory.backing != saver.backing:
             self._memory = LongTerm(saver.backing, self._settings)
         return self._memory
+
+    def _warn_once(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            _logger.warning(
+                "MemoryMiddleware has no LongthreadSaver that keeps this agent's threads: views fit their window and "
+                "hold a digest of what has no room in them, but nothing is summarised or recalled, and the state keeps "
+                "every message. Give the same saver to both: create_agent(…, checkpointer=saver, "
+                "middleware=[MemoryMiddleware(saver)])."
+            )
+
+    def _is_kept_elsewhere(self, call: _Call) -> bool:
+        """Whether the thread goes on and the log has nothing of it: another checkpointer keeps it, or none.
+
+        What class of checkpointer that is does not tell: one may be wrapped around ours.
+        """
+        ours = isinstance(_configured().get(_CHECKPOINTER), LongthreadSaver)
+        return not ours and bool(call.before) and call.found is not None and call.found.missing
 
     def _is_to_look(self, call: _Call) -> bool:
         """Whether the thread's summary is to be read: once for each turn, and while the state is too long."""
@@ -218,6 +237,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def _waiting(self, call: _Call) -> dict[str, Any]:
         """How the turn is to wait for the summaries behind the turns before it; nothing when it need not, or has."""
+        if self._is_kept_elsewhere(call):
+            self._warn_once()
+            call.memory = None
+            return {}
         found, most = call.found or Found(), _TIMES * self._settings.memory_max_messages_per_thread
         is_first = not isinstance(call.messages[-1], ToolMessage)
         if not is_first or self._patience <= 0 or len(call.before) - found.covered <= most:
@@ -308,6 +331,23 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             found=call.found or Found(),
             model=self._summarizer or call.request.model,
             loop=call.loop,
+        )
+
+
+def _expect_model(given: Any) -> None:
+    if given is not None and not isinstance(given, BaseChatModel):
+        raise InvalidInput(
+            reason=f"The summarizer of MemoryMiddleware is of type {type(given).__name__}. Give a chat model, such as "
+            'init_chat_model("…"), or None for the agent\'s own.'
+        )
+
+
+def _expect_seconds(given: Any) -> None:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not is_number or not 0 <= given <= MOST_PATIENCE:
+        raise InvalidInput(
+            reason=f"The patience of MemoryMiddleware is {given!r}; allowed is a number of seconds from 0, which never "
+            f"waits, to {MOST_PATIENCE:,}."
         )
 
 

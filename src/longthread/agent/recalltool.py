@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from langchain.tools import ToolRuntime
@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool
 
 from longthread.agent import recalling
-from longthread.agent.backing import Backed, Backing
+from longthread.agent.backing import Backed, Backing, expect_backed
 from longthread.agent.embedders import embedder_of
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.memory.recall import Place, Recaller
@@ -45,11 +45,10 @@ def recall_tool(
         given: settings by name, such as `memory_recall_top_k=3`, which win.
 
     Raises:
-        InvalidInput: a setting has no such value, or there is no such scope.
+        InvalidInput: that is no saver, a setting has no such value, or there is no such scope.
     """
-    if isinstance(scopes, str) or "thread" not in scopes or not set(scopes) <= set(SCOPES):
-        raise InvalidInput(reason=f'The scopes {scopes!r} are neither ("thread",) nor ("thread", "user").')
-    scopes = [scope for scope in SCOPES if scope in scopes]
+    expect_backed(saver, "recall_tool")
+    scopes = _scopes(scopes)
     known = settings or Settings.load(**{"database": _NOT_HERE, **given})
     recaller = Recaller(saver.backing.store, embedder_of(known))
     lookup = _Lookup(saver.backing, recaller, known.memory_recall_top_k, scopes)
@@ -65,6 +64,13 @@ def recall_tool(
     return StructuredTool.from_function(
         recall, arecall, name=offered.name, description=offered.description, args_schema=dict(offered.parameters)
     )
+
+
+def _scopes(given: Any) -> list[str]:
+    asked = () if isinstance(given, str) or not isinstance(given, Collection) else given
+    if "thread" not in asked or not set(asked) <= set(SCOPES):
+        raise InvalidInput(reason=f'The scopes {given!r} are neither ("thread",) nor ("thread", "user").')
+    return [scope for scope in SCOPES if scope in asked]
 
 
 class _Lookup:

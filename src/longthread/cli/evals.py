@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +18,12 @@ from longthread.errors import InvalidInput
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
+
+if TYPE_CHECKING:
+    from longthread.memory.embedding import Embedder
+
+_SECONDS = 120.0
+"""How long an embedder may take for the first text that it is given: it may have to be loaded."""
 
 evals = typer.Typer(help="Measure on questions whose answers are known.", no_args_is_help=True)
 
@@ -62,10 +69,14 @@ def recall(
         settings = Settings.load(database=database)
         async with _store(settings, database) as store:
             meant = None if embedder == "none" else embedder_of(settings, embedder)
-            recaller = Recaller(store, meant)
-            typer.echo(f"By keywords and by meaning, with {called(meant)}." if meant else "By keywords alone.")
+            problems = await _problems(meant) if meant else []
+            works = meant if not problems else None
+            typer.echo(f"By keywords and by meaning, with {called(works)}." if works else "By keywords alone.")
+            for problem in problems:
+                typer.echo(problem, err=True)
             with shown("measuring") as progress:
-                return await evaluate(store, collections, recaller, ks, progress)
+                found = await evaluate(store, collections, Recaller(store, works), ks, progress)
+            return found | ({"warnings": [*found.get("warnings", ()), *problems]} if problems else {})
 
     typer.echo(json.dumps(run(work()), ensure_ascii=False))
 
@@ -150,6 +161,19 @@ def _numbers(text: str) -> list[int]:
     if not all(part.isdigit() and 0 < int(part) <= 1000 for part in parts):
         raise InvalidInput(reason=f"--k is {text!r}; allowed are whole numbers from 1 to 1000, separated by commas.")
     return sorted({int(part) for part in parts})
+
+
+async def _problems(embedder: Embedder) -> list[str]:
+    """Why an embedder cannot be used; nothing where it can."""
+    from longthread.memory.asking import ANY, reason_of
+    from longthread.memory.embedding import called, unit
+
+    try:
+        async with asyncio.timeout(_SECONDS):
+            unit(await embedder.query(ANY))
+    except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, words can be measured
+        return [f"The embedder {called(embedder)} does not work: {reason_of(error)}"]
+    return []
 
 
 @asynccontextmanager

@@ -142,9 +142,13 @@ async def _id_of(tx: Transaction, given: str, user: str) -> str:
     """The id of the memory that a person means by it or by its beginning.
 
     Raises:
-        MemoryNotFound: there is none like it.
-        InvalidInput: several begin like that.
+        InvalidInput: it is empty, or several begin like that.
     """
+    if not given.strip():
+        raise InvalidInput(
+            reason="The memory's id is empty. Give it, or the beginning of it; `longthread memories list` shows those "
+            "there are."
+        )
     found = await kept.that_begin(tx, given, user_id=user)
     if len(found) > 1:
         raise InvalidInput(reason=f"Several memories begin with {given}. Give more of the id.")

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from longthread.errors import InvalidInput, StoreUnavailable
-from longthread.settings import EMBEDDED, POSTGRES_URLS, Settings, store_address
+from longthread.settings import EMBEDDED, POSTGRES_URLS, Settings, shown_address, store_address
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver
 from longthread.store.embedded import embedded_server
@@ -100,10 +100,9 @@ def _checked(address: str) -> str:
     try:
         return store_address(address, Settings.load().data_dir if address == EMBEDDED else Path())
     except ValueError as error:
-        scheme, separator, _ = address.partition("://")
-        what = f"{scheme}://…" if separator else repr(address)  # it may hold a password
         raise InvalidInput(
-            reason=f"{what} is {error}. A store is the path of a SQLite file, a postgresql:// URL, or `embedded`."
+            reason=f"{shown_address(address)} is {error}. A store is the path of a SQLite file, a postgresql:// URL, or "
+            "`embedded`."
         ) from None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +61,10 @@ def read_collections(path: Path) -> dict[str, Collection]:
         raise EvalInvalid(where=path, reason=f"{error.strerror or error}.") from None
     for name, collection in found.items():
         known = {entry["id"] for entry in collection.entries}
+        if len(known) < len(collection.entries):
+            twice = Counter(entry["id"] for entry in collection.entries).most_common(1)[0][0]
+            reason = f"collection {name} has several entries {twice!r}. Give each an id of its own."
+            raise EvalInvalid(where=path, reason=reason)
         lost = sorted({i for question in collection.questions for i in question["relevant"]} - known)
         if lost:
             raise EvalInvalid(where=path, reason=f"collection {name} has no entry {lost[0]}.")
