@@ -101,8 +101,8 @@ def _checked(address: str) -> str:
         return store_address(address, Settings.load().data_dir if address == EMBEDDED else Path())
     except ValueError as error:
         raise InvalidInput(
-            reason=f"{shown_address(address)} is {error}. A store is the path of a SQLite file, a postgresql:// URL, or "
-            "`embedded`."
+            reason=f"{shown_address(address)} is {error}. A store is the path of a SQLite file, a postgresql:// URL, "
+            "or `embedded`."
         ) from None
 
 
