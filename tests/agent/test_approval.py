@@ -138,25 +138,24 @@ async def test_an_edited_call_is_made_as_it_was_edited(open_analyst: OpenAnalyst
     assert step.args == {"to": "李雷", "copies": 1}
 
 
-@pytest.mark.parametrize(
-    ("decision", "error"),
-    [
-        ({"type": "edit", "edited_action": {"name": "send_mail", "args": {"to": 5}}}, ArgumentsInvalid),
-        ({"type": "edit", "edited_action": {"name": "send_mail", "args": {"to": "a", "bcc": "b"}}}, ArgumentsInvalid),
-        ({"type": "edit", "edited_action": {"name": "look_up", "args": {"to": "a"}}}, InvalidInput),
-        ({"type": "edit"}, InvalidInput),
-        ({"type": "maybe"}, InvalidInput),
-        ({"type": "reject", "message": 5}, InvalidInput),
-    ],
-)
-async def test_a_decision_that_is_none_is_refused_and_nothing_is_lost(
-    open_analyst: OpenAnalyst, sent: Sent, decision: Any, error: type[Exception]
-) -> None:
+WRONG: list[tuple[Any, type[Exception]]] = [
+    ({"type": "edit", "edited_action": {"name": "send_mail", "args": {"to": 5}}}, ArgumentsInvalid),
+    ({"type": "edit", "edited_action": {"name": "send_mail", "args": {"to": "a", "bcc": "b"}}}, ArgumentsInvalid),
+    ({"type": "edit", "edited_action": {"name": "look_up", "args": {"to": "a"}}}, InvalidInput),
+    ({"type": "edit"}, InvalidInput),
+    ({"type": "maybe"}, InvalidInput),
+    ({"type": "reject", "message": 5}, InvalidInput),
+    ("approve", InvalidInput),
+]
+
+
+async def test_a_decision_that_is_none_is_refused_and_nothing_is_lost(open_analyst: OpenAnalyst, sent: Sent) -> None:
     analyst = await open_analyst(scripted([MAIL, MAIL], finish("Sent.")))
     _, [one, other] = await waiting(analyst)
-    with pytest.raises(error):
-        await analyst.decide("t1", {one.call_id: APPROVE, other.call_id: decision})
-    assert await analyst.pending("t1") == [one, other]
+    for decision, error in WRONG:
+        with pytest.raises(error):
+            await analyst.decide("t1", {one.call_id: APPROVE, other.call_id: decision})
+        assert await analyst.pending("t1") == [one, other]
     handle = await analyst.decide("t1", {one.call_id: APPROVE, other.call_id: APPROVE})
     assert handle is not None and (await handle.wait()).type == "finished"
     assert len(sent) == 2
@@ -343,7 +342,7 @@ def test_approve_is_true_or_false() -> None:
         registry.check("code", "x", {"code": "def execute(): pass", "approve": "yes"}, {"type": "object"})
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 async def test_whatever_is_done_no_model_is_handed_a_call_without_its_result(
     open_analyst: OpenAnalyst, sent: Sent, seed: int
 ) -> None:

@@ -29,7 +29,7 @@ async def test_a_run_survives_a_kill_anywhere(store_address: str, tmp_path: Path
     where = {"store": store_address, "data": str(tmp_path), "source": shop}
     # Primes: all kinds of boundaries have their turn.
     plans = [{"scenario": "analyst", "every": 17, "first": 8}, {"scenario": "graph", "every": 11, "first": 5}]
-    plans.append({"scenario": "approval", "every": 19, "first": 9})
+    plans.append({"scenario": "approval", "every": 47, "first": 9})
     assert sum(await asyncio.gather(*(_kill(**plan, **where) for plan in plans))) > 30
 
 

@@ -8,11 +8,13 @@ from typing import Any
 import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
+from tests.server.apps import CLERK
 from tests.server.conftest import GatedModel
 from tests.server.mcp.clients import ERAS, called, directly, listening, over_http, refused, said
 from tests.server.mcp.conftest import Open
 
 from longthread.agent.analyst import Analyst
+from longthread.catalog import Catalog
 from longthread.model.run import Run
 from longthread.server.mcp.serving import Choice
 from longthread.store import runs
@@ -174,6 +176,20 @@ async def test_a_paused_run_says_how_to_go_on(open_analyst: Open) -> None:
         answer: Any = paused.structured_content
         assert (paused.is_error, answer["status"], answer["reason"]) == (False, "paused", "max_steps")
         assert "`resume`" in said(paused)
+
+
+async def test_calls_that_wait_for_a_person_are_told_and_not_made(open_analyst: Open) -> None:
+    mail = {"thought": "", "action": "send_mail", "args": {"to": "ada"}}
+    analyst = await open_analyst(GatedModel([mail, ANSWER]))
+    await Catalog(analyst.store).apply(CLERK)
+    async with directly(analyst, agent="clerk") as client:
+        waits = await client.call_tool("ask", {"question": "Write to Ada."})
+        answer: Any = waits.structured_content
+        calls = [{"tool": "send_mail", "args": {"to": "ada"}}]
+        assert (waits.is_error, answer["status"], answer["calls"]) == (False, "waiting", calls)
+        assert f"longthread approve {answer['thread']}" in said(waits)
+        assert "waits until somebody has decided" in await refused(client, "resume", thread=answer["thread"])
+    assert len(await analyst.pending(answer["thread"])) == 1
 
 
 async def test_no_other_user_is_seen(open_analyst: Open) -> None:
