@@ -183,6 +183,12 @@ class Settings(BaseSettings):
     memory_recall_top_k: int = _setting(5, "MEMORY_RECALL_TOP_K", allowed="a whole number from 1 to 100", ge=1, le=100)
 
     max_steps: int = _setting(12, "LONGTHREAD_MAX_STEPS", allowed="a whole number from 1 to 1000", ge=1, le=1000)
+    max_delegation_depth: int = _setting(
+        3, "LONGTHREAD_MAX_DELEGATION_DEPTH", allowed="a whole number from 0 (agents ask no others) to 20", ge=0, le=20
+    )
+    max_delegated_steps: int = _setting(
+        60, "LONGTHREAD_MAX_DELEGATED_STEPS", allowed="a whole number from 1 to 100000", ge=1, le=100_000
+    )
     max_question: int = _setting(
         2_000_000, "LONGTHREAD_MAX_QUESTION", allowed="a whole number of characters from 1 on", ge=1
     )

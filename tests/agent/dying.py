@@ -12,14 +12,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.agent import dying_analyst, dying_approval, dying_graph
+from tests.agent import dying_analyst, dying_approval, dying_delegates, dying_graph
 from tests.agent.evidence import after_the_crash
 from tests.agent.forks import Ended, Tell, in_child
 
 from longthread.store.open import open_store
 from longthread.testing.failpoints import Failpoints, KillAt, Write
 
-SCENARIOS = {"analyst": dying_analyst, "graph": dying_graph, "approval": dying_approval}
+SCENARIOS = {
+    "analyst": dying_analyst,
+    "graph": dying_graph,
+    "approval": dying_approval,
+    "delegates": dying_delegates,
+}
 
 
 @dataclass(frozen=True)

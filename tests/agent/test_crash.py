@@ -33,6 +33,19 @@ async def test_a_run_survives_a_kill_anywhere(store_address: str, tmp_path: Path
     assert sum(await asyncio.gather(*(_kill(**plan, **where) for plan in plans))) > 30
 
 
+async def test_agents_that_are_asked_survive_a_kill(store_address: str, tmp_path: Path, shop: str) -> None:
+    where = {"store": store_address, "data": str(tmp_path), "source": shop}
+    # One while two are asked at once, one while the first of them is asked again.
+    assert await _kill(scenario="delegates", first=230, every=400, **where) == 2
+
+
+@pytest.mark.slow
+async def test_agents_that_are_asked_survive_a_kill_anywhere(store_address: str, tmp_path: Path, shop: str) -> None:
+    where = {"store": store_address, "data": str(tmp_path), "source": shop}
+    plans = [{"every": 38, "first": first} for first in (1, 20)]
+    assert sum(await asyncio.gather(*(_kill(scenario="delegates", **plan, **where) for plan in plans))) > 30
+
+
 @pytest.mark.slow
 async def test_a_thousand_kills_lose_nothing(store_address: str, tmp_path: Path, shop: str) -> None:
     """At every boundary there is; and then at some again, in the process that goes on, until there are enough."""

@@ -345,3 +345,24 @@ async def test_the_planners_samples_hold_nothing_of_who_was_forgotten(
     await forget_user(store, CANARY, anew=True)
     assert places(store_address, marks()) == set()
     assert in_files(store_address, marks()) == set()
+
+
+async def test_a_forgotten_thread_takes_what_agents_asked_each_other_in_it(store: Driver, store_address: str) -> None:
+    await plant(store, "theirs", KEPT, user_id="kept")
+    before = await others(store)
+    async with store.writing() as tx:
+        await log.create_thread(tx, "top", user_id="u")
+        for thread_id, parent in (("t", "top"), ("t2", "t")):
+            await log.create_thread(tx, thread_id, user_id="u", parent=parent)
+    for thread_id in ("t", "t2"):
+        await plant(store, thread_id, CANARY)
+        await summarise(store, thread_id, CANARY)
+    wanted = marks(*await vectors(store, "t"), *await vectors(store, "t2"))
+    assert len(places(store_address, wanted)) > 9
+    gone = await forget_thread(store, "top", user_id="u", anew=True)
+    assert (gone.threads, gone.problems) == (3, [])
+    for _ in range(2):
+        assert places(store_address, wanted) == set()
+        assert in_files(store_address, wanted) == set()
+        await pass_over(store)
+    assert await others(store) == before

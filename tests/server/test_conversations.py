@@ -11,7 +11,7 @@ from tests.server.apps import talked
 
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.observation import ROWS, SIZE, cut
-from longthread.store import runs
+from longthread.store import log, runs
 from longthread.store.open import described, open_store
 from longthread.store.runs import Plan
 
@@ -244,3 +244,21 @@ def test_what_a_runs_model_says_beside_its_calls_is_no_message(serve: Any) -> No
     running = serve(SCRIPT)
     found = running.history(running.answer("How many?")["thread_id"])
     assert [each["content"] for each in found["messages"]] == ["How many?", ANSWER["finish"]]
+
+
+def test_what_agents_ask_each_other_is_listed_below(serve: Any, store_address: str) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many?")["thread_id"]
+
+    async def add() -> None:
+        async with open_store(store_address) as store, store.writing() as tx:
+            await log.create_thread(tx, "child", user_id="default", title="Asked", parent=thread)
+
+    asyncio.run(add())
+    assert labels(running) == ["How many?"]
+    assert sorted(labels(running, children=True)) == ["Asked", "How many?"]
+    [child] = running.client.get("/api/conversations", params={"parent": thread}).json()["conversations"]
+    assert (child["id"], child["parentId"]) == ("child", thread)
+    assert running.client.get("/api/conversations", params={"parent": "none"}).status_code == 404
+    assert running.client.delete(f"/api/conversations/{thread}").status_code == 204
+    assert labels(running, children=True) == []

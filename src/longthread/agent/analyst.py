@@ -6,11 +6,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextvars import Context
 from typing import Any
 
 from longthread.agent.begin import Ask, Begun, begin, take_over
 from longthread.agent.context import RunContext
 from longthread.agent.deciding import Deciding
+from longthread.agent.delegating import Delegates
 from longthread.agent.embedders import embedder_of
 from longthread.agent.graph import Graphs, Models
 from longthread.agent.handle import RunHandle
@@ -23,6 +25,7 @@ from longthread.agent.remembering import Remembering
 from longthread.agent.run import execute
 from longthread.agent.shelf import ModelFactory, ModelShelf
 from longthread.agent.staff import RunSources, Staff
+from longthread.agent.standing import Standing, standing_of
 from longthread.agent.stream import Bell, EventStream
 from longthread.agent.summarizing import summarizer_of
 from longthread.agent.window import Past, Spot
@@ -142,6 +145,7 @@ class Analyst(Deciding):
         max_steps: int | None = None,
         user_id: str | None = None,
         agent: str | None = None,
+        standing: Standing | None = None,
     ) -> RunHandle:
         """Put a question on a thread (a new one by default). When this returns, the question is in the log.
 
@@ -151,6 +155,7 @@ class Analyst(Deciding):
             model: `provider:model` or `demo`; by default the agent's model, else the settings'.
             max_steps: model calls before the run pauses.
             agent: an agent of the catalog, by its name or id; by default the thread's, else the analyst.
+            standing: where a run stands that answers another agent's call.
 
         Raises:
             InvalidInput: the question is empty or too long, there is no source, or the thread is another agent's.
@@ -164,8 +169,12 @@ class Analyst(Deciding):
         thread = await self._thread_of(thread_id, user)
         role = await self._role(agent, thread)
         config = role.agent.config
+        if standing is None:
+            standing = await standing_of(self.store, self.settings, thread)
+        elif not config.get("model"):
+            model, protocol = standing.model, standing.protocol
         models = self._shelf.models(model, config)
-        async with self._sources(role, source, thread or thread_id, user) as sources:
+        async with self._sources(role, source, thread or thread_id, user, standing) as sources:
             own = sources.own
             tools = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
             asked = Ask(
@@ -178,9 +187,10 @@ class Analyst(Deciding):
                 protocol=protocol,
                 max_steps=max_steps or config.get("max_steps") or self.settings.max_steps,
                 agent=role.asked(question),
+                caller=standing.caller,
             )
             begun = await begin(self.store, asked, self._hot)
-            return self._execute(begun, Staff(role, models, sources, tools), user)
+            return self._execute(begun, Staff(role, models, sources, tools, standing), user)
 
     async def resume(
         self,
@@ -190,6 +200,7 @@ class Analyst(Deciding):
         max_steps: int | None = None,
         source: str | None = None,
         user_id: str | None = None,
+        standing: Standing | None = None,
     ) -> RunHandle:
         """Go on with a thread's unfinished run: where its process died, or, when it was paused or failed, as if the
         user had said "continue".
@@ -203,7 +214,7 @@ class Analyst(Deciding):
         async with self.store.reading() as tx:
             thread = await log.find_thread(tx, thread_id, user_id=user)
             run = await runs.last_run(tx, thread_id)
-        if run is None or run.status == "finished":
+        if run is None or run.status == "finished" or (standing and run.status != "running"):
             raise NothingToResume(thread=thread_id)
         if run.status == "waiting":
             raise RunWaiting(thread=thread_id, run=run.id)
@@ -218,13 +229,14 @@ class Analyst(Deciding):
                 protocol=run.protocol,
                 user_id=user,
             )
+        standing = standing or await standing_of(self.store, self.settings, thread, run)
         async with self.store.reading() as tx:
             role = await role_of_run(tx, run.agent)
         models = self._shelf.models(model or run.model, role.agent.config)
-        async with self._sources(role, source, thread, user) as sources:
+        async with self._sources(role, source, thread, user, standing) as sources:
             tools = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
             begun = await take_over(self.store, thread, self._hot)
-            return self._execute(begun, Staff(role, models, sources, tools), user)
+            return self._execute(begun, Staff(role, models, sources, tools, standing), user)
 
     async def stop(self, thread_id: str, *, user_id: str | None = None) -> None:
         """Stop the thread's run if this process executes it.
@@ -239,8 +251,8 @@ class Analyst(Deciding):
         await handle.stop()
 
     async def forget_thread(self, thread_id: str, *, user_id: str | None = None) -> Forgotten:
-        """Delete a thread with all that is kept of it, here too. Its place in the store's files is cleared in the
-        background.
+        """Delete a thread and those below it with all that is kept of them, here too. The place in the store's files is
+        cleared in the background.
 
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
@@ -248,7 +260,8 @@ class Analyst(Deciding):
         """
         user = user_id or self.settings.user
         gone = await delete_thread(self.store, thread_id, user_id=user, alive=may_be_alive)
-        self._hot.forget(thread_id)
+        for each in gone.ids:
+            self._hot.forget(each)
 
         async def clear() -> None:
             for problem in await scrub(self.store, gone.rows):
@@ -311,14 +324,15 @@ class Analyst(Deciding):
 
     @asynccontextmanager
     async def _sources(
-        self, role: Role, spec: str | None, thread: Thread | str | None, user_id: str
+        self, role: Role, spec: str | None, thread: Thread | str | None, user_id: str, standing: Standing
     ) -> AsyncIterator[RunSources]:
-        """What a run asks. Closed when the block fails; else by who executes the run."""
-        if spec is not None and not role.asks_data:
+        """What a run asks, or hands on. Closed when the block fails; else by who executes the run."""
+        if spec is not None and not role.asks_data and not role.sub_agents:
             raise InvalidInput(reason=f"The agent {role.agent.name} asks no source of its own. Leave --source out.")
-        own = None
-        if role.asks_data:
-            given = spec or (filled(role.source.address) if role.source else None)
+        own, given = None, spec
+        if role.asks_data or role.sub_agents:
+            given = spec or (filled(role.source.address) if role.source else standing.source)
+        if role.asks_data or given or (role.sub_agents and isinstance(thread, Thread) and thread.source):
             own = await self.source_of(given, thread, user_id)
 
         async def opening(name: str) -> Source:
@@ -363,6 +377,7 @@ class Analyst(Deciding):
 
     def _execute(self, begun: Begun, staff: Staff, user_id: str) -> RunHandle:
         context = self._context(begun, staff, user_id)
+        delegates = self._delegates(begun, staff, context, user_id)
         models = staff.models
         # Here as well as at the end: what a process that was closed has left undone goes on.
         self._prune(context, begun, models, user_id)
@@ -371,6 +386,7 @@ class Analyst(Deciding):
             try:
                 await execute(context, models, self._graphs, begun.known, user_id=user_id)
             finally:
+                await delegates.stop()
                 kept = (begun.run.id, context.past, context.mark)
                 self._hot.keep(begun.thread, context.window.spots, context.prompts, *kept)
                 self._factors[models.name] = context.factor
@@ -382,7 +398,9 @@ class Analyst(Deciding):
                 if self._running.get(begun.run.thread_id) is handle:
                     del self._running[begun.run.thread_id]
 
-        task = asyncio.get_running_loop().create_task(work(), name=f"run {begun.run.id}")
+        # LangGraph would take a run that is begun inside another's for a part of that one.
+        apart = Context() if staff.standing.caller is not None else None
+        task = asyncio.get_running_loop().create_task(work(), name=f"run {begun.run.id}", context=apart)
         task.add_done_callback(_report)
         handle = RunHandle(begun.run, task, self.store, self.bell, after=begun.shown)
         self._running[begun.run.thread_id] = handle
@@ -411,7 +429,7 @@ class Analyst(Deciding):
             system_prompt=system_prompt(
                 begun.known.facts,
                 instructions=None if role.is_analyst else told.prompt,
-                dialect=source.dialect if source else None,
+                dialect=source.dialect if source and role.asks_data else None,
                 continues=begun.run.question if begun.run.continues else None,
                 budget=int(window * KNOWLEDGE_SHARE),
             ),
@@ -430,6 +448,7 @@ class Analyst(Deciding):
             mark=begun.hot.mark,
             earlier={step.call_id: step for step in begun.earlier if step.call_id},
             approvals=begun.approvals,
+            allowance=staff.standing.own,
         )
         owner = Owner(user_id, role.agent.id)
         if role.remembers:
@@ -440,6 +459,14 @@ class Analyst(Deciding):
         tools += [load_skill_tool(told.loadable, window=window)] if told.loadable else []
         context.tools = {tool.name: tool for tool in tools}
         return context
+
+    def _delegates(self, begun: Begun, staff: Staff, context: RunContext, user_id: str) -> Delegates:
+        """The agents that a run may ask, and their tools in its context."""
+        source = self._with_password(staff.sources.own.spec) if staff.sources.own else None
+        delegates = Delegates(self, begun.lease, user_id, staff.standing.below_it(begun.run, source))
+        tools = delegates.tools(staff.role.sub_agents, context.tools)
+        context.tools = {**context.tools, **{tool.name: tool for tool in tools}}
+        return delegates
 
     async def _fitting(self, question: str, owner: Owner) -> tuple[Memory, ...]:
         """The memories that fit a question. A run goes on without them where they cannot be read."""

@@ -14,6 +14,7 @@ from longthread.agent.hot import Hot, HotWindows
 from longthread.agent.knowledge import Known, known
 from longthread.agent.messages import NOTE, draft_of
 from longthread.agent.owner import may_be_alive, new_owner
+from longthread.agent.standing import Caller
 from longthread.agent.views import past_of
 from longthread.agent.window import Past, Spot, Window, spots_of
 from longthread.errors import NothingToResume, RunWaiting, ThreadNotFound
@@ -22,7 +23,7 @@ from longthread.model.builtin import BUILTIN
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.ids import new_id, new_id_after
 from longthread.model.memory import ANALYST
-from longthread.model.run import AgentRun, Protocol, Run, Step, asks_to_continue
+from longthread.model.run import AgentRun, Answers, Protocol, Run, Step, asks_to_continue
 from longthread.model.thread import Thread, title_of
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
@@ -35,7 +36,7 @@ _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 @dataclass(frozen=True, slots=True)
 class Ask:
     """A user's message and how it is to be worked on. `source` and `fingerprint` are those of the opened source, and
-    None for an agent that has none."""
+    None for an agent that has none. `caller` is who asks, where it is an agent."""
 
     thread_id: str
     user_id: str
@@ -46,6 +47,7 @@ class Ask:
     protocol: Protocol
     max_steps: int
     agent: AgentRun = _ANALYST
+    caller: Caller | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,11 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
         RunWaiting: the message only asks to go on, and the run waits for decisions.
         RunInProgress: the thread's run is being executed.
         ThreadNotFound: the thread is another user's.
+        LeaseLost: the agent that asks has lost its run to another process.
     """
     async with store.writing() as tx:
+        if ask.caller is not None:
+            await runs.check(tx, ask.caller.lease)
         thread = await _thread(tx, ask)
         before = await runs.last_run(tx, thread.id)
         if before is not None and before.status == "waiting" and asks_to_continue(ask.question):
@@ -142,7 +147,9 @@ async def _thread(tx: Transaction, ask: Ask) -> Thread:
     except ThreadNotFound:
         title = title_of(ask.question)
         # Finds nothing either when the id is another user's, and says no more than that.
-        thread = await log.create_thread(tx, ask.thread_id, user_id=ask.user_id, title=title, source=ask.source)
+        parent = ask.caller.lease.thread_id if ask.caller is not None else None
+        about = {"title": title, "source": ask.source, "parent": parent}
+        thread = await log.create_thread(tx, ask.thread_id, user_id=ask.user_id, **about)
     if ask.agent.id != ANALYST and thread.agent_id is None:
         await log.set_agent(tx, thread.id, ask.agent.id)
     if ask.source is not None and thread.source != ask.source:
@@ -175,6 +182,7 @@ def _plan(ask: Ask, run_id: str, continued: Run | None, asked: int) -> Plan:
         max_steps=ask.max_steps,
         continues=continued.id if continued else None,
         agent=ask.agent,
+        answers=Answers(ask.caller.lease.run_id, ask.caller.call_id) if ask.caller is not None else None,
     )
 
 

@@ -46,8 +46,10 @@ class Budget:
         return malformed_in_a_row(context.window.own) >= MALFORMED_LIMIT
 
     def is_spent(self, context: RunContext) -> bool:
-        """Whether the run's steps are used up."""
-        return sum(isinstance(message, AIMessage) for message in context.window.own) >= context.run.max_steps
+        """Whether the run's steps are used up, its own or those that it shares with others. If not, one is taken."""
+        if sum(isinstance(message, AIMessage) for message in context.window.own) >= context.run.max_steps:
+            return True
+        return context.allowance is not None and not context.allowance.take()
 
     async def summary(self, context: RunContext) -> AIMessage:
         """What the run has come to, in the log: the model's own report, a step like every model call, or the digest."""

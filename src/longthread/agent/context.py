@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from longthread.agent.messages import NOTE, draft_of
 from longthread.agent.recorder import CallRecorder
 from longthread.agent.results import Results
+from longthread.agent.standing import Allowance
 from longthread.agent.storable import storable
 from longthread.agent.stream import EventStream
 from longthread.agent.window import Past, Window
@@ -46,7 +47,7 @@ class RunContext:
     before, whose view the next one goes on from. `summary`, `topics` and `memories` are what a view shows of what is
     not in it; `mark` is the last entry that the summary tells of, `digest` what it says as data where no model wrote
     it, and `fitting` finds the memories. `digests` are those that the last view showed, `budget` is what its messages
-    might cost.
+    might cost. `allowance` is what the run's model calls are taken from, where an agent has asked it.
     """
 
     store: Driver
@@ -80,6 +81,7 @@ class RunContext:
     digests: tuple[str, str] = ("", "")
     budget: int = 0
     learn: Callable[[Sequence[BaseMessage], Sequence[Entry]], None] | None = None
+    allowance: Allowance | None = None
     _held: dict[str, bool] = field(default_factory=dict)
     _fixed: int | None = None
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from longthread.agent.graph import Models
+from longthread.agent.standing import Standing
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.role import Role
 from longthread.tools.tool import Tool
@@ -41,9 +42,10 @@ class RunSources:
 
 @dataclass(frozen=True, slots=True)
 class Staff:
-    """A role, its models, the sources that are open for it, and its tools from the catalog."""
+    """A role, its models, the sources that are open for it, its tools from the catalog, and where its run stands."""
 
     role: Role
     models: Models
     sources: RunSources
     tools: Sequence[Tool]
+    standing: Standing

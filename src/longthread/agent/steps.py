@@ -249,7 +249,7 @@ async def _observe(
             f"The process died while {tool.name} was running; it may or may not have taken effect, and is not "
             "repeated. Find out what it did before you call it again.",
         )
-    return await tool.call(call["args"])
+    return await tool.run(call["args"], call["id"])
 
 
 def _next_label(context: RunContext, action: str) -> str | None:

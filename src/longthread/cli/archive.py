@@ -85,8 +85,10 @@ async def _export(store: Driver, user: str, file: BinaryIO, names: Sequence[str]
                 ids += page
         ids = list(dict.fromkeys(ids))
         if chosen is Format.JSONL:
-            for thread_id in ids:
+            for thread_id in list(ids):
                 await log.find_thread(tx, thread_id, user_id=user)  # it may have been deleted since it was named
+                ids += await log.threads_below(tx, thread_id, user_id=user)
+            ids = list(dict.fromkeys(ids))
             with shown("exporting") as progress:
                 async for line in export_lines(tx, ids, progress):
                     file.write(line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -17,11 +18,11 @@ from longthread.model.approval import Approval
 from longthread.model.catalog import Kind
 from longthread.model.run import AgentRun, Run
 from longthread.settings import Settings
-from longthread.store import approvals, catalog
+from longthread.store import approvals, catalog, log
 from longthread.store import runs as kept
 from longthread.store.driver import Transaction
 
-_PARTS: tuple[Kind, ...] = ("skill", "tool", "source")
+_PARTS: tuple[Kind, ...] = ("skill", "tool", "source", "agent")
 _QUESTION = 80
 """Characters of a question in a line."""
 
@@ -35,26 +36,44 @@ def runs(
     """The runs of a conversation, the latest first: with the version of the agent that ran."""
     settings = Settings.load(database=database)
 
-    async def read() -> list[tuple[Run, dict[str, Any] | None, list[Approval]]]:
+    async def read() -> list[_Ran]:
         async with existing(settings.database) as store:
             thread_id = str(await find_thread(store, thread, user=settings.user))
             async with store.reading() as tx:
-                found = await kept.list_runs(tx, thread_id, limit=limit)
+                parent_id = (await log.find_thread(tx, thread_id, user_id=settings.user)).parent_id
                 names: dict[tuple[Kind, str, int], str] = {}
-                return [
-                    (
-                        run,
-                        await _agent(tx, run.agent, names) if run.agent else None,
-                        await approvals.of_run(tx, thread_id, run.id),
-                    )
-                    for run in found
-                ]
+                found = await kept.list_runs(tx, thread_id, limit=limit)
+                return [await _ran(tx, run, parent_id, names) for run in found]
 
-    for run, agent, asked in asyncio.run(read()):
-        _print(run, agent, asked, as_json=as_json)
+    for each in asyncio.run(read()):
+        _print(each, as_json=as_json)
 
 
-def _print(run: Run, agent: Mapping[str, Any] | None, asked: Sequence[Approval], *, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """A run, the agent that ran, where it was asked for by another, the runs that it has asked for, and its
+    calls that a person was asked about."""
+
+    run: Run
+    agent: Mapping[str, Any] | None
+    answers: Mapping[str, str | None] | None
+    asked: Sequence[_Ran] = ()
+    approvals: Sequence[Approval] = ()
+
+
+async def _ran(
+    tx: Transaction, run: Run, parent_id: str | None, names: dict[tuple[Kind, str, int], str], *, deep: bool = True
+) -> _Ran:
+    agent = await _agent(tx, run.agent, names) if run.agent else None
+    by = run.answers
+    answers = {"thread": parent_id, "run": by.run_id, "call": by.call_id} if by is not None else None
+    below = await kept.answers(tx, run.thread_id, run.id) if deep else []
+    asked = [await _ran(tx, each, run.thread_id, names, deep=False) for each in below]
+    return _Ran(run, agent, answers, asked, await approvals.of_run(tx, run.thread_id, run.id) if deep else ())
+
+
+def _print(ran: _Ran, *, as_json: bool) -> None:
+    run, agent = ran.run, ran.agent
     if as_json:
         print_line(
             {
@@ -66,15 +85,30 @@ def _print(run: Run, agent: Mapping[str, Any] | None, asked: Sequence[Approval],
                 "model": run.model,
                 "source": run.source,
                 "agent": agent,
-                **({"approvals": [call.to_json() for call in asked]} if asked else {}),
+                **({"approvals": [call.to_json() for call in ran.approvals]} if ran.approvals else {}),
+                "answers": ran.answers,
+                "asked": [_asked(each) for each in ran.asked],
             }
         )
         return
-    ran = f"{agent['name']} v{agent['version']}" if agent else ""
-    question = " ".join(run.question.split())[:_QUESTION]
-    typer.echo("\t".join((f"{run.started_at:%Y-%m-%d %H:%M}", run.status, ran, run.model, question)))
-    for call in asked:
+    typer.echo(_line(ran))
+    for call in ran.approvals:
         typer.echo("\t".join(("", f"{call.at or call.asked_at:%Y-%m-%d %H:%M}", *_decided(call))))
+    for each in ran.asked:
+        typer.echo(f"↳ {_line(each)}\t{each.run.thread_id}")
+
+
+def _asked(ran: _Ran) -> dict[str, Any]:
+    run = ran.run
+    name = ran.agent["name"] if ran.agent else None
+    call = run.answers.call_id if run.answers else None
+    return {"thread": run.thread_id, "run": run.id, "call": call, "agent": name, "status": run.status}
+
+
+def _line(ran: _Ran) -> str:
+    run, agent = ran.run, f"{ran.agent['name']} v{ran.agent['version']}" if ran.agent else ""
+    question = " ".join(run.question.split())[:_QUESTION]
+    return "\t".join((f"{run.started_at:%Y-%m-%d %H:%M}", run.status, agent, run.model, question))
 
 
 def _decided(call: Approval) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from longthread.agent.owner import may_be_alive
 from longthread.cli import options
 from longthread.cli.archive import export, import_
 from longthread.cli.named import find_thread
+from longthread.cli.progress import counted
 from longthread.cli.ran import runs
 from longthread.cli.results import result
 from longthread.cli.terminal import print_line
@@ -48,6 +49,7 @@ threads.command()(runs)
 @threads.command("list")
 def list_(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    children: Annotated[bool, typer.Option("--children", help="Also those that agents have with each other.")] = False,
     as_json: options.AsJson = False,
     database: options.Database = None,
 ) -> None:
@@ -55,7 +57,7 @@ def list_(
 
     async def read(store: Driver, user: str) -> list[_Listed]:
         async with store.reading() as tx:
-            found = await log.list_threads(tx, user_id=user, limit=limit)
+            found = await log.list_threads(tx, user_id=user, limit=limit, below=children)
             return await _listed(tx, [(thread, "") for thread in found], user)
 
     _print_threads(_with(database, read), as_json=as_json)
@@ -82,13 +84,15 @@ def search(
 @threads.command()
 def show(thread: Name, as_json: options.AsJson = False, database: options.Database = None) -> None:
     """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
-    found, entries, waiting = _with(database, lambda store, user: _shown(store, user, thread))
+    found, entries, waiting, below = _with(database, lambda store, user: _shown(store, user, thread))
     if as_json:
         for entry in entries:
             print_line(_entry_json(entry))
         return
     console = Console()
     console.print(f"[bold]{escape(found.title or '')}[/bold]  [dim]{found.id}  {escape(found.source or '')}[/dim]")
+    if found.parent_id is not None:
+        console.print(f"[dim]asked for in {escape(found.parent_id)}[/dim]")
     for entry in entries:
         console.print(f"\n[cyan]{entry.role}[/cyan] [dim]{_when(entry.created_at)} {entry.kind or ''}[/dim]")
         text = condense_result(entry.text, 300) if entry.role == "tool" else entry.text
@@ -98,6 +102,8 @@ def show(thread: Name, as_json: options.AsJson = False, database: options.Databa
     for asked in waiting:
         args = json.dumps(dict(asked.args), ensure_ascii=False)
         console.print(f"\n‖ waiting for approval: {asked.tool} {args}  {asked.call_id}", markup=False, highlight=False)
+    for each in below:
+        console.print(f"\n[dim]asked for here: {escape(each.title or '')}  {escape(each.id)}[/dim]", soft_wrap=True)
 
 
 @threads.command()
@@ -122,9 +128,16 @@ def delete(
 
     It is what `longthread forget --thread` does. It cannot be undone, and takes as long as the store is large.
     """
-    found, entries = _with(database, lambda store, user: _entries(store, user, thread))
+
+    async def look(store: Driver, user: str) -> tuple[Thread, int, int]:
+        found, entries = await _entries(store, user, thread)
+        async with store.reading() as tx:
+            return found, len(entries), len(await log.threads_below(tx, found.id, user_id=user))
+
+    found, count, below = _with(database, look)
     if not yes:
-        typer.confirm(f"Delete “{found.title}” with its {len(entries)} entries?", abort=True, err=True)
+        besides = f" and {counted(below, 'conversation')} below it" if below else ""
+        typer.confirm(f"Delete “{found.title}” with its {count} entries{besides}?", abort=True, err=True)
 
     async def write(store: Driver, user: str) -> None:
         gone = await forget_thread(store, found.id, user_id=user, alive=may_be_alive, anew=True)
@@ -162,13 +175,14 @@ async def _entries(store: Driver, user: str, given: str) -> tuple[Thread, list[E
         return thread, await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
 
 
-async def _shown(store: Driver, user: str, given: str) -> tuple[Thread, list[Entry], list[Approval]]:
-    """A thread, its entries, and the calls that wait for a decision."""
+async def _shown(store: Driver, user: str, given: str) -> tuple[Thread, list[Entry], list[Approval], list[Thread]]:
+    """A thread, its entries, the calls that wait for a decision, and the threads below."""
     thread, entries = await _entries(store, user, given)
     async with store.reading() as tx:
         run = await last_run(tx, thread.id)
         waits = run is not None and run.status == "waiting"
-        return thread, entries, await approvals.pending(tx, thread.id, run.id) if run and waits else []
+        waiting = await approvals.pending(tx, thread.id, run.id) if run and waits else []
+        return thread, entries, waiting, await log.children(tx, thread.id, user_id=user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +222,11 @@ def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
     table.add_column("id", no_wrap=True)
     for each in found:
         thread = each.thread
-        title = escape(thread.title or "") + (f"\n[dim]{escape(each.hit)}[/dim]" if each.hit else "")
+        title = (
+            ("↳ " if thread.parent_id else "")
+            + escape(thread.title or "")
+            + (f"\n[dim]{escape(each.hit)}[/dim]" if each.hit else "")
+        )
         source = escape((thread.source or "").rsplit("/", 1)[-1])
         table.add_row(title, str(thread.entry_count), _when(thread.updated_at), each.unfinished, source, thread.id)
     console.print(table if found else "[dim]No conversations yet. Try: longthread ask … --source demo[/dim]")

@@ -28,6 +28,7 @@ class Forgotten:
     """What went, or would go: threads, and rows by table. `problems` tells people what could not be done besides."""
 
     threads: int = 0
+    ids: list[str] = field(default_factory=list)
     rows: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
@@ -52,7 +53,7 @@ async def forget_thread(
 
 async def delete_thread(store: Driver, thread_id: str, *, user_id: str, alive: Alive | None = None) -> Forgotten:
     """Delete a thread with all that is kept of it, also what was derived from it: index, vectors, summary, topics, and
-    the memories that no other thread has said. It cannot be undone.
+    the memories that no other thread has said. With it go the threads below it. It cannot be undone.
 
     Args:
         alive: whether the owner of a run may still be at work; None: runs are not looked at.
@@ -148,7 +149,11 @@ async def look_at_thread(store: Driver, thread_id: str, *, user_id: str) -> Forg
     """
     async with store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user_id)
-        return Forgotten(1, await _count(tx, await read_tables(tx), thread_id))
+        found, tables = Forgotten(ids=await _family(tx, thread_id, user_id)), await read_tables(tx)
+        for each in found.ids:
+            found.rows += await _count(tx, tables, each)
+        found.threads = len(found.ids)
+        return found
 
 
 _MEMORIES = ("memories", "memory_sources", "memory_uses")
@@ -157,14 +162,24 @@ _MEMORIES = ("memories", "memory_sources", "memory_uses")
 async def _delete_thread(
     tx: Transaction, tables: Tables, thread_id: str, user_id: str, alive: Alive | None, gone: Forgotten
 ) -> None:
-    """Lock a thread, and delete it; what went is added to `gone`."""
+    """Lock a thread, and delete it with those below it; what went is added to `gone`."""
     await log.position(tx, thread_id)
     await log.find_thread(tx, thread_id, user_id=user_id)
-    await _expect_idle(tx, thread_id, alive)
-    rows = await _count(tx, tables, thread_id)
+    rows: Counter[str] = Counter()
+    family = await _family(tx, thread_id, user_id)
+    for each in family:
+        await log.position(tx, each)
+        await _expect_idle(tx, each, alive)
+        rows += await _count(tx, tables, each)
     await log.delete_thread(tx, thread_id, user_id=user_id)
     gone.rows += rows
-    gone.threads += 1
+    gone.threads += len(family)
+    gone.ids += family
+
+
+async def _family(tx: Transaction, thread_id: str, user_id: str) -> list[str]:
+    """A thread, and those below it."""
+    return [thread_id, *await log.threads_below(tx, thread_id, user_id=user_id)]
 
 
 async def _expect_idle(tx: Transaction, thread_id: str, alive: Alive | None) -> None:

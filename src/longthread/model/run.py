@@ -52,13 +52,21 @@ class AgentRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """The call that a run answers: of an agent that asks another, in a run of the thread that this one is below."""
+
+    run_id: str
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One execution of an agent, from a user's message to `finished`, `paused` or `failed`.
 
     `question` is the question being worked on: for a run that continues another, the other's question. `question_seq`
     is the entry that asks it, `entry_seq` the one that the run ended with, whose text is the answer or summary of
     `outcome`. Its steps are those from index `first_step` on, up to `stop_step` when it has ended. `agent` is None in a
-    run from before agents had versions.
+    run from before agents had versions. `answers` is the call of another agent, where one has asked.
     """
 
     thread_id: str
@@ -78,6 +86,7 @@ class Run:
     entry_seq: int | None = None
     outcome: Mapping[str, Any] = field(default_factory=dict)
     agent: AgentRun | None = None
+    answers: Answers | None = None
 
 
 @dataclass(frozen=True, slots=True)

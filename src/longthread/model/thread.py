@@ -14,7 +14,7 @@ TITLE_LENGTH = 50
 class Thread:
     """A thread's metadata. `tip` is the seq of the last entry of its active branch, 0 while it is empty; `first_seq` is
     the first that retention has left. `agent_id` is the agent of the catalog that the conversation is with; None: the
-    analyst."""
+    analyst. `parent_id` is the thread in which an agent has asked for this one."""
 
     id: str
     user_id: str
@@ -28,6 +28,7 @@ class Thread:
     tool_categories: Sequence[str] = ()
     tags: Sequence[str] = field(default_factory=tuple)
     agent_id: str | None = None
+    parent_id: str | None = None
 
 
 def title_of(question: str) -> str:

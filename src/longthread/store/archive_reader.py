@@ -34,10 +34,11 @@ class ArchivedThread:
 
 @dataclass(slots=True)
 class Contents:
-    """What an export holds."""
+    """What an export holds. `tops` are the threads that are below none of the others."""
 
     threads: int = 0
     users: set[str] = field(default_factory=set)
+    tops: list[str] = field(default_factory=list)
 
 
 class ArchiveReader:
@@ -178,18 +179,20 @@ def check(reader: ArchiveReader) -> Contents:
         ArchiveInvalid: something is.
     """
     contents = Contents()
-    seen: set[str] = set()
+    parents: dict[str, Any] = {}
     for thread in reader.threads():
-        if thread.id in seen:
+        if thread.id in parents:
             raise reader.invalid(f"thread {thread.id} comes twice.")
-        seen.add(thread.id)
+        row = _check_thread(reader)
+        parents[thread.id] = row.get("parent_thread_id")
         contents.threads += 1
-        contents.users.add(_check_thread(reader))
+        contents.users.add(str(row["user_id"]))
+    contents.tops = [thread_id for thread_id, parent in parents.items() if parent not in parents]
     return contents
 
 
-def _check_thread(reader: ArchiveReader) -> str:
-    """The user whose thread it is."""
+def _check_thread(reader: ArchiveReader) -> Row:
+    """The thread's own row."""
     thread: Row = {}
     tree = _Tree()
     last: tuple[str, tuple[Any, ...]] = ("", ())
@@ -204,7 +207,7 @@ def _check_thread(reader: ArchiveReader) -> str:
             raise reader.invalid(reason)
     if reason := tree.check(thread):
         raise reader.invalid(reason)
-    return str(thread["user_id"])
+    return thread
 
 
 class _Tree:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
+from uuid import UUID, uuid5
 
 from longthread.errors import InvalidInput
 from longthread.store.archive_reader import ArchivedThread, ArchiveReader, Contents, check
@@ -12,10 +13,14 @@ from longthread.store.driver import Driver, one
 from longthread.store.tables import THREADS, Tables, read_tables
 from longthread.store.transfer import Outcome, Progress, Refusal, TableRow, difference, write_thread
 
+_BELOW = UUID("6c6f6e67-7468-5265-8164-62656c6f7721")
+"""Namespace of the ids that threads below one get that is imported under another id."""
+
 
 @dataclass(frozen=True, slots=True)
 class Into:
-    """Where imported threads go: whose they become, and (for a single one) under which id.
+    """Where imported threads go: whose they become, and (for a single one) under which id. What is below that one gets
+    ids that follow from the new one.
 
     Unless `takes_over`, an export of somebody else's threads is refused.
     """
@@ -23,10 +28,13 @@ class Into:
     user_id: str
     takes_over: bool = False
     thread_id: str | None = None
+    top: str | None = None
 
-    def id_of(self, thread: ArchivedThread) -> str:
+    def id_of(self, thread_id: str) -> str:
         """The id that a thread gets here."""
-        return thread.id if self.thread_id is None else self.thread_id
+        if self.thread_id is None:
+            return thread_id
+        return self.thread_id if thread_id == self.top else str(uuid5(_BELOW, f"{self.thread_id}\n{thread_id}"))
 
 
 async def import_threads(store: Driver, file: BinaryIO, where: str, into: Into, progress: Progress) -> Outcome:
@@ -46,18 +54,19 @@ async def import_threads(store: Driver, file: BinaryIO, where: str, into: Into, 
         tables = await read_tables(tx)
     contents = check(ArchiveReader(file, where, tables))
     _check_into(contents, into, where)
+    into = replace(into, top=contents.tops[0] if contents.tops else None)
     file.seek(0)
     outcome = Outcome()
     reader = ArchiveReader(file, where, tables)
     for done, thread in enumerate(reader.threads()):
-        progress(done, contents.threads, into.id_of(thread))
+        progress(done, contents.threads, into.id_of(thread.id))
         await _import_thread(store, tables, thread, reader, into, outcome)
     progress(contents.threads, contents.threads, "")
     return outcome
 
 
 def _check_into(contents: Contents, into: Into, where: str) -> None:
-    if into.thread_id is not None and contents.threads != 1:
+    if into.thread_id is not None and len(contents.tops) != 1:
         raise InvalidInput(
             reason=f"{where} holds {contents.threads} threads, and --as gives one an id. Export that thread alone."
         )
@@ -72,7 +81,7 @@ def _check_into(contents: Contents, into: Into, where: str) -> None:
 async def _import_thread(
     store: Driver, tables: Tables, thread: ArchivedThread, reader: ArchiveReader, into: Into, outcome: Outcome
 ) -> None:
-    thread_id = into.id_of(thread)
+    thread_id = into.id_of(thread.id)
     rows = _rows(tables, reader, thread, into)
     async with store.reading() as tx:
         there = await one(tx, "select_owner", id=thread_id)
@@ -95,12 +104,14 @@ async def _import_thread(
 
 
 async def _rows(tables: Tables, reader: ArchiveReader, thread: ArchivedThread, into: Into) -> AsyncIterator[TableRow]:
-    thread_id = into.id_of(thread)
+    thread_id = into.id_of(thread.id)
     for name, row in reader.rows():
         table = tables[name]
         given: dict[str, Any] = {**row, str(table.thread): thread_id}
         if name == THREADS:
             given["user_id"] = into.user_id
+            if given.get("parent_thread_id") is not None and thread.id != into.top:
+                given["parent_thread_id"] = into.id_of(given["parent_thread_id"])
         elif table.thread not in table.key and thread_id != thread.id:
             # The key tells rows of all threads apart, and the thread that the export is of may be there too.
             given |= {key: f"{thread_id}/{row[key]}" for key in table.key}

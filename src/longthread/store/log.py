@@ -21,6 +21,8 @@ from longthread.store.driver import Row, Transaction, one
 
 _LAST = "\U0010ffff"
 """Sorts behind every time and id: where a listing starts."""
+LATEST = (_LAST, _LAST)
+"""Before the first thread of a list."""
 MESSAGE_ID = SENT_ID
 """Key of an entry's metadata for the id that its sender gave it, where that is not the entry's own."""
 _MOMENT = timedelta(seconds=1)
@@ -38,15 +40,24 @@ def _text_of(moment: datetime) -> str:
 
 
 async def create_thread(
-    tx: Transaction, thread_id: str, *, user_id: str, title: str | None = None, source: str | None = None
+    tx: Transaction,
+    thread_id: str,
+    *,
+    user_id: str,
+    title: str | None = None,
+    source: str | None = None,
+    parent: str | None = None,
 ) -> Thread:
-    """Make a thread, or find it when the user already has it; it is locked until the transaction ends.
+    """Make a thread, below `parent` if it is given, or find it when the user already has it; it is locked until the
+    transaction ends.
 
     Raises:
         ThreadNotFound: the id is taken by somebody else's thread; nothing tells whose.
     """
     await tx.run("insert_thread", id=thread_id, user_id=user_id, title=title, source=source, now=now())
     await position(tx, thread_id)
+    if parent is not None:
+        await tx.run("set_parent", id=thread_id, parent=parent)
     return await find_thread(tx, thread_id, user_id=user_id)
 
 
@@ -63,11 +74,34 @@ async def find_thread(tx: Transaction, thread_id: str, *, user_id: str) -> Threa
 
 
 async def list_threads(
-    tx: Transaction, *, user_id: str, limit: int = 50, before: tuple[str, str] = (_LAST, _LAST)
+    tx: Transaction, *, user_id: str, limit: int = 50, before: tuple[str, str] = LATEST, below: bool = False
 ) -> list[Thread]:
-    """A user's threads, the latest active first; `before` is the (updated_at, id) of the last one already seen."""
-    rows = await tx.fetch("select_threads", user_id=user_id, before=before[0], before_id=before[1], limit=limit)
+    """A user's threads, the latest active first; `before` is the (updated_at, id) of the last one already seen.
+
+    Args:
+        below: also those that are below another: what agents ask each other.
+    """
+    after = {"before": before[0], "before_id": before[1]}
+    rows = await tx.fetch("select_threads", user_id=user_id, **after, below=int(below), limit=limit)
     return [_thread(row) for row in rows]
+
+
+async def children(tx: Transaction, thread_id: str, *, user_id: str) -> list[Thread]:
+    """The threads right below a user's thread, the oldest first."""
+    return [_thread(row) for row in await tx.fetch("select_children", id=thread_id, user_id=user_id)]
+
+
+async def threads_below(tx: Transaction, thread_id: str, *, user_id: str) -> dict[str, str]:
+    """All threads below a user's thread, at whatever depth, those nearer first: their ids, and when each was last
+    active."""
+    rows = await tx.fetch("select_threads_below", id=thread_id, user_id=user_id)
+    return {row["id"]: row["updated_at"] for row in rows}
+
+
+async def depth(tx: Transaction, thread_id: str) -> int:
+    """How many threads a thread is below."""
+    row = await one(tx, "count_threads_above", id=thread_id)
+    return int(row["depth"] or 0) if row else 0
 
 
 async def search_threads(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -> list[tuple[Thread, str]]:
@@ -101,12 +135,17 @@ async def set_agent(tx: Transaction, thread_id: str, agent_id: str) -> None:
 
 
 async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> None:
-    """Delete a thread with everything that is kept of it. It cannot be undone."""
-    # Memories that another thread has said too stay, as that one's.
-    await tx.run("rehome_memories", thread_id=thread_id, user_id=user_id)
-    # Every table of a thread's refers to it, and its rows go with it.
-    if not await tx.run("delete_thread", id=thread_id, user_id=user_id):
-        raise ThreadNotFound(thread=thread_id)
+    """Delete a thread, and the threads below it, with everything that is kept of them. It cannot be undone."""
+    await position(tx, thread_id)
+    await find_thread(tx, thread_id, user_id=user_id)
+    below = await threads_below(tx, thread_id, user_id=user_id)
+    for each in below:
+        await tx.fetch("select_position", id=each)  # locks it
+    for each in [*reversed(below), thread_id]:
+        # Memories that another thread has said too stay, as that one's.
+        await tx.run("rehome_memories", thread_id=each, user_id=user_id)
+        # Every table of a thread's refers to it, and its rows go with it.
+        await tx.run("delete_thread", id=each, user_id=user_id)
 
 
 async def extend(
@@ -381,6 +420,7 @@ def _thread(row: Row) -> Thread:
         tool_categories=tuple(json.loads(row["tool_categories"])),
         tags=tuple(json.loads(row["tags"])),
         agent_id=row["agent_id"],
+        parent_id=row.get("parent_thread_id"),
     )
 
 

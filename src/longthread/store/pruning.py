@@ -112,9 +112,10 @@ class _Pruning:
 
     async def _measure(self, tx: Transaction, thread_id: str, found: Plan) -> None:
         if found.whole:
-            self.pruned.threads += 1
-            for table in self.tables.of_threads:
-                await self._count(tx, thread_id, table, _all_of(table), {})
+            for each in (thread_id, *found.below):
+                self.pruned.threads += 1
+                for table in self.tables.of_threads:
+                    await self._count(tx, each, table, _all_of(table), {})
         for deletion in found.rows:
             sql = queries(self.store.dialect)[deletion.query]
             head = _DELETE.match(sql)

@@ -11,7 +11,7 @@ from typing import Any
 from longthread.model.event import Event
 from longthread.model.fold import observation_of
 from longthread.model.memory import ANALYST
-from longthread.model.run import AgentRun, Run, Step, StepKind, StepStatus
+from longthread.model.run import AgentRun, Answers, Run, Step, StepKind, StepStatus
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row
 
@@ -41,6 +41,7 @@ def run_of(row: Row) -> Run:
         entry_seq=row["entry_seq"],
         outcome=json.loads(row["outcome"]),
         agent=_agent_of(row),
+        answers=Answers(row["parent_run_id"], row["parent_call_id"]) if row["parent_call_id"] else None,
     )
 
 

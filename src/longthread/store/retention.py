@@ -54,10 +54,11 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to go of a thread: all of it, or some rows. `after` is what to do when they are gone; `more`: there will
-    be more to go then."""
+    """What is to go of a thread: all of it, with the threads `below` it, or some rows. `after` is what to do when they
+    are gone; `more`: there will be more to go then."""
 
     whole: bool = False
+    below: tuple[str, ...] = ()
     rows: tuple[Deletion, ...] = ()
     after: tuple[Deletion, ...] = ()
     first_seq: int = 0
@@ -84,14 +85,24 @@ class Retention:
         if thread is None:
             return KEEP
         live = await one(tx, "select_live_run", thread_id=thread_id)
-        if live is not None:
-            run = await runs.find_run(tx, thread_id, live["id"])
-            if run is not None and await runs.is_held(tx, run, alive=self.alive):
-                return None
-        if _is_over(thread, self.policy):
-            return Plan(whole=True)
+        if await self._is_held(tx, thread_id, live):
+            return None
+        # What is below another thread goes with that one, and not before.
+        if _is_over(thread, self.policy) and await one(tx, "select_thread_above", id=thread_id) is None:
+            below = await log.threads_below(tx, thread_id, user_id=thread["user_id"])
+            for each in below:
+                await tx.fetch("select_position", id=each)  # locks it
+                if await self._is_held(tx, each, await one(tx, "select_live_run", thread_id=each)):
+                    return None
+            if _is_over({**thread, "updated_at": max([thread["updated_at"], *below.values()])}, self.policy):
+                return Plan(whole=True, below=tuple(below))
         planning = _Planning(tx, thread_id, thread, self.policy, self.checkpoints, at_once)
         return await planning.plan(None if live is None else live["started_at"])
+
+    async def _is_held(self, tx: Transaction, thread_id: str, live: Row | None) -> bool:
+        """Whether a run that has not ended is being executed."""
+        run = await runs.find_run(tx, thread_id, live["id"]) if live is not None else None
+        return run is not None and await runs.is_held(tx, run, alive=self.alive)
 
 
 def _is_over(thread: Row, policy: Policy) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from longthread.errors import LeaseLost, RunInProgress
 from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark
-from longthread.model.run import AgentRun, Protocol, Run, RunStatus, Step, StepKind, StepStatus
+from longthread.model.run import AgentRun, Answers, Protocol, Run, RunStatus, Step, StepKind, StepStatus
 from longthread.store import log
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.ended import completed_steps, end_run
@@ -61,6 +61,7 @@ class Plan:
     continues: str | None = None
     question_seq: int | None = None
     agent: AgentRun | None = None
+    answers: Answers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,8 @@ async def begin(tx: Transaction, thread_id: str, plan: Plan, *, owner: str, aliv
         last_event=len(marks),
         **agent_values(plan.agent),
     )
+    if plan.answers is not None:
+        await tx.run("set_answers", thread_id=thread_id, id=plan.run_id, **asdict(plan.answers))
     return Lease(thread_id, plan.run_id, owner)
 
 
@@ -195,6 +198,11 @@ async def last_run(tx: Transaction, thread_id: str) -> Run | None:
 async def list_runs(tx: Transaction, thread_id: str, *, limit: int) -> list[Run]:
     """The thread's runs, the newest first."""
     return [_run(row) for row in await tx.fetch("select_runs", thread_id=thread_id, limit=limit)]
+
+
+async def answers(tx: Transaction, thread_id: str, run_id: str) -> list[Run]:
+    """The runs of other agents that answer calls of a run, in the threads below its thread, the oldest first."""
+    return [_run(row) for row in await tx.fetch("select_answers", thread_id=thread_id, run_id=run_id)]
 
 
 async def is_held(tx: Transaction, run: Run, *, alive: Alive) -> bool:

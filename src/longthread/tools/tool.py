@@ -19,7 +19,7 @@ class Tool:
     `parameters` is the JSON Schema of its arguments. `call` returns an observation and raises nothing but
     cancellation and defects; a `LongthreadError` inside it becomes an observation. `retry_safe` says that a call that
     was in flight when a process died may simply be made again; `approve` that a person decides about each call before
-    it is made.
+    it is made. `answer`, where there is one, is called in the place of `call`, and told the call's id too.
     """
 
     name: str
@@ -28,6 +28,11 @@ class Tool:
     call: Callable[[Mapping[str, Any]], Awaitable[Observation]]
     retry_safe: bool = False
     approve: bool = False
+    answer: Callable[[Mapping[str, Any], str], Awaitable[Observation]] | None = None
+
+    async def run(self, args: Mapping[str, Any], call_id: str) -> Observation:
+        """Make a call that a model has made under this id."""
+        return await (self.call(args) if self.answer is None else self.answer(args, call_id))
 
 
 def succeeded(data: Mapping[str, Any]) -> Observation:

@@ -37,17 +37,26 @@ async def list_conversations(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
     q: Annotated[str, Query(max_length=200)] = "",
+    children: bool = False,
+    parent: str | None = None,
 ) -> dict[str, Any]:
-    """The conversations, latest active first; with `q`, those that say it, each with the place (`match`)."""
+    """The conversations, latest active first; with `q`, those that say it, each with the place (`match`).
+
+    Those that agents have with each other are in it with `children`; with `parent`, it is those right below that one.
+    """
     user = served.analyst.settings.user
     async with served.analyst.store.reading() as tx:
+        if parent is not None:
+            await log.find_thread(tx, parent, user_id=user)
+            below = await log.children(tx, parent, user_id=user)
+            return {"conversations": await _items(tx, below, user), "next_cursor": None}
         if q.strip():
             hits = await log.search_threads(tx, q.strip(), user_id=user, limit=limit)
             items = await _items(tx, [thread for thread, _ in hits], user)
             found = [item | {"match": _excerpt(hit, q)} for item, (_, hit) in zip(items, hits, strict=True)]
             return {"conversations": found, "next_cursor": None}
-        after = _behind(cursor) if cursor else {}
-        threads = await log.list_threads(tx, user_id=user, limit=limit + 1, **after)
+        before = _behind(cursor) if cursor else log.LATEST
+        threads = await log.list_threads(tx, user_id=user, limit=limit + 1, before=before, below=children)
         shown = threads[:limit]
         items = await _items(tx, shown, user)
     more = _cursor(shown[-1]) if len(threads) > limit else None
@@ -125,9 +134,9 @@ def _cursor(last: Thread) -> str:
     return encode_cursor(last.updated_at.isoformat(timespec="microseconds"), last.id)
 
 
-def _behind(cursor: str) -> dict[str, tuple[str, str]]:
+def _behind(cursor: str) -> tuple[str, str]:
     at, thread_id = decode_cursor(cursor, str, str)
-    return {"before": (at, thread_id)}
+    return at, thread_id
 
 
 async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[dict[str, Any]]:
@@ -142,6 +151,7 @@ def _item(thread: Thread, status: str | None) -> dict[str, Any]:
         "lastActiveAt": thread.updated_at.isoformat(),
         "createdAt": thread.created_at.isoformat(),
         "source": thread.source,
+        "parentId": thread.parent_id,
         "messageCount": thread.entry_count,
         "status": status,
     }

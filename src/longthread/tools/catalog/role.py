@@ -51,13 +51,14 @@ class Function:
 @dataclass(frozen=True, slots=True)
 class Role:
     """An agent that is about to run. `run` is what is kept of it with the run; `functions` are the tools of its skills,
-    in their order; `source` is the one that it asks, where it says so."""
+    in their order; `source` is the one that it asks, where it says so; `sub_agents` are the agents that it may ask."""
 
     agent: Agent
     run: AgentRun
     skills: Sequence[Skill]
     functions: Sequence[Function]
     source: SourceDefinition | None = None
+    sub_agents: Sequence[Agent] = ()
 
     @property
     def is_analyst(self) -> bool:
@@ -158,7 +159,8 @@ async def _about(tx: Transaction, name: str) -> list[Stored]:
     skills = await kept.some(tx, "skill", ids=_said(agents, "skill"))
     tools = await kept.some(tx, "tool", ids=_said(skills, "tool"))
     asked = {*_said(agents, "source"), *_said(tools, "source")}
-    return [*agents, *skills, *tools, *await kept.some(tx, "source", names=asked)]
+    others = await kept.some(tx, "agent", ids=_said(agents, "agent") - {each.definition.id for each in agents})
+    return [*agents, *skills, *tools, *await kept.some(tx, "source", names=asked), *others]
 
 
 def _said(stored: Sequence[Stored], kind: Kind) -> set[str]:
@@ -173,7 +175,7 @@ async def role_of_run(tx: Transaction, run: AgentRun | None) -> Role:
         return ANALYST_ROLE
     now = Names([each.definition for each in await _about(tx, run.id)])
     parts: list[tuple[Kind, str, int]] = [("agent", run.id, run.version)]
-    kinds: tuple[Kind, ...] = ("skill", "tool")
+    kinds: tuple[Kind, ...] = ("skill", "tool", "agent")
     parts += [(kind, id_, number) for kind in kinds for id_, number in run.parts.get(kind, {}).items()]
     then = dict(BUILTIN)
     for kind, id_, number in parts:
@@ -218,10 +220,12 @@ def _role(names: Names, sources: Names, definition: Definition) -> Role:
             made = Function(tool_of(found), item.required, item.default_params)
             functions.setdefault(made.tool.function, made)
     asked = _asked(agent, list(functions.values()), sources)
+    others = _others(agent, names)
     parts = {
         "skill": {skill.id: skill.version for skill in skills},
         "tool": {each.tool.id: each.tool.version for each in functions.values() if each.tool.type != "builtin"},
         "source": {each.id: each.version for each in asked.values()},
+        "agent": {each.id: each.version for each in others},
     }
     return Role(
         agent=agent,
@@ -229,6 +233,7 @@ def _role(names: Names, sources: Names, definition: Definition) -> Role:
         skills=tuple(skills),
         functions=tuple(functions.values()),
         source=asked.get(str(agent.config.get("source"))),
+        sub_agents=others,
     )
 
 
@@ -243,6 +248,18 @@ def _asked(agent: Agent, functions: Sequence[Function], sources: Names) -> dict[
             raise DefinitionNotFound(kind="source", name=name, nearest=f"The agent {agent.name} asks it.")
         found[str(name)] = source_of(definition)
     return found
+
+
+def _others(agent: Agent, names: Names) -> tuple[Agent, ...]:
+    """The agents that an agent may ask, in its order."""
+    found: dict[str, Agent] = {}
+    for id_ in agent.sub_agents:
+        definition = names.by_key.get(("agent", id_.lower()))
+        if definition is None or not definition.is_active:
+            _logger.warning("The agent %s goes without an agent that is switched off or not there: %s", agent.name, id_)
+        else:
+            found[definition.id] = agent_of(definition)
+    return tuple(found.values())
 
 
 def _belongs(role: Role, stored: Stored) -> bool:

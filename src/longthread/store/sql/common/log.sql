@@ -9,11 +9,37 @@ SELECT * FROM threads WHERE id = :id AND user_id = :user_id;
 -- name: select_threads
 SELECT * FROM threads
 WHERE user_id = :user_id AND (updated_at, id) < (:before, :before_id)
+  AND (parent_thread_id IS NULL OR CAST(:below AS BIGINT) = 1)
 ORDER BY updated_at DESC, id DESC
 LIMIT :limit;
 
 -- name: select_threads_by_prefix
 SELECT * FROM threads WHERE user_id = :user_id AND id >= :first AND id < :last ORDER BY id LIMIT :limit;
+
+-- name: set_parent
+UPDATE threads SET parent_thread_id = :parent WHERE id = :id AND entry_count = 0;
+
+-- name: select_children
+SELECT * FROM threads WHERE parent_thread_id = :id AND user_id = :user_id ORDER BY created_at, id;
+
+-- name: select_threads_below
+-- Those nearer first. What another program wrote may go round in a circle: no deeper than this is looked.
+WITH RECURSIVE below (id, updated_at, depth) AS (
+    SELECT id, updated_at, 1 FROM threads WHERE parent_thread_id = :id AND user_id = :user_id
+    UNION ALL
+    SELECT t.id, t.updated_at, b.depth + 1
+    FROM below b JOIN threads t ON t.parent_thread_id = b.id AND t.user_id = :user_id
+    WHERE b.depth < 100
+)
+SELECT id, max(updated_at) AS updated_at FROM below WHERE id <> :id GROUP BY id ORDER BY min(depth), id;
+
+-- name: count_threads_above
+WITH RECURSIVE above (parent, depth) AS (
+    SELECT parent_thread_id, 0 FROM threads WHERE id = :id
+    UNION ALL
+    SELECT t.parent_thread_id, a.depth + 1 FROM above a JOIN threads t ON t.id = a.parent WHERE a.depth < 100
+)
+SELECT max(depth) AS depth FROM above;
 
 -- name: search_threads
 SELECT t.*, e.text AS hit

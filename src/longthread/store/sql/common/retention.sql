@@ -2,6 +2,9 @@
 -- What retention must know of a thread.
 SELECT user_id, tip, entry_count, first_seq, updated_at, expires_at FROM threads WHERE id = :id;
 
+-- name: select_thread_above
+SELECT p.id FROM threads t JOIN threads p ON p.id = t.parent_thread_id AND p.user_id = t.user_id WHERE t.id = :id;
+
 -- name: select_first_entry_since
 SELECT seq FROM entries WHERE thread_id = :thread_id AND seq >= :from_seq AND created_at >= :since ORDER BY seq LIMIT 1;
 

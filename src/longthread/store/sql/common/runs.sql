@@ -7,6 +7,9 @@ INSERT INTO runs (thread_id, id, status, question, question_seq, source, model, 
 VALUES (:thread_id, :id, 'running', :question, :question_seq, :source, :model, :protocol, :max_steps, :continues,
         :first_step, :owner, :lease_until, :now, :told, :last_event, :agent_id, :agent_version, :agent_parts);
 
+-- name: set_answers
+UPDATE runs SET parent_run_id = :run_id, parent_call_id = :call_id WHERE thread_id = :thread_id AND id = :id;
+
 -- name: select_run quick
 SELECT r.*, q.text AS asked, e.text AS said, e.id AS said_id
 FROM runs r
@@ -29,6 +32,17 @@ LEFT JOIN entries q ON q.thread_id = r.thread_id AND q.seq = r.question_seq
 LEFT JOIN entries e ON e.thread_id = r.thread_id AND e.seq = r.entry_seq
 WHERE r.thread_id = :thread_id
 ORDER BY r.id DESC LIMIT :limit;
+
+-- name: select_answers
+-- The runs that answer calls of a run.
+SELECT r.*, q.text AS asked, e.text AS said, e.id AS said_id
+FROM threads t
+JOIN runs r ON r.thread_id = t.id AND r.parent_run_id = :run_id
+LEFT JOIN entries q ON q.thread_id = r.thread_id AND q.seq = r.question_seq
+LEFT JOIN entries e ON e.thread_id = r.thread_id AND e.seq = r.entry_seq
+WHERE t.parent_thread_id = :thread_id
+  AND t.user_id = (SELECT p.user_id FROM threads p WHERE p.id = :thread_id)
+ORDER BY r.started_at, r.id;
 
 -- name: select_runs_of_steps
 -- The ended runs that made steps with these indexes.

@@ -1,0 +1,78 @@
+"""Where a run stands among agents that ask each other: how deep, for whose call, and what it may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from longthread.model.run import Protocol, Run
+from longthread.model.thread import Thread
+from longthread.settings import Settings
+from longthread.store import log, runs
+from longthread.store.driver import Driver, Transaction
+from longthread.store.runs import Lease
+
+
+class Allowance:
+    """Model calls that all runs below one may make together, in whatever thread and at whatever depth."""
+
+    def __init__(self, size: int, used: int = 0) -> None:
+        self.size = size
+        self.left = max(0, size - used)
+
+    def take(self) -> bool:
+        """Take one call; False when none is left."""
+        if not self.left:
+            return False
+        self.left -= 1
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """An agent that asks another: its run, and the call in which it asks."""
+
+    lease: Lease
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a run stands. `depth` is how many threads its thread is below; `below` is what those that it asks may use,
+    and `own` what it takes its own model calls from (None: only its own steps count). `source`, `model` and `protocol`
+    are its caller's, for an agent that names no other."""
+
+    depth: int
+    below: Allowance
+    own: Allowance | None = None
+    caller: Caller | None = None
+    source: str | None = None
+    model: str | None = None
+    protocol: Protocol = "auto"
+
+    def answering(self, caller: Caller) -> Standing:
+        """The standing of a run that answers a call."""
+        return replace(self, caller=caller)
+
+    def below_it(self, run: Run, source: str | None) -> Standing:
+        """The standing of those that a run with this one asks; `source` is what it asks itself, with its password."""
+        return Standing(self.depth + 1, self.below, self.below, None, source, run.model, run.protocol)
+
+
+async def standing_of(store: Driver, settings: Settings, thread: Thread | None, goes_on: Run | None = None) -> Standing:
+    """Where a run on a thread stands that no agent has asked for; `goes_on` is one that has begun already."""
+    async with store.reading() as tx:
+        depth = await log.depth(tx, thread.id) if thread is not None and thread.parent_id is not None else 0
+        levels = settings.max_delegation_depth
+        used = await used_below(tx, goes_on.thread_id, goes_on.id, levels=levels) if goes_on is not None else 0
+    return Standing(depth, Allowance(settings.max_delegated_steps, used))
+
+
+async def used_below(tx: Transaction, thread_id: str, run_id: str, *, levels: int) -> int:
+    """How many model calls the runs below a run have made, `levels` deep at most."""
+    if not levels:
+        return 0
+    used = 0
+    for run in await runs.answers(tx, thread_id, run_id):
+        used += sum(step.kind == "model" for step in await runs.steps_of(tx, run))
+        used += await used_below(tx, run.thread_id, run.id, levels=levels - 1)
+    return used
