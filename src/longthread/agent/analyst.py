@@ -20,9 +20,8 @@ from longthread.agent.hot import HotWindows
 from longthread.agent.models import context_window, resolve_model
 from longthread.agent.owner import may_be_alive
 from longthread.agent.prompt import system_prompt
-from longthread.agent.recalling import recall_tool
-from longthread.agent.remembering import Remembering
 from longthread.agent.run import execute
+from longthread.agent.said import own_tools
 from longthread.agent.shelf import ModelFactory, ModelShelf
 from longthread.agent.staff import RunSources, Staff
 from longthread.agent.standing import Standing, standing_of
@@ -45,7 +44,7 @@ from longthread.memory.forgetting import Forgotten, delete_thread
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.pruning import Policy
-from longthread.memory.recall import Place, Recaller
+from longthread.memory.recall import Recaller
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
 from longthread.model.language import is_chinese
@@ -73,7 +72,6 @@ from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
 from longthread.tools.registry import Workshop
 from longthread.tools.skills import load_skill_tool
-from longthread.tools.tool import Tool
 from longthread.view.correction import corrected
 from longthread.view.tokens import family_of
 
@@ -454,7 +452,8 @@ class Analyst(Deciding):
         if role.remembers:
             context.fitting = lambda: self._fitting(begun.run.question, owner)
         looked_for = begun.run.continues or begun.run.question
-        tools = [*(analysis_tools(source, looked_for) if source else ()), *self._own_tools(begun, context, owner)]
+        own = own_tools(self, begun, context, owner)
+        tools = [*(analysis_tools(source, looked_for) if source else ()), *own]
         tools = [*role.built_in(tools), *staff.tools]
         tools += [load_skill_tool(told.loadable, window=window)] if told.loadable else []
         context.tools = {tool.name: tool for tool in tools}
@@ -480,29 +479,6 @@ class Analyst(Deciding):
         """What a model's estimates are raised by: as its calls here have taught, or the thread's last one elsewhere."""
         factor = self._factors.get(model, 1.0)
         return corrected(factor, past.estimated, past.reported) if past is not None and past.model == model else factor
-
-    def _own_tools(self, begun: Begun, context: RunContext, owner: Owner) -> Sequence[Tool]:
-        """The tools for what was said before: in this conversation, and in the user's others."""
-        remembering = Remembering(
-            store=self.store,
-            memories=self.memories,
-            owner=owner,
-            lease=begun.lease,
-            seqs=(begun.window.spots[begun.window.question].entry.seq,),
-            dropped=context.drop_memories,
-        )
-        return (self._recall_tool(begun, owner.user_id, remembering), *remembering.tools())
-
-    def _recall_tool(self, begun: Begun, user_id: str, remembering: Remembering) -> Tool:
-        return recall_tool(
-            self.recaller,
-            Scope(user_id, begun.run.thread_id),
-            thread_id=begun.run.thread_id,
-            agent_id=remembering.owner.agent_id,
-            top_k=self.settings.memory_recall_top_k,
-            before=Place(begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq),
-            look_up=remembering.look_up,
-        )
 
 
 def _behind(spots: Sequence[Spot], begun: Begun) -> int:

@@ -60,10 +60,12 @@ class Standing:
 
 async def standing_of(store: Driver, settings: Settings, thread: Thread | None, goes_on: Run | None = None) -> Standing:
     """Where a run on a thread stands that no agent has asked for; `goes_on` is one that has begun already."""
-    async with store.reading() as tx:
-        depth = await log.depth(tx, thread.id) if thread is not None and thread.parent_id is not None else 0
-        levels = settings.max_delegation_depth
-        used = await used_below(tx, goes_on.thread_id, goes_on.id, levels=levels) if goes_on is not None else 0
+    depth, used = 0, 0
+    if thread is not None and (thread.parent_id is not None or goes_on is not None):
+        async with store.reading() as tx:
+            depth = await log.depth(tx, thread.id)
+            if goes_on is not None:
+                used = await used_below(tx, thread.id, goes_on.id, levels=settings.max_delegation_depth)
     return Standing(depth, Allowance(settings.max_delegated_steps, used))
 
 

@@ -104,10 +104,9 @@ class Reading:
 
     async def page(self, limit: int, cursor: str | None) -> tuple[list[Thread], str | None]:
         """Some conversations, and the cursor of those behind them. Raises InvalidInput: the cursor is none of ours."""
-        at, thread_id = decode_cursor(cursor, str, str) if cursor else ("", "")
+        at, thread_id = decode_cursor(cursor, str, str) if cursor else log.LATEST
         async with self._store.reading() as tx:
-            behind = {"before": (at, thread_id)} if cursor else {}
-            threads = await log.list_threads(tx, user_id=self._user, limit=limit + 1, **behind)
+            threads = await log.list_threads(tx, user_id=self._user, limit=limit + 1, before=(at, thread_id))
         if len(threads) <= limit:
             return threads, None
         last = threads[limit - 1]

@@ -1,0 +1,50 @@
+"""The tools for what was said before, as a run has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from longthread.agent.begin import Begun
+from longthread.agent.context import RunContext
+from longthread.agent.recalling import recall_tool
+from longthread.agent.remembering import Remembering
+from longthread.memory.memories import Memories
+from longthread.memory.recall import Place, Recaller
+from longthread.settings import Settings
+from longthread.store.driver import Driver
+from longthread.store.memories import Owner
+from longthread.store.recall import Scope
+from longthread.tools.tool import Tool
+
+
+class Keeper(Protocol):
+    """What keeps what was said: an `Analyst`."""
+
+    store: Driver
+    settings: Settings
+    recaller: Recaller
+    memories: Memories
+
+
+def own_tools(keeper: Keeper, begun: Begun, context: RunContext, owner: Owner) -> Sequence[Tool]:
+    """The tools for what was said before: in this conversation, and in the user's others."""
+    thread_id, asked = begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq
+    remembering = Remembering(
+        store=keeper.store,
+        memories=keeper.memories,
+        owner=owner,
+        lease=begun.lease,
+        seqs=(asked,),
+        dropped=context.drop_memories,
+    )
+    recall = recall_tool(
+        keeper.recaller,
+        Scope(owner.user_id, thread_id),
+        thread_id=thread_id,
+        agent_id=owner.agent_id,
+        top_k=keeper.settings.memory_recall_top_k,
+        before=Place(thread_id, asked),
+        look_up=remembering.look_up,
+    )
+    return (recall, *remembering.tools())
