@@ -11,17 +11,20 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import COUNT, call, finish
+from tests.agent.test_agents import AGENT as CLERK
+from tests.agent.test_agents import CUSTOMERS, SKILL
 
 from longthread.agent.analyst import Analyst
 from longthread.agent.delegating import LONGEST, tool_names
 from longthread.catalog import Catalog
 from longthread.errors import InvalidInput
+from longthread.model.approval import Decision
 from longthread.model.catalog import Agent
 from longthread.model.entry import Entry
 from longthread.model.memory import ANALYST
 from longthread.model.run import Answers, Run
 from longthread.model.thread import Thread
-from longthread.store import log, runs
+from longthread.store import approvals, log, runs
 from longthread.store.memories import Owner
 from longthread.testing import ScriptedChatModel
 
@@ -254,6 +257,39 @@ async def test_a_failed_agent_is_told_and_the_caller_goes_on(open_analyst: OpenA
     [child] = await below(analyst, handle.thread_id)
     assert (told[0]["error"]["type"], told[0]["error"]["thread_id"]) == ("agent_failed", child.id)
     assert told[0]["error"]["message"].startswith("helper failed: ")
+
+
+async def test_an_agent_that_waits_for_a_person_does_not_hold_up_its_caller(
+    open_analyst: OpenAnalyst, shop: str
+) -> None:
+    told: list[dict[str, Any]] = []
+
+    def boss(messages: list[BaseMessage]) -> Any:
+        done = [each for each in messages if isinstance(each, ToolMessage)]
+        told.extend(map(json.loads, (str(each.text) for each in done[len(told) :])))
+        if not done:
+            return call("ask_clerk", task="Who?")
+        thread_id = told[0]["error"]["thread_id"]
+        return call("ask_clerk", task="continue", thread_id=thread_id) if len(done) == 1 else finish("Later.")
+
+    model = played({"boss": boss, "a clerk": [call("customers_of", country="UK"), finish("Ada")]})
+    analyst = await open_analyst(model)
+    tool = CUSTOMERS | {"implementation": CUSTOMERS["implementation"] | {"approve": True}}  # type: ignore[operator]
+    await Catalog(analyst.store).apply(
+        [{"kind": "source", "name": "shop", "address": shop}, tool, SKILL, CLERK, agent("boss", "clerk")]
+    )
+    handle = await analyst.ask("Go", agent="boss")
+    assert (await handle.wait()).data["answer"] == "Later."
+    [child] = await below(analyst, handle.thread_id)
+    assert (told[0]["error"]["type"], told[0]["error"]["thread_id"]) == ("agent_waits", child.id)
+    assert told[1]["error"]["type"] == "run_waiting"
+    waiting = await run_of(analyst, child.id)
+    assert waiting.status == "waiting"
+    async with analyst.store.reading() as tx:
+        [pending] = await approvals.pending(tx, child.id, waiting.id)
+    decided = await analyst.decide(child.id, {pending.call_id: Decision()})
+    assert decided is not None
+    assert (await decided.wait()).data["answer"] == "Ada"
 
 
 async def test_bad_arguments_and_an_agent_that_cannot_run_are_told(open_analyst: OpenAnalyst) -> None:

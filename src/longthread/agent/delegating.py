@@ -111,13 +111,13 @@ class Delegates:
         return Tool(name, described, _PARAMETERS, call, retry_safe=True, answer=answer)
 
     async def _ended(self, agent: Agent, task: str, thread_id: str | None, call_id: str) -> Run:
-        """The run that answers a call, when it has ended: whoever has begun it, and whichever process executes it."""
+        """The run that answers a call, when it has ended or waits for a person, whichever process executes it."""
         begun = False
         while True:
             async with self._office.store.reading() as tx:
                 found = [run for run in await runs.answers(tx, *_of(self._lease)) if _answers(run, call_id)]
                 held = bool(found) and await runs.is_held(tx, found[-1], alive=may_be_alive)
-            if found and found[-1].status != "running":
+            if found and found[-1].status != "running":  # it has ended, or waits for a person
                 return found[-1]
             if begun and not found:
                 raise InvalidInput(reason=f"The conversation with {agent.name} was deleted before it had answered.")
@@ -213,6 +213,12 @@ def _observed(agent: Agent, tool: str, run: Run, standing: Standing) -> Observat
     if run.status == "failed":
         reason = str((outcome.get("error") or {}).get("message") or "it is not known why.")
         return _not_done("agent_failed", f"{agent.name} failed: {reason[:LONGEST]}", thread_id)
+    if run.status == "waiting":
+        said = (
+            f"{agent.name} waits for a person to decide about a call, in its conversation {thread_id}. Tell the user. "
+        )
+        said += f"When that is done, it goes on; call {tool} with this thread_id then, to hear what has come of it."
+        return _not_done("agent_waits", said, thread_id)
     so_far = _without_labels(str(outcome.get("summary") or ""), queries)[:LONGEST]
     said = f"{agent.name} was paused before it had an answer: {_why(str(outcome.get('reason')))}."
     if standing.below.left:
@@ -227,12 +233,8 @@ def _not_done(type_: str, message: str, thread_id: str) -> Observation:
 
 
 def _why(reason: str) -> str:
-    said = {
-        "max_steps": "its steps are used up",
-        "stopped": "it was stopped",
-        "interrupted": "its process died",
-    }
-    return said.get(reason, f"it waits for a person ({reason}), who finds it under its thread_id")
+    said = {"max_steps": "its steps are used up", "stopped": "it was stopped", "interrupted": "its process died"}
+    return said.get(reason, reason)
 
 
 def _used_up(size: int) -> str:
