@@ -15,7 +15,9 @@ from tests.agent.script import COUNT, call, finish
 
 from longthread.agent import analyst as module
 from longthread.agent.analyst import Analyst
+from longthread.agent.begin import Begun
 from longthread.agent.handle import RunHandle
+from longthread.agent.staff import Staff
 from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.settings import Settings
 from longthread.store import log, runs
@@ -86,6 +88,8 @@ async def check(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
         tell({"problem": f"the run is {run}"})
     if not tip == count == len(entries) or [entry.role for entry in entries] != _ROLES:
         tell({"problem": f"the branch is {[entry.role for entry in entries]}, tip {tip}, count {count}"})
+    if any("unknown_tool" in entry.text for entry in entries):
+        tell({"problem": "a tool was not there"})
     calls = sorted(call.id for entry in entries for call in entry.tool_calls)
     if calls != sorted(entry.tool_call_id or "" for entry in entries if entry.role == "tool"):
         tell({"problem": "calls and results do not match"})
@@ -127,11 +131,15 @@ def analyst_on(store: Driver, plan: Any, tell: Tell) -> Analyst:
     """An analyst whose tools tell when they run, and whose model tells what is wrong with a request."""
 
     def tools(source: Source, question: str = "") -> list[Tool]:
-        return [_told(tool, tell) for tool in [*analysis_tools(source, question), _send_mail()]]
+        return [_told(tool, tell) for tool in analysis_tools(source, question)]
+
+    class Mailing(Analyst):
+        def _execute(self, begun: Begun, staff: Staff, user_id: str) -> RunHandle:
+            return super()._execute(begun, replace(staff, tools=[_told(_send_mail(), tell)]), user_id)
 
     module.analysis_tools = tools
     settings = Settings.load(env_file=None, data_dir=plan.data, model="test:scripted")
-    return Analyst(store, settings, models=lambda name, _: model(tell))
+    return Mailing(store, settings, models=lambda name, _: model(tell))
 
 
 def _send_mail() -> Tool:
