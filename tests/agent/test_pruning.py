@@ -161,7 +161,7 @@ async def test_each_view_shows_an_entry_or_says_that_a_summary_tells_of_it(
     open_analyst: OpenAnalyst, shop: str
 ) -> None:
     model = ScriptedChatModel(lambda messages: finish("so it is " * 40))
-    analyst = await open_analyst(model, memory_context_window=5_000, memory_enable_summary=False)
+    analyst = await open_analyst(model, memory_context_window=5_660, memory_enable_summary=False)
     for n in range(20):
         await turn(analyst, shop, f"Why {n}? The budget is {n}000 euros. " + "because " * 20)
     async with analyst.store.reading() as tx:
@@ -179,7 +179,7 @@ async def test_what_views_have_no_room_for_goes_and_what_they_show_stays(open_an
         return finish("so it is " * 40)
 
     model = ScriptedChatModel(reply)
-    analyst = await open_analyst(model, memory_context_window=5_000, memory_summary_threshold=6)
+    analyst = await open_analyst(model, memory_context_window=5_660, memory_summary_threshold=6)
     grown = 0
     marks = {0}
     for n in range(30):

@@ -33,6 +33,12 @@ def held(entries: Sequence[Entry], label: str) -> Held:
     return found[wanted]
 
 
+def held_labels(entries: Sequence[Entry]) -> list[str]:
+    """The labels of the results that entries hold, the newest last."""
+    found = (_held(entry.text) for entry in entries if entry.role == "tool")
+    return [one.label for one in found if one is not None]
+
+
 def _held(text: str) -> Held | None:
     try:
         observation = json.loads(text)

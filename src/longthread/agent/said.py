@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from longthread.agent.begin import Begun
+from longthread.agent.charting import chart_tool
 from longthread.agent.context import RunContext
 from longthread.agent.recalling import recall_tool
 from longthread.agent.remembering import Remembering
@@ -28,7 +29,7 @@ class Keeper(Protocol):
 
 
 def own_tools(keeper: Keeper, begun: Begun, context: RunContext, owner: Owner) -> Sequence[Tool]:
-    """The tools for what was said before: in this conversation, and in the user's others."""
+    """The tools for what was said before: in this conversation, and in the user's others. A chart is of a result."""
     thread_id, asked = begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq
     remembering = Remembering(
         store=keeper.store,
@@ -47,4 +48,4 @@ def own_tools(keeper: Keeper, begun: Begun, context: RunContext, owner: Owner) -
         before=Place(thread_id, asked),
         look_up=remembering.look_up,
     )
-    return (recall, *remembering.tools())
+    return (chart_tool(keeper.store, begun.thread, begun.window), recall, *remembering.tools())

@@ -19,6 +19,7 @@ from rich.table import Table
 from longthread.agent.owner import may_be_alive
 from longthread.cli import options
 from longthread.cli.archive import export, import_
+from longthread.cli.charts import chart
 from longthread.cli.named import find_thread
 from longthread.cli.progress import counted
 from longthread.cli.ran import runs
@@ -43,6 +44,7 @@ threads = typer.Typer(help="List, show, search, rename, delete, export and impor
 threads.command()(export)
 threads.command("import")(import_)
 threads.command()(result)
+threads.command()(chart)
 threads.command()(runs)
 
 

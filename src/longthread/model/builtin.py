@@ -38,12 +38,15 @@ _TOOLS = {
     "describe_table": "Describes one table of the source.",
     "sample_rows": "Shows a few rows of one table of the source.",
     "run_sql": "Runs one read-only SELECT on the source.",
+    "chart": "Shows a result as a chart.",
     "recall_memory": "Finds earlier messages, by what they say.",
     "remember": "Remembers something of the user beyond the conversation.",
     "forget": "Forgets what is remembered of the user.",
 }
 DATA_TOOLS = ("list_tables", "describe_table", "sample_rows", "run_sql")
 MEMORY_TOOLS = ("recall_memory", "remember", "forget")
+RUN_SQL, CHART = "run_sql", "chart"
+"""Who has the first has the second too, which shows what it gave."""
 LOAD_SKILL = "load_skill"
 """The tool that an agent has beside those of its skills, where it has skills to be loaded."""
 

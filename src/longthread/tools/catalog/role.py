@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.errors import AgentOff, DefinitionNotFound, ToolInvalid
-from longthread.model.builtin import BUILTIN, DATA_TOOLS, LOAD_SKILL, MEMORY_TOOLS
+from longthread.model.builtin import BUILTIN, CHART, DATA_TOOLS, LOAD_SKILL, MEMORY_TOOLS, RUN_SQL
 from longthread.model.catalog import (
     Agent,
     Definition,
@@ -67,12 +67,14 @@ class Role:
     @property
     def builtins(self) -> frozenset[str]:
         """The built-in tools that it has."""
-        return frozenset(each.tool.function for each in self.functions if each.tool.type == "builtin")
+        names = {each.tool.function for each in self.functions if each.tool.type == "builtin"}
+        taken = any(each.tool.function == CHART for each in self.functions)  # a tool that was so called before ours
+        return frozenset(names | {CHART} if RUN_SQL in names and not taken else names)
 
     def built_in(self, tools: Iterable[Tool]) -> list[Tool]:
         """Those of Longthread's own tools that it has, with the arguments that its skills give them."""
         defaults = {each.tool.function: each.defaults for each in self.functions if each.tool.type == "builtin"}
-        found = [(tool, defaults[tool.name]) for tool in tools if tool.name in defaults]
+        found = [(tool, defaults.get(tool.name)) for tool in tools if tool.name in self.builtins]
         return [with_defaults(tool, given) if given else tool for tool, given in found]
 
     def asked(self, question: str) -> AgentRun:

@@ -1,0 +1,225 @@
+"""A chart of a result, as a Vega-Lite specification. Pure.
+
+The specification names its data by the result's label and holds no rows: these are the result's, which the conversation
+keeps. `with_rows` puts them in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from longthread.errors import ColumnNotFound, InvalidInput
+from longthread.tools.analysis.schema import close_names
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+MOST_ROWS = 5_000
+"""Rows that a chart shows at most: the first ones."""
+Mark = Literal["bar", "line", "area", "point", "arc"]
+Aggregate = Literal["count", "sum", "mean", "median", "min", "max"]
+Measure = Literal["quantitative", "temporal", "ordinal", "nominal"]
+MARKS: tuple[Mark, ...] = get_args(Mark)
+AGGREGATES: tuple[Aggregate, ...] = get_args(Aggregate)
+_MANY_COLORS = 20
+_MANY_BARS = 60
+_DECIMAL = re.compile(r"-?\d+\.\d+")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_MONTH = re.compile(r"\d{4}-\d\d")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?")
+_YEAR = re.compile(r"(^|[_ ])(year|yr)([_ ]|$)|年份?$", re.I)
+_SPECIAL = re.compile(r"""([\\.\[\]'"])""")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A chart as it is asked for. The names are the result's columns."""
+
+    mark: Mark
+    x: str | None = None
+    y: str | None = None
+    color: str | None = None
+    aggregate: Aggregate | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A specification without rows, what each column that it shows is taken for, and what should be known of it."""
+
+    spec: Mapping[str, Any]
+    measures: Mapping[str, Measure]
+    notes: Sequence[str]
+
+
+class Data:
+    """The rows of a result. Columns of one name get numbers: `n`, `n_2`."""
+
+    def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        self.columns = _distinct(columns)
+        self.rows = rows[:MOST_ROWS]
+        self.total = len(rows)
+
+    def values(self, column: str) -> list[Any]:
+        """What a column holds, without NULL."""
+        at = self.columns.index(column)
+        return [row[at] for row in self.rows if row[at] is not None]
+
+    def find(self, name: str) -> str:
+        """The column that is meant. Raises ColumnNotFound, with the nearest."""
+        for column in (*(one for one in self.columns if one == name), *self._folded(name)):
+            return column
+        close = close_names(name, self.columns)
+        which = f"The nearest are: {', '.join(close)}." if close else f"The result has: {', '.join(self.columns[:20])}."
+        raise ColumnNotFound(column=name[:100], nearest=which)
+
+    def _folded(self, name: str) -> list[str]:
+        return [one for one in self.columns if one.strip().casefold() == name.strip().casefold()]
+
+    def measure(self, column: str) -> Measure:
+        """What a column is taken for, by what it holds."""
+        values = self.values(column)
+        if values and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+            is_year = _YEAR.search(column) and all(value == int(value) and 1000 <= value <= 2999 for value in values)
+            return "ordinal" if is_year else "quantitative"
+        texts = [value for value in values if isinstance(value, str)]
+        if not texts or len(texts) < len(values):
+            return "nominal"
+        if all(_DECIMAL.fullmatch(text) for text in texts):
+            return "quantitative"
+        return "temporal" if all(_is_moment(text) for text in texts) else "nominal"
+
+
+def chart(wanted: Wanted, data: Data, label: str) -> Chart:
+    """The chart of a result.
+
+    Raises:
+        ColumnNotFound: the result has no such column.
+        InvalidInput: such a chart cannot show this; the message says what would.
+    """
+    if not data.rows:
+        raise InvalidInput(reason=f"The result {label} has no rows: there is nothing to show.")
+    names = {"x": wanted.x, "y": wanted.y, "color": wanted.color}
+    found = {channel: data.find(name) for channel, name in names.items() if name}
+    measures = {column: data.measure(column) for column in dict.fromkeys(found.values())}
+    channels = _slices(wanted, found) if wanted.mark == "arc" else _axes(wanted, found, measures)
+    encoding = {channel: _encoded(one, aggregate, data, measures) for channel, (one, aggregate) in channels.items()}
+    spec: dict[str, Any] = {"$schema": SCHEMA}
+    if wanted.title.strip():
+        spec["title"] = wanted.title.strip()[:200]
+    mark: dict[str, Any] = {"type": wanted.mark, "tooltip": True}
+    if wanted.mark == "line":
+        mark["point"] = True
+    spec |= {"data": {"name": label}, "mark": mark, "encoding": encoding}
+    return Chart(spec, measures, _notes(wanted, data, found, measures))
+
+
+def with_rows(spec: Mapping[str, Any], data: Data) -> dict[str, Any]:
+    """The specification with the rows of its result in it, which any Vega-Lite viewer shows."""
+    numbers = {column for column in data.columns if data.measure(column) == "quantitative"}
+    values = [
+        {column: _number(cell) if column in numbers else cell for column, cell in zip(data.columns, row, strict=False)}
+        for row in data.rows
+    ]
+    return {**spec, "data": {**spec.get("data", {}), "values": values}}
+
+
+_Channels = dict[str, tuple[str | None, Aggregate | None]]
+"""The column of each channel, and what is made of its values; a count has no column."""
+
+
+def _axes(wanted: Wanted, found: Mapping[str, str], measures: Mapping[str, Measure]) -> _Channels:
+    x, y = found.get("x"), found.get("y")
+    if x is None or (y is None and wanted.aggregate != "count"):
+        raise InvalidInput(reason=f"A {wanted.mark} chart needs x and y; only with the aggregate count it needs no y.")
+    measured = next((axis for axis in ("y", "x") if found.get(axis) and measures[found[axis]] == "quantitative"), None)
+    if wanted.aggregate == "count":
+        channels: _Channels = {"x": (x, None), "y": (None, "count")}
+    elif wanted.aggregate is not None:
+        if measured is None:
+            raise _not_measured(found, measures)
+        channels = {axis: (found[axis], wanted.aggregate if axis == measured else None) for axis in ("x", "y")}
+    else:
+        if measured is None and wanted.mark != "point":
+            raise _not_measured(found, measures)
+        channels = {"x": (x, None), "y": (y, None)}
+    return channels | ({"color": (found["color"], None)} if "color" in found else {})
+
+
+def _slices(wanted: Wanted, found: Mapping[str, str]) -> _Channels:
+    of, size = found.get("color") or found.get("x"), found.get("y")
+    if of is None or (size is None and wanted.aggregate != "count"):
+        raise InvalidInput(reason="An arc chart needs y, the size of a slice, and color, what each slice is of.")
+    return {"theta": (None if wanted.aggregate == "count" else size, wanted.aggregate), "color": (of, None)}
+
+
+def _not_measured(found: Mapping[str, str], measures: Mapping[str, Measure]) -> InvalidInput:
+    told = ", ".join(f"{found[axis]} is {measures[found[axis]]}" for axis in ("x", "y") if axis in found)
+    return InvalidInput(
+        reason=f"Neither axis has numbers: {told}. Choose a column of numbers for y, or the aggregate count."
+    )
+
+
+def _encoded(
+    column: str | None, aggregate: Aggregate | None, data: Data, measures: Mapping[str, Measure]
+) -> dict[str, Any]:
+    if column is None:
+        return {"aggregate": "count", "type": "quantitative", "title": "count"}
+    measure = measures[column]
+    encoded: dict[str, Any] = {"field": escaped(column), "type": measure, "title": column}
+    if aggregate is not None:
+        encoded |= {"aggregate": aggregate, "title": f"{aggregate} of {column}"}
+        encoded["type"] = "quantitative"
+    elif measure == "temporal":
+        unit = _unit(data.values(column))
+        encoded |= {"timeUnit": unit} if unit else {}
+    elif measure == "nominal":
+        encoded["sort"] = None  # as the rows are: by the ORDER BY of the query
+    return encoded
+
+
+def escaped(column: str) -> str:
+    """A column's name as a field of Vega-Lite, which reads `a.b` and `a[0]` as parts of something."""
+    return _SPECIAL.sub(r"\\\1", column)
+
+
+def _unit(values: Sequence[str]) -> str | None:
+    """The unit of days and months. A browser takes them for Greenwich's: elsewhere it would show the evening before."""
+    if all(_DAY.fullmatch(value) for value in values):
+        return "utcyearmonthdate"
+    return "utcyearmonth" if all(_MONTH.fullmatch(value) for value in values) else None
+
+
+def _notes(wanted: Wanted, data: Data, found: Mapping[str, str], measures: Mapping[str, Measure]) -> list[str]:
+    notes = []
+    if data.total > len(data.rows):
+        notes.append(f"Only the first {len(data.rows)} of {data.total} rows are shown. Aggregate them in the query.")
+    colors = found.get("color") or (found.get("x") if wanted.mark == "arc" else None)
+    many = len(set(map(str, data.values(colors)))) if colors and measures[colors] == "nominal" else 0
+    if many > _MANY_COLORS:
+        notes.append(f"{colors} has {many} values: colors will be hard to tell apart. Keep the largest in the query.")
+    if wanted.mark == "bar" and "x" in found and measures[found["x"]] == "nominal":
+        bars = len(set(map(str, data.values(found["x"]))))
+        if bars > _MANY_BARS:
+            notes.append(f"{found['x']} has {bars} values: that many bars are hard to read.")
+    return notes
+
+
+def _is_moment(text: str) -> bool:
+    return any(pattern.fullmatch(text) for pattern in (_DAY, _MONTH, _MOMENT))
+
+
+def _number(cell: Any) -> Any:
+    return float(cell) if isinstance(cell, str) else cell
+
+
+def _distinct(columns: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for column in columns:
+        name, number = column, 1
+        while name in found:
+            number += 1
+            name = f"{column}_{number}"
+        found.append(name)
+    return found

@@ -1,0 +1,85 @@
+"""A chart of a result, in a run: what the model is told, and what people get."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.agent.conftest import OpenAnalyst
+from tests.agent.script import call, finish
+
+from longthread.agent.charting import charts_of
+from longthread.agent.handle import RunHandle
+from longthread.store import log, runs
+
+COUNTRIES = call("run_sql", sql="SELECT country, COUNT(*) AS n FROM customers GROUP BY country ORDER BY n DESC")
+NAMES = call("run_sql", sql="SELECT name FROM customers")
+
+
+async def charted(handle: RunHandle) -> list[Any]:
+    """What the run's charts gave the model."""
+    async with handle.store.reading() as tx:
+        run = await runs.find_run(tx, handle.thread_id, handle.run.id)
+        assert run is not None
+        return [
+            step.observation for step in await runs.steps_of(tx, run) if (step.kind, step.action) == ("tool", "chart")
+        ]
+
+
+async def test_a_result_is_shown_as_a_chart(open_analyst: OpenAnalyst, shop: str) -> None:
+    script = [
+        call("chart", mark="bar"),
+        COUNTRIES,
+        NAMES,
+        call("chart", query="q1", mark="bar", x="country", y="n", title="客户"),
+        call("chart", query="[q1]", mark="bar", x="contry", y="n"),
+        call("chart", query="q9", mark="bar", x="country", y="n"),
+        call("chart", mark="pie", x="name"),
+        call("chart", mark="bar", x="name", aggregate="count"),
+        finish("Here it is."),
+    ]
+    analyst = await open_analyst(script, max_steps=20)
+    handle = await analyst.ask("Chart the customers by country", source=shop)
+    assert (await handle.wait()).type == "finished"
+    early, good, column, label, mark, newest = await charted(handle)
+    assert "no result yet" in early["error"]["message"]
+    assert (good["ok"], good["data"]["result"], good["data"]["rows"]) == (True, "q1", 2)
+    assert good["data"]["measures"] == {"country": "nominal", "n": "quantitative"}
+    assert "values" not in good["data"]["spec"]["data"] and len(json.dumps(good)) < 1_000
+    assert (column["error"]["type"], "country" in column["error"]["message"]) == ("unknown_column", True)
+    assert "q1, q2" in label["error"]["message"]
+    assert "`mark`" in mark["error"]["message"]
+    assert newest["data"]["result"] == "q2"
+    async with analyst.store.reading() as tx:
+        thread = await log.find_thread(tx, handle.thread_id, user_id="default")
+        entries = await log.branch(tx, thread.id, thread.tip)
+    first, second = charts_of(entries)
+    assert first["data"]["values"] == [{"country": "UK", "n": 2}, {"country": "China", "n": 1}]
+    assert first["title"] == "客户"
+    assert {row["name"] for row in second["data"]["values"]} == {"Ada", "李雷", "Bob"}
+
+
+async def test_a_result_that_is_no_longer_in_the_window_is_found(open_analyst: OpenAnalyst, shop: str) -> None:
+    small = {"memory_max_messages_per_thread": 4}
+    analyst = await open_analyst([COUNTRIES, finish("2 [q1].")] + [finish(f"Yes {n}.") for n in range(4)], **small)
+    handle = await analyst.ask("How many?", source=shop)
+    await handle.wait()
+    for _ in range(4):
+        await (await analyst.ask("Sure?", thread_id=handle.thread_id)).wait()
+    again = await open_analyst(
+        [call("chart", query="q1", mark="arc", color="country", y="n"), finish("There.")], **small
+    )
+    last = await again.ask("Chart it", thread_id=handle.thread_id)
+    await last.wait()
+    [seen] = await charted(last)
+    assert (seen["ok"], seen["data"]["result"]) == (True, "q1"), seen
+
+
+async def test_a_result_that_was_cut_is_told_to_be_so(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst(
+        [NAMES, call("chart", mark="bar", x="name", aggregate="count"), finish("So.")], sql_rows=2
+    )
+    handle = await analyst.ask("Chart the names", source=shop)
+    await handle.wait()
+    [seen] = await charted(handle)
+    assert "holds 2 of 3 rows" in seen["data"]["notes"][0]

@@ -1,0 +1,132 @@
+"""Charts of results: what each column is taken for, and what a Vega-Lite viewer is given."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+
+from longthread.errors import ColumnNotFound, InvalidInput
+from longthread.tools.analysis.chart import AGGREGATES, MARKS, MOST_ROWS, Data, Wanted, chart, with_rows
+
+COLUMNS = ["country", "year", "day", "month", "at", "launches", "mass.kg", "部门[名称]", "it's", "launches", "empty"]
+ROWS = [
+    ["China", 2020, "2020-01-05", "2020-01", "2020-01-05 10:00", 39, "1.50", "研发", True, 1, None],
+    ["美国", 2021, "2021-02-06", "2021-02", "2021-02-06T11:30:00Z", 44, "20.25", "市场", False, 2, None],
+    [None, 2022, None, "2022-03", "2022-03-07 00:00:01.5", 7.5, "0.10", "研发", None, 3, None],
+]
+
+
+@cache
+def schema() -> Draft7Validator:
+    """Vega-Lite's own schema, as a package carries it that need not be imported for it."""
+    spec = importlib.util.find_spec("altair")
+    assert spec is not None and spec.origin is not None
+    file = Path(spec.origin).parent / "vegalite" / "v6" / "schema" / "vega-lite-schema.json"
+    return Draft7Validator(json.loads(file.read_text("utf-8")))
+
+
+def made(mark: Any, columns: Any = COLUMNS, rows: Any = ROWS, **wanted: Any) -> dict[str, Any]:
+    """The chart with its rows, which Vega-Lite's schema allows."""
+    data = Data(columns, rows)
+    drawn = chart(Wanted(mark, **wanted), data, "q1")
+    assert drawn.spec["data"] == {"name": "q1"}
+    whole = with_rows(drawn.spec, data)
+    for spec in (drawn.spec, whole):
+        error = next(schema().iter_errors(json.loads(json.dumps(spec))), None)
+        assert error is None, error.message[:500] if error else ""
+    return whole
+
+
+def test_columns_are_taken_for_what_they_hold() -> None:
+    data = Data(COLUMNS, ROWS)
+    assert {column: data.measure(column) for column in data.columns} == {
+        "country": "nominal",
+        "year": "ordinal",
+        "day": "temporal",
+        "month": "temporal",
+        "at": "temporal",
+        "launches": "quantitative",
+        "mass.kg": "quantitative",
+        "部门[名称]": "nominal",
+        "it's": "nominal",
+        "launches_2": "quantitative",
+        "empty": "nominal",
+    }
+    assert Data(["zip"], [["01234"], ["99999"]]).measure("zip") == "nominal"
+    assert Data(["年份"], [[2020], [2021]]).measure("年份") == "ordinal"
+    assert Data(["year_total"], [[20.5], [2021]]).measure("year_total") == "quantitative"
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_every_mark_is_valid(mark: str) -> None:
+    whole = made(mark, x="country", y="launches", color="部门[名称]", title="各国发射次数")
+    assert whole["title"] == "各国发射次数"
+    assert len(whole["data"]["values"]) == len(ROWS)
+    for aggregate in AGGREGATES:
+        made(mark, x="year", y="launches", aggregate=aggregate)
+    made(mark, x="country", aggregate="count")
+
+
+def test_names_that_vega_would_take_apart_are_escaped_and_their_rows_are_not() -> None:
+    whole = made("bar", x="部门[名称]", y="mass.kg", color="it's")
+    fields = {channel: encoded["field"] for channel, encoded in whole["encoding"].items()}
+    assert fields == {"x": r"部门\[名称\]", "y": r"mass\.kg", "color": r"it\'s"}
+    assert whole["encoding"]["y"]["title"] == "mass.kg"
+    assert whole["data"]["values"][0]["mass.kg"] == 1.5
+    assert whole["data"]["values"][0]["部门[名称]"] == "研发"
+
+
+def test_days_stay_the_days_they_are_and_names_in_the_order_of_the_rows() -> None:
+    assert made("line", x="day", y="launches")["encoding"]["x"]["timeUnit"] == "utcyearmonthdate"
+    assert made("line", x="month", y="launches")["encoding"]["x"]["timeUnit"] == "utcyearmonth"
+    assert "timeUnit" not in made("line", x="at", y="launches")["encoding"]["x"]
+    assert made("bar", x="country", y="launches")["encoding"]["x"]["sort"] is None
+
+
+def test_a_bar_may_lie() -> None:
+    encoding = made("bar", x="launches", y="country", aggregate="sum")["encoding"]
+    assert (encoding["x"]["aggregate"], "aggregate" in encoding["y"]) == ("sum", False)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "problem"),
+    [
+        ({"x": "contry", "y": "launches"}, r"no column contry.*nearest are: country"),
+        ({"x": "zzz", "y": "launches"}, r"The result has: country, year"),
+        ({"x": "country"}, r"needs x and y"),
+        ({"y": "launches"}, r"needs x and y"),
+        ({"x": "country", "y": "部门[名称]"}, r"country is nominal, 部门\[名称\] is nominal.*count"),
+        ({"x": "country", "y": "day", "aggregate": "sum"}, r"Neither axis has numbers"),
+    ],
+)
+def test_what_cannot_be_shown_is_told_with_what_could(wanted: dict[str, Any], problem: str) -> None:
+    with pytest.raises((ColumnNotFound, InvalidInput), match=problem):
+        chart(Wanted("bar", **wanted), Data(COLUMNS, ROWS), "q1")
+
+
+def test_an_arc_needs_slices_and_no_rows_are_no_chart() -> None:
+    with pytest.raises(InvalidInput, match="size of a slice"):
+        chart(Wanted("arc", x="country"), Data(COLUMNS, ROWS), "q1")
+    with pytest.raises(InvalidInput, match="no rows"):
+        chart(Wanted("bar", x="a", y="b"), Data(["a", "b"], []), "q1")
+    assert made("arc", color="country", y="launches")["encoding"]["theta"]["field"] == "launches"
+
+
+def test_a_name_is_found_in_another_case() -> None:
+    assert made("bar", x="Country", y=" LAUNCHES ")["encoding"]["x"]["field"] == "country"
+
+
+def test_many_rows_are_cut_and_many_names_are_told() -> None:
+    rows = [[f"n{number}", number] for number in range(MOST_ROWS + 10)]
+    data = Data(["name", "n"], rows)
+    drawn = chart(Wanted("bar", x="name", y="n", color="name"), data, "q1")
+    assert any(f"first {MOST_ROWS} of {MOST_ROWS + 10}" in note for note in drawn.notes)
+    assert any("hard to read" in note for note in drawn.notes) and any("tell apart" in note for note in drawn.notes)
+    assert len(with_rows(drawn.spec, data)["data"]["values"]) == MOST_ROWS
+    assert len(json.dumps(drawn.spec)) < 1_000
