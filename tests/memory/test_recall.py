@@ -53,6 +53,26 @@ async def test_what_was_said_is_found(store: Driver, said: str, asked: str) -> N
     assert (await found(store, asked))[0] == said
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        (
+            "The harbour opened late that year, after long works on the quay and its two cranes.",
+            "who of us the harbour",
+        ),
+        ("港口那年很晚才开放。", "什么时候港口可以"),
+    ],
+)
+async def test_words_of_every_question_rank_nothing_beside_one_that_tells(store: Driver, said: str, asked: str) -> None:
+    empty = ["Who of us?", "Who is it of?", "Of whom? Of us.", "什么时候？", "可以，什么时候都可以。"]
+    await say(store, [*FILLER, *empty, *FILLER, *FILLER, said, *FILLER, *empty])
+    texts = await found(store, asked, k=30)
+    assert texts[0] == said
+    assert not set(texts[:5]).intersection(empty)
+    # Where nothing else is asked, they are what is looked for.
+    assert set(await found(store, "who of us", k=3)) <= set(empty)
+
+
 async def test_threads_that_nobody_speaks_in_get_vectors_of_a_new_embedder(store: Driver) -> None:
     for thread_id, user_id in (("t", "u"), ("quiet", "u"), ("theirs", "v")):
         await say(store, ["the automobile is red", thread_id], thread_id=thread_id, user_id=user_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from longthread.memory.terms import terms
@@ -9,10 +10,15 @@ from longthread.memory.terms import terms
 _STEP = 4
 """A part is looked for at steps of this fraction of its size, in longer texts at fewer:"""
 _MOST_PARTS = 400
+_EMPTY = re.compile(r"\A\s*\n")
 
 
 def excerpt(text: str, wanted: Collection[str], size: int) -> str:
-    """At most `size` characters of a text, around where most of the `wanted` terms stand, with … where it was cut."""
+    """At most `size` characters of a text, around where most of the `wanted` terms stand, with … where it was cut.
+
+    Empty lines at either end are left out.
+    """
+    text = _EMPTY.sub("", text).rstrip()
     if len(text) <= size:
         return text
     step = max(1, size // _STEP, len(text) // _MOST_PARTS)
@@ -20,4 +26,5 @@ def excerpt(text: str, wanted: Collection[str], size: int) -> str:
     found = [(len(set(wanted).intersection(terms(text[start : start + size]))), -start) for start in starts]
     start = min(-max(found)[1], len(text) - size)
     end = start + size
-    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+    part = _EMPTY.sub("", text[start:end]).rstrip()
+    return f"{'…' if start else ''}{part}{'…' if end < len(text) else ''}"

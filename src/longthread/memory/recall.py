@@ -16,12 +16,13 @@ from longthread.memory.background import Background
 from longthread.memory.branches import Branches
 from longthread.memory.embedding import Embedder, Vectors
 from longthread.memory.indexing import content_of, index_thread, is_recallable
+from longthread.memory.matching import telling
 from longthread.memory.nearest import Nearest
 from longthread.memory.postings import Postings, buckets_of, hash_of, in_bucket, look_up, places_between
 from longthread.memory.ranking import REACH, Block, Corpus, Layout, Scores, best, lay_out, score
 from longthread.memory.shelf import Ranges
 from longthread.memory.spans import ranges_of
-from longthread.memory.terms import FORM, terms
+from longthread.memory.terms import FORM
 from longthread.memory.vectors import Embedded, Progress, embed_thread, named, sign_thread
 from longthread.model.entry import Entry
 from longthread.store import log, recall, vectors
@@ -348,7 +349,8 @@ async def by_keywords(
     tx: Transaction, question: Question, threads: Sequence[Searched], count: int, ranges: Ranges | None = None
 ) -> list[tuple[Place, float]]:
     """The entries that share most with a question, by BM25 over terms, of those in `ranges`; the best first."""
-    hashes = [hash_of(term) for term in dict.fromkeys(terms(question.words)[: 4 * MOST_TERMS])][:MOST_TERMS]
+    # Where some terms say what it is about, those that every question may have rank nothing.
+    hashes = [hash_of(term) for term in telling(question.words)[:MOST_TERMS]]
     blocks = _blocks(await recall.postings(tx, question.scope, buckets_of(hashes)), hashes, question.before)
     if not blocks:
         return []
