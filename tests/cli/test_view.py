@@ -69,15 +69,45 @@ def test_a_call_that_is_not_there_is_told(run: CliRunner) -> None:
     assert isinstance(run.invoke(app, ["view", "nothing"]).exception, LongthreadError)
 
 
-def test_a_langgraph_applications_thread_says_why_it_has_none(run: CliRunner, tmp_path: Path) -> None:
-    with LongthreadSaver.from_conn_string(str(tmp_path / "conversations.db")) as saver:
-        agent = create_agent(
-            ScriptedChatModel(["Hello."]), [], checkpointer=saver, middleware=[MemoryMiddleware(saver)]
-        )
-        agent.invoke({"messages": [("user", "Hi")]}, {"configurable": {"thread_id": "ada"}})
+def application(address: str, turns: int, *, has_memory: bool = True) -> None:
+    """A LangGraph application's thread `ada`, with some turns."""
+    with LongthreadSaver.from_conn_string(address) as saver:
+        reply = ScriptedChatModel(lambda messages: f"Yes, {len(messages)}. " + "And more. " * 40)
+        memory = MemoryMiddleware(saver, memory_context_window=4_000, memory_enable_summary=False)
+        agent = create_agent(reply, [], checkpointer=saver, middleware=[memory] if has_memory else [])
+        for n in range(turns):
+            text = f"问题 {n}: must the answer stay below {n}00? " + "word " * 50
+            agent.invoke({"messages": [("user", text)]}, {"configurable": {"thread_id": "ada"}})
+
+
+def test_a_langgraph_applications_thread_shows_its_last_view(
+    run: CliRunner, store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGTHREAD_DATABASE_URL", store_address)
+    application(store_address, 22)
+    shown = said(run, "view", "ada").stdout
+    assert "The last view" in shown
+    assert "A LangGraph application's" in shown
+    assert re.search(r"43 +user +3 whole +whole +\d+ +问题 21", shown)
+    assert "left out" in shown
+    found = json.loads(said(run, "view", "ada", "--json").stdout)
+    entries = found["entries"]
+    assert (found["thread"], found["call"], entries[-1]["seq"]) == ("ada", None, 43)
+    assert entries[0]["how"] == "summary"
+    assert entries[0]["text"].startswith("[Conversation Summary]")
+    assert "[Conversation Summary]" in shown
+    assert {entry["how"] for entry in entries} >= {"summary", "left out", "whole"}
+    assert found["usage"]["estimated_tokens"] >= sum(entry["tokens"] for entry in entries) > 0
+    for option in (["--call", "1"], ["--diff", "1"], ["--prompt"]):
+        assert "Leave out --call" in str(run.invoke(app, ["view", "ada", *option]).exception)
+
+
+def test_a_langgraph_applications_thread_without_views_says_why(run: CliRunner, tmp_path: Path) -> None:
+    application(str(tmp_path / "conversations.db"), 1, has_memory=False)
     result = run.invoke(app, ["view", "ada"])
     assert isinstance(result.exception, InvalidInput)
     assert "LangGraph application" in str(result.exception)
+    assert "threads show ada" in str(result.exception)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -20,8 +20,10 @@ from longthread.cli.whole import existing
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
 from longthread.store import runs
+from longthread.store.driver import Driver
 
 if TYPE_CHECKING:
+    from longthread.agent.lastview import LastView
     from longthread.agent.looking import Difference, Look, Seen
 
 _WIDTH = 100
@@ -62,20 +64,25 @@ def view(
     database: options.Database = None,
 ) -> None:
     """What the model saw: each message of a call's view, how it went in, what it cost, and why."""
-    found = asyncio.run(_find(Settings.load(database=database), thread, call, diff))
+    found = asyncio.run(_find(Settings.load(database=database), thread, call, diff, has_prompt=prompt))
     if as_json:
-        print_line(_json(found))
+        print_line(_json(found) if isinstance(found, _Found) else _json_of_last(found))
         return
-    if prompt:
+    if prompt and isinstance(found, _Found):
         typer.echo(found.look.system)
         return
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDTH)
-    _print(console, found)
+    if isinstance(found, _Found):
+        _print(console, found)
+    else:
+        _print_last(console, found)
 
 
-async def _find(settings: Settings, given: str, call: int | None, diff: int | None) -> _Found:
+async def _find(
+    settings: Settings, given: str, call: int | None, diff: int | None, *, has_prompt: bool
+) -> _Found | LastView:
     # Here and not above: LangChain takes time to load, and other commands do not need it.
     from longthread.agent.looking import calls_of, difference, look
 
@@ -84,9 +91,8 @@ async def _find(settings: Settings, given: str, call: int | None, diff: int | No
         async with store.reading() as tx:
             calls = await calls_of(tx, thread_id)
             if not calls:
-                raise InvalidInput(
-                    reason=f"Thread {thread_id} has no model call whose view is kept. Those of `longthread ask`, "
-                    "`chat` and the server are; those of a LangGraph application are not (docs/langgraph.md)."
+                return await _last(
+                    store, thread_id, settings, is_of_one=has_prompt or call is not None or diff is not None
                 )
             number = _number(call, len(calls))
             seen = await look(tx, calls, number)
@@ -96,6 +102,25 @@ async def _find(settings: Settings, given: str, call: int | None, diff: int | No
                 return _Found(len(calls), seen, model, None, None)
             other = await look(tx, calls, _number(diff, len(calls)))
             return _Found(len(calls), seen, model, other.number, difference(seen, other))
+
+
+async def _last(store: Driver, thread_id: str, settings: Settings, *, is_of_one: bool) -> LastView:
+    """The last view of a LangGraph application's thread, which is all that is kept of its views."""
+    from longthread.agent.lastview import last_view
+
+    found = await last_view(store, thread_id, user_id=settings.user)
+    if found is None:
+        raise InvalidInput(
+            reason=f"Thread {thread_id} has no model call whose view is kept. Those of `longthread ask`, `chat` and "
+            "the server are; of a LangGraph application the last one is, where its agent has MemoryMiddleware "
+            f"(docs/langgraph.md). `longthread threads show {thread_id}` shows its messages."
+        )
+    if is_of_one:
+        raise InvalidInput(
+            reason=f"Thread {thread_id} is a LangGraph application's, of which the last view alone is kept, without "
+            "its instructions. Leave out --call, --diff and --prompt."
+        )
+    return found
 
 
 def _number(given: int | None, calls: int) -> int:
@@ -156,6 +181,28 @@ def _print(console: Console, found: _Found) -> None:
             console.print(f"\n{_stands_for(entry)}[dim]{escape(entry.text)}[/dim]", highlight=False)
     if found.difference is not None:
         _print_difference(console, found.difference, found.other)
+
+
+def _json_of_last(found: LastView) -> dict[str, Any]:
+    return {
+        "thread": found.thread_id,
+        "call": None,
+        "model": found.model,
+        "usage": {"estimated_tokens": found.estimated, "input_tokens": found.reported},
+        "entries": [entry.to_json() for entry in found.entries],
+    }
+
+
+def _print_last(console: Console, found: LastView) -> None:
+    console.print(f"[bold]The last view[/bold]  {escape(found.model)}", highlight=False)
+    counted_ = f", {found.reported:,} as the provider counted" if found.reported else ""
+    console.print(f"whole prompt: {found.estimated:,} by estimate{counted_}", highlight=False)
+    told = "A LangGraph application's: MemoryMiddleware keeps its last view in the state, and none before it."
+    console.print(f"[dim]{told}[/dim]", highlight=False)
+    console.print(_table(found.entries, max(20, console.width - _OTHERS)))
+    for entry in found.entries:
+        if entry.how in _DIGESTS:
+            console.print(f"\n[dim]{escape(entry.text)}[/dim]", highlight=False)
 
 
 def _table(entries: Sequence[Seen], width: int) -> Table:
