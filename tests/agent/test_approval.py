@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +23,7 @@ from longthread.errors import (
     NotPending,
     RunInProgress,
     RunWaiting,
+    StoreError,
     ThreadNotFound,
     ToolInvalid,
 )
@@ -32,7 +34,7 @@ from longthread.store import approvals, log, runs
 from longthread.testing import ScriptedChatModel
 from longthread.tools import registry
 from longthread.tools.definition import Definition
-from longthread.tools.tool import Tool
+from longthread.tools.tool import Observation, Tool, succeeded
 
 __all__ = ["sent"]
 
@@ -335,6 +337,44 @@ async def test_all_tools_of_a_definition_are_approved(monkeypatch: pytest.Monkey
         definition = ToolDefinition("t", "server", "mcp", {}, implementation)
         tools = await registry.build(definition, None)  # type: ignore[arg-type]
         assert [tool.approve for tool in tools] == [approve] * 2
+
+
+async def test_what_a_server_says_of_its_tool_keeps_nobody_from_being_asked(
+    open_analyst: OpenAnalyst, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def build(definition: Definition, workshop: registry.Workshop) -> list[Tool]:
+        async def call(given: Mapping[str, Any]) -> Observation:
+            return succeeded({})
+
+        return [Tool(definition.name, "A\x00B", {"type": "object", "properties": {"to": {"title": "\x00"}}}, call)]
+
+    check = registry._TYPES["query"].check
+    monkeypatch.setattr(registry, "_TYPES", {**registry._TYPES, "query": registry._Type(check, build)})
+    analyst = await open_analyst(scripted(MAIL, finish("Sent.")))
+    _, [asked] = await waiting(analyst)
+    assert asked.description == "A\ufffdB"
+    handle = await analyst.decide("t1", {asked.call_id: APPROVE})
+    assert handle is not None and (await handle.wait()).type == "finished"
+
+
+async def test_a_run_that_cannot_wait_ends(
+    open_analyst: OpenAnalyst, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: Any) -> None:
+        raise StoreError(reason="full")
+
+    model = scripted(MAIL, finish("Not now."))
+    analyst = await open_analyst(model)
+    await define(analyst.store)
+    with monkeypatch.context() as patch:
+        patch.setattr("longthread.agent.stream.approvals.let_wait", fails)
+        handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1")
+        assert (await handle.wait()).data["error"]["type"] == "store_error"
+    assert await analyst.pending("t1") == []
+    handle = await analyst.resume("t1")
+    assert (await handle.wait()).type == "finished"
+    assert [result["error"]["type"] for result in results(model)] == ["interrupted"]
+    assert sent == []
 
 
 def test_approve_is_true_or_false() -> None:

@@ -132,3 +132,13 @@ def test_who_does_not_decide_is_asked_again_by_resume(run: Any, asking: Any, mon
     asking(MAIL, DONE)
     run("resume", "mails", code=4)
     assert "Done." in run("resume", "mails").stdout
+
+
+def test_what_is_asked_is_what_it_looks_like(run: Any, asking: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing that turns the text, hides it, or commands the terminal."""
+    said = asking({**MAIL, "args": {"to": "a\u202eda\x1b[8m\x9b8m\x7f\u200b\U000e0041 李雷"}}, DONE).stderr
+    assert '"to": "a\\u202eda\\u001b[8m\\u009b8m\\u007f\\u200b\\udb40\\udc41 李雷"' in said
+    assert f"longthread approve mails --call {runs(run)['approvals'][0]['id']}" in said
+    call = {"tool": "a\x1b[8m", "id": "c", "description": "b\x1b[8m", "args": {}}
+    Terminal().show_call(call)
+    assert "\x1b[8m" not in capsys.readouterr().err

@@ -378,7 +378,7 @@ def test_a_source_that_is_typed_before_the_server_has_told_of_its_own_stays(serv
 
 
 MAILS = [
-    [{"thought": "", "action": "send_mail", "args": {"to": who}} for who in ("ada", "eve")],
+    [{"thought": "", "action": "send_mail", "args": {"to": who}} for who in ("ada", "\u202eeve")],
     {"finish": "Both were **told**."},
 ]
 
@@ -397,6 +397,7 @@ def test_calls_are_approved_and_edited_on_the_page(serve: Any, open_page: Any, s
     _, page, _ = waits(serve, open_page, store_address)
     assert page.locator(".approval strong").all_inner_texts() == ["Waiting for approval: send_mail"] * 2
     assert page.locator(".approval p").first.inner_text() == "Sends a mail. 发送邮件。"
+    assert '"\\u202eeve"' in page.locator(".approval pre").nth(1).inner_text()
     page.locator(".approval .go").first.click()
     page.wait_for_function("() => document.querySelectorAll('.approval').length === 1")
     assert page.locator(".decided").all_inner_texts() == ["send_mail was approved by default."]

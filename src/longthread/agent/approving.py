@@ -48,13 +48,13 @@ def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: AIM
         call_id=str(call["id"]),
         place=next(n for n, each in enumerate(maker.tool_calls) if each["id"] == call["id"]),
         tool=tool.name,
-        description=tool.description,
+        description=storable(tool.description),
         args=args,
-        parameters=dict(tool.parameters),
+        parameters=storable(dict(tool.parameters)),
         asked_at=datetime.now(UTC),
     )
     context.asked[asked.call_id] = asked
-    request = {"tool_call_id": asked.call_id, "name": tool.name, "args": args, "description": tool.description}
+    request = {"tool_call_id": asked.call_id, "name": tool.name, "args": args, "description": asked.description}
     interrupt({"type": "tool_approval", **request})
     raise RuntimeError(f"the execution goes on behind the call {asked.call_id}, which nobody has decided about")
 

@@ -52,10 +52,22 @@ async def execute(context: RunContext, models: Models, graphs: Graphs, known: Kn
     finally:
         beat.cancel()
     if status == "waiting":
-        await to_the_end(context.stream.wait(list(context.asked.values())))
-    else:
-        await to_the_end(_end(context, known, status, outcome))
+        return await to_the_end(_wait(context))
+    await to_the_end(_end(context, known, status, outcome))
     return status
+
+
+async def _wait(context: RunContext) -> RunStatus:
+    """Let the run wait for a person. Where what is asked cannot be stored, it is told as a failure, as an end is."""
+    try:
+        await context.stream.wait(list(context.asked.values()))
+    except LeaseLost:
+        raise
+    except (StoreError, ValueError, TypeError) as error:
+        problem = {"type": "store_error", "message": f"What is to be approved could not be stored: {error}"}
+        await context.stream.end("failed", {"error": problem})
+        return "failed"
+    return "waiting"
 
 
 async def _end(context: RunContext, known: Known, status: RunStatus, outcome: Mapping[str, Any]) -> None:

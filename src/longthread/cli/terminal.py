@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -61,16 +62,19 @@ class Terminal:
             return
         for call in calls:
             self.show_call(call)
-        one = " --call ID" if len(calls) > 1 else ""
+        # By its id: when somebody decides, it may be another call that waits.
+        one = f" --call {calls[0]['id'] if len(calls) == 1 else 'ID'}"
         for command in (f"approve {thread_id}{one}", f"reject {thread_id}{one} --reason …"):
             self.err.print(f"[dim]longthread {escape(command)}[/dim]", highlight=False)
 
     def show_call(self, call: Mapping[str, Any]) -> None:
         """Show a call that waits, with all of its arguments: they are what somebody decides about."""
-        self.err.print(f"[cyan]? {escape(call['tool'])}[/cyan]  [dim]{escape(call['id'])}[/dim]", highlight=False)
+        tool, args = _visible(call["tool"]), json.dumps(call["args"], ensure_ascii=False, indent=2)
+        self.err.print(f"[cyan]? {escape(tool)}[/cyan]  [dim]{escape(call['id'])}[/dim]", highlight=False)
         if call["description"]:
-            self.err.print(f"  {_line(call['description'])}", style="dim", markup=False, highlight=False)
-        self.err.print(json.dumps(call["args"], ensure_ascii=False, indent=2), markup=False, highlight=False)
+            said = _visible(_line(call["description"]))
+            self.err.print(f"  {said}", style="dim", markup=False, highlight=False)
+        self.err.print(_visible(args), markup=False, highlight=False)
 
     def _show_result(self, data: Mapping[str, Any]) -> None:
         took = f"{data['elapsed_ms']} ms"
@@ -117,6 +121,22 @@ def print_line(data: Mapping[str, Any]) -> None:
 
 
 _PAUSES = {"max_steps": "Paused: the steps are used up.", "stopped": "Stopped. What was done is kept."}
+
+
+_UNSEEN = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+"""Characters that command a terminal, turn the direction of what stands beside them, or do not show."""
+
+
+def _visible(text: str) -> str:
+    """A text with such characters written as in JSON: so it can be relied on that it is what it looks like."""
+    return _UNSEEN.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{code[place : place + 4]}" for place in range(0, len(code), 4))
 
 
 def _args(args: Mapping[str, Any]) -> str:

@@ -285,4 +285,7 @@ def bag_of(candidate: Candidate) -> Bag:
 
 
 def _utc(moment: datetime) -> datetime:
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError:
+        raise InvalidInput(reason=f"{moment.isoformat()} lies outside of the calendar in UTC.") from None

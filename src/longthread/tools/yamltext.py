@@ -34,6 +34,17 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
 Dumper.add_representer(str, _represent_text)
 
 
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """Says of every value that cannot be read where it stands: of some tags, such as `!!int ""`, PyYAML does not."""
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (LookupError, AttributeError):
+            said = f"this is no {node.tag.rpartition(':')[2]}"
+            raise yaml.MarkedYAMLError(problem=said, problem_mark=node.start_mark) from None
+
+
 def yaml_loader(text: str) -> Any:
     """A loader for a text, to be disposed of.
 
@@ -41,7 +52,7 @@ def yaml_loader(text: str) -> Any:
         yaml.MarkedYAMLError: the text holds a control character.
     """
     try:
-        return yaml.SafeLoader(text)
+        return _Loader(text)
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         mark = yaml.Mark("", error.position, before.count("\n"), len(before) - before.rfind("\n") - 1, None, 0)

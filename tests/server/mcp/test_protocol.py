@@ -15,9 +15,11 @@ from tests.server.mcp.conftest import Open
 
 from longthread.agent.analyst import Analyst
 from longthread.catalog import Catalog
+from longthread.model.entry import Draft, ToolCall
 from longthread.model.run import Run
 from longthread.server.mcp.serving import Choice
-from longthread.store import runs
+from longthread.server.mcp.threads import PAGE_CHARS
+from longthread.store import log, runs
 
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT COUNT(*) AS n FROM rockets"}}
 ANSWER = {"finish": "There are 41 [q1]."}
@@ -239,6 +241,7 @@ async def test_no_other_user_is_seen(open_analyst: Open) -> None:
         ("remember", {"content": "…"}, "nothing to remember"),
         ("remember", {"content": "It rains.", "type": "odd"}, "`type`"),
         ("remember", {"content": "It rains.", "expires_at": "2001-01-01"}, "is over"),
+        ("remember", {"content": "It rains.", "expires_at": "9999-12-31T23:59:59-14:00"}, "outside of the calendar"),
         ("forget", {"memory": "none"}, "no memory none"),
         ("view", {"thread": "none"}, "no thread none"),
     ],
@@ -252,6 +255,38 @@ async def test_a_bad_call_is_told_what_is_wrong(
         assert result.is_error
         with pytest.raises(AssertionError, match=f"(?s){problem}"):
             raise AssertionError(said(result))
+
+
+async def test_a_page_is_bounded_whatever_was_called(open_analyst: Open) -> None:
+    """What calls were given counts as what was said does."""
+    analyst = await open_analyst()
+    drafts = [Draft(id="q", role="user", text="Write them.")]
+    for number in range(60):
+        args = {"path": f"{number}.txt", "lines": ["字" * 1_000] * 100, "more": "x" * 100_000}
+        drafts.append(
+            Draft(id=f"a{number}", role="assistant", text="", tool_calls=(ToolCall(f"c{number}", "w", args),))
+        )
+        drafts.append(Draft(id=f"t{number}", role="tool", text="Done.", tool_call_id=f"c{number}", name="w"))
+    many = tuple(ToolCall(f"m{number}", "w", {"text": "x" * 9_000}) for number in range(100))
+    drafts.append(Draft(id="m", role="assistant", text="", tool_calls=many))
+    async with analyst.store.writing() as tx:
+        await log.create_thread(tx, "big", user_id="default")
+        await log.append(tx, "big", drafts, tip=0, size=0)
+    seen, before = [], {}
+    async with directly(analyst) as client:
+        while True:
+            result = await client.call_tool("read_thread", {"thread": "big", "steps": True, "limit": 100, **before})
+            assert len(result.model_dump_json()) < 4 * PAGE_CHARS
+            page: Any = result.structured_content
+            seen = page["messages"] + seen
+            if not page.get("before"):
+                break
+            before = {"before": page["before"]}
+    assert [message["entry"] for message in seen] == [draft.id for draft in drafts]
+    [call] = seen[1]["calls"]
+    assert (call["args"]["path"], seen[1]["cut"]) == ("0.txt", True)
+    assert call["args"]["lines"].startswith('["字字') and len(call["args"]["lines"]) < 2_000
+    assert [len(seen[-1]["calls"]), seen[-1]["cut"]] == [100, True]
 
 
 async def test_tools_say_what_they_do_and_unknown_ones_are_refused(open_analyst: Open) -> None:

@@ -164,6 +164,7 @@ def test_line_breaks_of_windows_stay(tmp_path: Path) -> None:
             "---\nname: a\ndescription: b\nmetadata: {longthread-config: a}\n---\n",
             "longthread-config: it must be an ob",
         ),
+        ("---\nname: a\ndescription: b\nmetadata: {longthread-config: {x: !!bool y}}\n---\n", "cannot be read"),
         ("---\nname: a\ndescription: b\nmetadata: {longthread-config: {x: 2026-01-01}}\n---\n", "cannot be read"),
         ("---\nname: a\nx: &x [1]\ndescription: b\nmetadata: {longthread-tools: [*x, *x]}\n---\n", "no aliases"),
         ("---\nname: a\ndescription: b\nx: " + "[" * 1000 + "\n---\n", "cannot be read|line"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ PAGE_CHARS = 60_000
 """Characters of the messages of one page; a page has one message at least."""
 MESSAGE_CHARS = 20_000
 RESULT_CHARS = 2_000
-"""Of a tool's result."""
+"""Of a tool's result, and of the arguments of a call; those of all calls of a message have `MESSAGE_CHARS`."""
 _HIT_CHARS = 300
 _CHUNK = 100
 _LISTED = {
@@ -150,7 +151,7 @@ async def _messages(
         for entry in reversed(entries):
             if steps or _is_said(entry):
                 message = _message(entry)
-                size += len(message["text"])
+                size += len(message["text"]) + len(str(message.get("calls", "")))
                 if found and (len(found) >= limit or size > PAGE_CHARS):
                     return found[::-1], entry.seq
                 found.append(message)
@@ -169,9 +170,28 @@ def _message(entry: Entry) -> dict[str, Any]:
     data: dict[str, Any] = {"seq": entry.seq, "entry": entry.id, "role": entry.role, "text": said}
     data |= {"kind": entry.kind} if entry.kind else {}
     data |= {"name": entry.name} if entry.name else {}
-    data |= {"cut": True} if len(entry.text) > most else {}
-    calls = [{"name": call.name, "args": dict(call.args)} for call in entry.tool_calls]
+    calls: list[dict[str, Any]] = []
+    left, is_cut = MESSAGE_CHARS, len(entry.text) > most
+    for call in entry.tool_calls:
+        args = _cut(call.args, min(left, RESULT_CHARS))
+        left -= len(str(args))
+        is_cut |= args != call.args
+        calls.append({"name": call.name, "args": args})
+    data |= {"cut": True} if is_cut else {}
     return data | ({"calls": calls} if calls else {}) | {"time": entry.created_at.isoformat(timespec="seconds")}
+
+
+def _cut(args: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Arguments, the first of them, and of what is too long its beginning."""
+    shown: dict[str, Any] = {}
+    for name, value in args.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        most -= len(name)
+        if most <= 0:
+            break
+        shown[name] = value if len(text) <= most else f"{text[:most]}…"
+        most -= len(text)
+    return shown
 
 
 def _said(message: Mapping[str, Any]) -> str:

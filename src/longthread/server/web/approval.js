@@ -3,10 +3,18 @@
 import { el } from "./dom.js";
 import { t } from "./i18n.js";
 
+/** A text in which characters that do not show, or turn the direction of what stands beside them, are written as in JSON. */
+function visible(text) {
+  const unseen = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
+  const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return text.replace(unseen, (found) => found.split("").map(escaped).join(""));
+}
+
 /** `decide(decision)` sends what was decided; what it throws is shown, and can be put right. */
 export function approvalCard(call, decide) {
   const trouble = el("p.wrong", { role: "alert", hidden: true });
-  const args = el("pre", { tabindex: 0, "aria-label": t("arguments") }, JSON.stringify(call.args, null, 2));
+  const said = visible(JSON.stringify(call.args, null, 2));
+  const args = el("pre", { tabindex: 0, "aria-label": t("arguments") }, said);
   const more = el("div.approval-more");
   const send = async (decision) => {
     trouble.hidden = true;
@@ -23,7 +31,7 @@ export function approvalCard(call, decide) {
   const button = (kind, text, onclick) => el(`button.${kind}`, { type: "button", onclick }, text);
   const edit = () => {
     const field = el("textarea", { rows: 4, spellcheck: false, "aria-label": t("arguments") });
-    field.value = JSON.stringify(call.args, null, 2);
+    field.value = said;
     const made = () => ({ type: "edit", edited_action: { name: call.tool, args: JSON.parse(field.value) } });
     more.replaceChildren(field, button("go", t("approveEdited"), () => send(made)));
     field.focus();
@@ -36,7 +44,7 @@ export function approvalCard(call, decide) {
     field.focus();
   };
   const node = el("div.card.calm.approval", { "data-call": call.id },
-    el("div", {}, el("strong", {}, t("waiting", { tool: call.tool })), call.description ? el("p", { dir: "auto" }, call.description) : null, args),
+    el("div", {}, el("strong", {}, t("waiting", { tool: call.tool })), call.description ? el("p", { dir: "auto" }, visible(call.description)) : null, args),
     el("div.choices", {},
       button("go", t("approve"), () => send(() => ({ type: "approve" }))),
       button("quiet", t("edit"), edit),

@@ -177,7 +177,7 @@ def _value(values: Mapping[str, Any], key: str) -> Any:
         return None
     try:
         _expect_tree(node)
-        value = yaml.SafeLoader("").construct_document(node)
+        value = yaml_loader("").construct_document(node)
         json.dumps(value)
     except (yaml.YAMLError, TypeError, ValueError, RecursionError):
         raise PageInvalid(f"metadata.{key}: it cannot be read. Put texts into quotes, and use no aliases.") from None
