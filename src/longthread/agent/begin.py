@@ -79,7 +79,7 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
     Calls that waited for a decision are not made, and said to have been superseded.
 
     Raises:
-        RunWaiting: the message only asks to go on, and the run waits for decisions.
+        RunWaiting: the run waits for decisions, and the message only asks to go on, or is another agent's.
         RunInProgress: the thread's run is being executed.
         ThreadNotFound: the thread is another user's.
         LeaseLost: the agent that asks has lost its run to another process.
@@ -89,7 +89,9 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
             await runs.check(tx, ask.caller.lease)
         thread = await _thread(tx, ask)
         before = await runs.last_run(tx, thread.id)
-        if before is not None and before.status == "waiting" and asks_to_continue(ask.question):
+        # Who asks something else has not approved; but that must be a person, and no agent.
+        goes_on = ask.caller is not None or asks_to_continue(ask.question)
+        if before is not None and before.status == "waiting" and goes_on:
             raise RunWaiting(thread=thread.id, run=before.id)
         run_id = new_id_after(before.id if before else None)
         ask = replace(ask, agent=ask.agent.after(before.agent if before else None))

@@ -130,3 +130,9 @@ def test_many_rows_are_cut_and_many_names_are_told() -> None:
     assert any("hard to read" in note for note in drawn.notes) and any("tell apart" in note for note in drawn.notes)
     assert len(with_rows(drawn.spec, data)["data"]["values"]) == MOST_ROWS
     assert len(json.dumps(drawn.spec)) < 1_000
+
+
+def test_numbers_that_json_does_not_have_are_none() -> None:
+    rows = [["a", "9" * 400 + ".5"], ["b", "1.5"]]
+    whole = made("bar", ["x", "y"], rows, x="x", y="y")
+    assert [row["y"] for row in whole["data"]["values"]] == [None, 1.5]

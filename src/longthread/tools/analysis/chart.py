@@ -6,6 +6,7 @@ keeps. `with_rows` puts them in.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -211,7 +212,9 @@ def _is_moment(text: str) -> bool:
 
 
 def _number(cell: Any) -> Any:
-    return float(cell) if isinstance(cell, str) else cell
+    """A cell as a number of JSON: none where it is larger than these are."""
+    number = float(cell) if isinstance(cell, str) else cell
+    return None if isinstance(number, float) and not math.isfinite(number) else number
 
 
 def _distinct(columns: Sequence[str]) -> list[str]:
