@@ -53,10 +53,10 @@ def test_whole_numbers_are_integers() -> None:
     [
         ({}, "The argument `query` is missing (string: Search query)."),
         ({"query": 5}, "`query` must be of type string, and is 5."),
-        ({"query": "x", "limit": "five"}, "`limit` must be of type integer, and is five."),
+        ({"query": "x", "limit": "five"}, '`limit` must be of type integer, and is "five".'),
         ({"query": "x", "limit": True}, "`limit` must be of type integer, and is true."),
         ({"query": "x", "limit": 51}, "`limit` is not allowed: 51 is greater than the maximum of 50."),
-        ({"query": "x", "kind": "old"}, '`kind` must be one of ["news", "all"], and is old.'),
+        ({"query": "x", "kind": "old"}, '`kind` must be one of ["news", "all"], and is "old".'),
         ({"query": "x", "where": {"lang": 1}}, "`where.lang` must be of type string, and is 1."),
         ({"query": "x", "qeury": "y"}, "There is no argument `qeury`; there are: `query`, `limit`, `kind`, `where`."),
         ({"query": "\ud800"}, "`query` holds half of a surrogate pair, which is no text."),

@@ -176,9 +176,9 @@ def _said(error: ValidationError) -> str:
     if not path:
         return f"The arguments do not fit: {_short(error.message, 200)}."
     if error.validator == "type":
-        return f"`{path}` must be of type {_types(error.validator_value)}, and is {_short(error.instance)}."
+        return f"`{path}` must be of type {_types(error.validator_value)}, and is {_given(error.instance)}."
     if error.validator == "enum":
-        return f"`{path}` must be one of {_short(error.validator_value, 400)}, and is {_short(error.instance)}."
+        return f"`{path}` must be one of {_short(error.validator_value, 400)}, and is {_given(error.instance)}."
     return f"`{path}` is not allowed: {_short(error.message, 200)}."
 
 
@@ -197,6 +197,11 @@ def _names(value: Any) -> list[str]:
 
 def _types(value: Any) -> str:
     return " or ".join(str(one) for one in value) if isinstance(value, list) else str(value)
+
+
+def _given(value: Any) -> str:
+    """A value as JSON has it: a text in quotes is told from a number."""
+    return _short(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def _short(value: Any, most: int = _SHOWN) -> str:
