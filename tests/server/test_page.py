@@ -421,6 +421,27 @@ def test_calls_are_approved_and_edited_on_the_page(serve: Any, open_page: Any, s
     assert "李雷" in page.locator(".step").nth(1).inner_text()
 
 
+def test_approval_loses_nothing_that_is_typed(serve: Any, open_page: Any, store_address: str) -> None:
+    """While something is typed about a call, nothing else can be chosen for it; another call's decision leaves it."""
+    _, page, _ = waits(serve, open_page, store_address)
+    card, other = page.locator(".approval").first, page.locator(".approval").nth(1)
+    for opener, sends in (("Reject", "Reject"), ("Edit", "Approve with these")):
+        card.get_by_role("button", name=opener).click()
+        assert card.get_by_role("button").all_inner_texts() == [sends, "Cancel"]
+        card.get_by_role("button", name="Cancel").click()
+        assert card.get_by_role("button").all_inner_texts() == ["Approve", "Edit", "Reject"]
+        assert card.get_by_role("button", name=opener).evaluate("node => node === document.activeElement")
+    card.get_by_role("button", name="Edit").click()
+    card.locator("textarea").fill('{"to": "grace"}')
+    other.get_by_role("button", name="Approve").click()
+    page.wait_for_function("() => document.querySelectorAll('.approval').length === 1")
+    assert page.locator(".approval textarea").input_value() == '{"to": "grace"}'
+    page.get_by_role("button", name="Approve with these").click()
+    page.wait_for_selector(".answer strong")
+    assert page.locator(".decided").count() == 2
+    assert "grace" in page.locator(".step").first.text_content()
+
+
 def test_calls_are_rejected_in_chinese(serve: Any, open_page: Any, store_address: str) -> None:
     running, page, _ = waits(serve, open_page, store_address, locale="zh-CN")
     assert page.locator(".approval strong").first.inner_text() == "等待批准：send_mail"

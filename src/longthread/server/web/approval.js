@@ -29,27 +29,39 @@ export function approvalCard(call, decide) {
     }
   };
   const button = (kind, text, onclick) => el(`button.${kind}`, { type: "button", onclick }, text);
+  const choices = el("div.choices");
+  // While something is typed, nothing else can be chosen: that would leave it behind.
+  const open = (field, choice) => {
+    const from = document.activeElement;
+    const close = () => {
+      more.replaceChildren();
+      trouble.hidden = true;
+      choices.hidden = false;
+      from?.focus();
+    };
+    choices.hidden = true;
+    more.replaceChildren(field, el("div.choices", {}, choice, button("quiet", t("cancel"), close)));
+    field.focus();
+  };
   const edit = () => {
     const field = el("textarea", { rows: 4, spellcheck: false, "aria-label": t("arguments") });
     field.value = said;
     const made = () => ({ type: "edit", edited_action: { name: call.tool, args: JSON.parse(field.value) } });
-    more.replaceChildren(field, button("go", t("approveEdited"), () => send(made)));
-    field.focus();
+    open(field, button("go", t("approveEdited"), () => send(made)));
   };
   const reject = () => {
     const field = el("input", { "aria-label": t("reason"), placeholder: t("reason"), maxlength: 2000 });
     const made = () => ({ type: "reject", ...(field.value.trim() ? { message: field.value.trim() } : {}) });
     field.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && send(made));
-    more.replaceChildren(field, button("danger", t("reject"), () => send(made)));
-    field.focus();
+    open(field, button("danger", t("reject"), () => send(made)));
   };
   const node = el("div.card.calm.approval", { "data-call": call.id },
     el("div", {}, el("strong", {}, t("waiting", { tool: call.tool })), call.description ? el("p", { dir: "auto" }, visible(call.description)) : null, args),
-    el("div.choices", {},
-      button("go", t("approve"), () => send(() => ({ type: "approve" }))),
-      button("quiet", t("edit"), edit),
-      button("quiet", t("reject"), reject)),
-    more, trouble);
+    choices, more, trouble);
+  choices.append(
+    button("go", t("approve"), () => send(() => ({ type: "approve" }))),
+    button("quiet", t("edit"), edit),
+    button("quiet", t("reject"), reject));
   return node;
 }
 

@@ -140,7 +140,7 @@ export class Conversation {
     try {
       const answer = await api.decide(this.id, { [call.id]: decision });
       if (answer.events) this.tellAgain(turn, answer.events);
-      else await this.load(this.id);
+      else turn.settle(answer);
     } catch (error) {
       // Somebody else has decided, or asked something else: show what became of it.
       if (error.code !== "not_pending") throw error;

@@ -87,6 +87,17 @@ export class TurnView {
     this.decisions.append(...decidedLines(calls));
   }
 
+  /** Some calls are decided, and others wait: what is being typed about these stays. */
+  settle({ pending, decided }) {
+    const waits = new Set(pending.map((call) => call.id));
+    for (const card of this.foot.querySelectorAll(".approval")) {
+      const id = card.dataset.call;
+      if (waits.has(id)) continue;
+      card.remove();
+      this.decide(decided.filter((call) => call.id === id).slice(-1));
+    }
+  }
+
   beginStep(step) {
     if (this.steps.has(step.call_id)) return;
     const view = new StepView({ ...step }, this.threadId);
