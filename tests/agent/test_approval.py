@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -16,7 +17,9 @@ from tests.agent.conftest import OpenAnalyst
 from tests.agent.orphans import orphans
 from tests.agent.script import call, events_of, finish
 
+from longthread.agent import approving
 from longthread.agent.analyst import Analyst
+from longthread.agent.owner import may_be_alive
 from longthread.errors import (
     ArgumentsInvalid,
     InvalidInput,
@@ -30,7 +33,9 @@ from longthread.errors import (
 from longthread.model.approval import Approval, Decision
 from longthread.model.catalog import ToolDefinition
 from longthread.model.run import Run
+from longthread.server.history import run_json
 from longthread.store import approvals, log, runs
+from longthread.store.listing import latest_runs
 from longthread.testing import ScriptedChatModel
 from longthread.tools import registry
 from longthread.tools.definition import Definition
@@ -255,15 +260,59 @@ async def test_nobody_is_asked_about_a_call_that_does_not_fit(open_analyst: Open
     assert sent == []
 
 
+async def dies(*args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError("killed")
+
+
+async def test_nobody_finds_a_run_that_was_decided_without_an_owner(
+    open_analyst: OpenAnalyst, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyst = await open_analyst(scripted(MAIL, finish("Sent.")))
+    run_id, [asked] = await waiting(analyst)
+    other, resume = await open_analyst([]), analyst.resume
+
+    async def looked_at(thread_id: str, **how: Any) -> Any:
+        async with other.store.reading() as tx:
+            found = await runs.last_run(tx, thread_id)
+            assert found is not None and (await run_json(tx, found))["status"] == "running"
+            thread = await log.find_thread(tx, thread_id, user_id="default")
+            assert await latest_runs(tx, [thread], user_id="default", alive=may_be_alive) == {thread_id: "running"}
+        for meddling in (other.resume(thread_id), other.ask("continue", thread_id=thread_id)):
+            with pytest.raises(RunInProgress):
+                await meddling
+        return await resume(thread_id, **how)
+
+    monkeypatch.setattr(analyst, "resume", looked_at)
+    handle = await analyst.decide("t1", {asked.call_id: APPROVE})
+    assert handle is not None and handle.run.id == run_id
+    assert (await handle.wait()).type == "finished"
+    assert len(sent) == 1
+
+
+async def test_a_process_that_dies_with_a_decided_run_leaves_it_to_others(
+    open_analyst: OpenAnalyst, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither taken over nor given back: as after kill -9."""
+    analyst = await open_analyst(scripted(MAIL))
+    run_id, [asked] = await waiting(analyst)
+    monkeypatch.setattr(approving, "new_owner", lambda: f"{socket.gethostname()}/{2**22 + 1}/gone")
+    monkeypatch.setattr(runs, "give_back", dies)
+    monkeypatch.setattr(analyst, "resume", dies)
+    with pytest.raises(RuntimeError, match="killed"):
+        await analyst.decide("t1", {asked.call_id: APPROVE})
+    other = await open_analyst(scripted(finish("Sent.")))
+    async with other.store.reading() as tx:
+        assert (await run_json(tx, await last_run(other)))["status"] == "interrupted"
+    handle = await other.resume("t1")
+    assert handle.run.id == run_id and (await handle.wait()).type == "finished"
+    assert len(sent) == 1
+
+
 async def test_a_run_that_was_decided_goes_on_after_its_process_died(
     open_analyst: OpenAnalyst, sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analyst = await open_analyst(scripted([MAIL, call("send_mail", to="eve")]))
     run_id, [ada, eve] = await waiting(analyst)
-
-    async def dies(*args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("killed")
-
     with monkeypatch.context() as patch:
         patch.setattr(analyst, "resume", dies)
         with pytest.raises(RuntimeError, match="killed"):
@@ -284,8 +333,8 @@ async def test_a_rejection_holds_though_something_else_is_asked_after_a_crash(
     model = scripted([MAIL, call("send_mail", to="eve")], finish("Hello."))
     analyst = await open_analyst(model)
     _, [ada, eve] = await waiting(analyst)
-    with monkeypatch.context() as patch:
-        patch.setattr(analyst, "resume", lambda *args, **kwargs: open_analyst([]))
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="killed"):
+        patch.setattr(analyst, "resume", dies)
         await analyst.decide("t1", {ada.call_id: Decision("reject"), eve.call_id: APPROVE})
     handle = await analyst.ask("Hello?", thread_id="t1")
     assert (await handle.wait()).type == "finished"

@@ -57,6 +57,7 @@ from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.store.recall import Scope
+from longthread.store.runs import Lease
 from longthread.store.scrubbing import scrub
 from longthread.tools.analysis.address import same_source
 from longthread.tools.analysis.isolation.nursery import NURSERY
@@ -199,9 +200,13 @@ class Analyst(Deciding):
         source: str | None = None,
         user_id: str | None = None,
         standing: Standing | None = None,
+        claim: Lease | None = None,
     ) -> RunHandle:
         """Go on with a thread's unfinished run: where its process died, or, when it was paused or failed, as if the
         user had said "continue".
+
+        Args:
+            claim: the lease of the run, where who calls has taken it already.
 
         Raises:
             NothingToResume: the thread's last run is finished, or there is none.
@@ -233,7 +238,7 @@ class Analyst(Deciding):
         models = self._shelf.models(model or run.model, role.agent.config)
         async with self._sources(role, source, thread, user, standing) as sources:
             tools = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
-            begun = await take_over(self.store, thread, self._hot)
+            begun = await take_over(self.store, thread, self._hot, claim)
             return self._execute(begun, Staff(role, models, sources, tools, standing), user)
 
     async def stop(self, thread_id: str, *, user_id: str | None = None) -> None:

@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage
 from langgraph.types import interrupt
 
 from longthread.agent.context import RunContext
+from longthread.agent.owner import may_be_alive, new_owner
 from longthread.agent.storable import storable
 from longthread.errors import InvalidInput, LongthreadError, NotPending
 from longthread.model.approval import Approval, Decision
@@ -23,6 +24,7 @@ from longthread.model.run import Run
 from longthread.model.thread import Thread
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
+from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments
 from longthread.tools.tool import Observation, Tool, failed
 
@@ -94,8 +96,11 @@ async def pending_of(tx: Transaction, thread_id: str) -> list[Approval]:
     return await approvals.pending(tx, thread_id, run.id) if run is not None and run.status == "waiting" else []
 
 
-async def decide(store: Driver, thread: Thread, decisions: Mapping[str, Decision], *, by: str) -> tuple[Run, bool]:
-    """Keep decisions, all or none; the run that they are about, and whether it waits for none any more.
+async def decide(
+    store: Driver, thread: Thread, decisions: Mapping[str, Decision], *, by: str
+) -> tuple[Run, Lease | None]:
+    """Keep decisions, all or none; the run that they are about and, when it waits for none any more, its lease: who has
+    decided last goes on with it, and nobody sees it without an owner meanwhile. If that process dies, it is taken over.
 
     Raises:
         NotPending: a call does not wait.
@@ -114,10 +119,9 @@ async def decide(store: Driver, thread: Thread, decisions: Mapping[str, Decision
         for call, decision in zip(made, decisions.values(), strict=True):
             await approvals.decide(tx, call, decision.type)
         left = len(waiting) - len(made)
-        if not left:
-            await approvals.let_go_on(tx, thread.id, run.id)
+        lease = None if left else await runs.take_over(tx, run, owner=new_owner(), alive=may_be_alive)
         await _tell(tx, run, zip(made, decisions.values(), strict=True), left)
-    return run, not left
+    return run, lease
 
 
 def _made(call: Approval, decision: Decision, by: str) -> Approval:

@@ -111,8 +111,9 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
     return Begun(thread, run, lease, Window(spots, len(spots) - 1), facts, found, last_event=1, past=past)
 
 
-async def take_over(store: Driver, thread: Thread, hot: HotWindows) -> Begun:
-    """Take over the thread's last run, whose process died in the middle of it. It goes on just there.
+async def take_over(store: Driver, thread: Thread, hot: HotWindows, claim: Lease | None = None) -> Begun:
+    """Take over the thread's last run, whose process died in the middle of it, or which is ours already (`claim`). It
+    goes on just there.
 
     Raises:
         NothingToResume: the last run has ended.
@@ -126,7 +127,8 @@ async def take_over(store: Driver, thread: Thread, hot: HotWindows) -> Begun:
             raise RunWaiting(thread=thread.id, run=run.id)
         if run is None or run.status != "running":
             raise NothingToResume(thread=thread.id)
-        lease = await runs.take_over(tx, run, owner=new_owner(), alive=may_be_alive)
+        ours = claim.owner if claim is not None else None
+        lease = await runs.take_over(tx, run, owner=new_owner(), alive=lambda it: it != ours and may_be_alive(it))
         thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
         found = await hot.read(tx, thread)
         spots, place = await _spots_with_start(tx, thread, run, found, hot.limit)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from longthread.agent.approving import decide, pending_of
 from longthread.agent.handle import RunHandle
 from longthread.agent.stream import Bell
+from longthread.errors import LongthreadError
 from longthread.model.approval import Approval, Decision
 from longthread.model.thread import Thread
 from longthread.settings import Settings
-from longthread.store import log
+from longthread.store import log, runs
 from longthread.store.driver import Driver
+from longthread.store.runs import Lease
 
 
 class Deciding(ABC):
@@ -36,6 +39,7 @@ class Deciding(ABC):
         max_steps: int | None = None,
         source: str | None = None,
         user_id: str | None = None,
+        claim: Lease | None = None,
     ) -> RunHandle:
         """Go on with a thread's unfinished run."""
 
@@ -75,6 +79,14 @@ class Deciding(ABC):
         """
         user = user_id or self.settings.user
         checked = {id_: each if isinstance(each, Decision) else Decision.of(each) for id_, each in decisions.items()}
-        run, complete = await decide(self.store, await self.thread(thread_id, user_id=user), checked, by=by or user)
+        run, lease = await decide(self.store, await self.thread(thread_id, user_id=user), checked, by=by or user)
         self.bell.ring(run.id)
-        return await self.resume(thread_id, model=model, source=source, user_id=user) if complete else None
+        if lease is None:
+            return None
+        try:
+            return await self.resume(thread_id, model=model, source=source, user_id=user, claim=lease)
+        except BaseException:
+            with suppress(LongthreadError):  # the lease runs out by itself, too
+                async with self.store.writing() as tx:
+                    await runs.give_back(tx, lease)
+            raise

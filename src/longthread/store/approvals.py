@@ -35,11 +35,6 @@ async def let_wait(tx: Transaction, thread_id: str, run_id: str, calls: Sequence
     await tx.run("let_wait", thread_id=thread_id, id=run_id, now=now())
 
 
-async def let_go_on(tx: Transaction, thread_id: str, run_id: str) -> None:
-    """Note that a run waits no more: it can be taken over like one whose process died."""
-    await tx.run("let_go_on", thread_id=thread_id, id=run_id)
-
-
 async def of_run(tx: Transaction, thread_id: str, run_id: str) -> list[Approval]:
     """All calls of a run that a person was asked about, the first first."""
     rows = await tx.fetch("select_approvals", thread_id=thread_id, run_id=run_id)

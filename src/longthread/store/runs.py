@@ -131,6 +131,16 @@ async def take_over(tx: Transaction, run: Run, *, owner: str, alive: Alive) -> L
     return Lease(run.thread_id, run.id, owner)
 
 
+async def give_back(tx: Transaction, lease: Lease) -> None:
+    """Let a run that goes on nowhere be taken over at once. Nothing happens where somebody else has it already.
+
+    Raises:
+        ThreadNotFound: the thread was deleted.
+    """
+    await log.position(tx, lease.thread_id)
+    await tx.run("drop_lease", thread_id=lease.thread_id, id=lease.run_id, owner=lease.owner)
+
+
 async def renew(tx: Transaction, lease: Lease) -> None:
     """Keep a lease for another while.
 

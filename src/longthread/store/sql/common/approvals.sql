@@ -14,8 +14,5 @@ WHERE thread_id = :thread_id AND run_id = :run_id AND message_id = :message_id A
 -- name: let_wait
 UPDATE runs SET owner = NULL, lease_until = NULL, waiting_since = :now WHERE thread_id = :thread_id AND id = :id;
 
--- name: let_go_on
-UPDATE runs SET waiting_since = NULL WHERE thread_id = :thread_id AND id = :id;
-
 -- name: prune_approvals
 DELETE FROM approvals WHERE thread_id = :thread_id AND run_id < :first_run;

@@ -59,6 +59,9 @@ WHERE thread_id = :thread_id AND id = :id;
 -- name: renew_lease quick
 UPDATE runs SET lease_until = :lease_until WHERE thread_id = :thread_id AND id = :id;
 
+-- name: drop_lease
+UPDATE runs SET owner = NULL, lease_until = NULL WHERE thread_id = :thread_id AND id = :id AND owner = :owner;
+
 -- name: select_lease quick
 SELECT t.tip, t.entry_count, r.told, r.started_at, r.first_step
 FROM threads t JOIN runs r ON r.thread_id = t.id
