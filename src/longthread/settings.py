@@ -20,6 +20,8 @@ DOTENV = Path(".env")
 """The file read after the environment, in the working directory."""
 
 
+DEFAULT_USER = "default"
+"""Who asks and decides where no user is named: nobody's name."""
 EMBEDDED = "embedded"
 """In the place of a store's address: a PostgreSQL that starts with Longthread."""
 POSTGRES_URLS = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
@@ -117,7 +119,7 @@ class Settings(BaseSettings):
         exclude=True,
     )
     user: str = _setting(
-        "default", "LONGTHREAD_USER", allowed="a name of 1 to 200 characters", min_length=1, max_length=200
+        DEFAULT_USER, "LONGTHREAD_USER", allowed="a name of 1 to 200 characters", min_length=1, max_length=200
     )
     source: str | None = _setting(
         None, "LONGTHREAD_SOURCE", allowed="a database file, data file, folder, URL or `demo`"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from longthread.agent.analyst import Analyst
 from longthread.cli.terminal import Terminal
+from longthread.model.event import Event
 from longthread.testing import ScriptedChatModel
 
 DEFINITIONS = """
@@ -77,7 +79,7 @@ def test_nobody_at_the_terminal_is_told_how_to_decide(run: Any, asking: Any) -> 
     [call] = runs(run)["approvals"]
     assert (call["decision"], call["by"]) == ("approve", "default")
     line = run("threads", "runs", "mails").stdout.splitlines()[1]
-    assert line.split("\t")[2:] == ["approve", 'send_mail {"to": "ada"}', "by default"]
+    assert line.split("\t")[2:] == ["approve", 'send_mail {"to": "ada"}'], "nobody is named"
     run("approve", "mails", code=4)
 
 
@@ -95,6 +97,26 @@ def test_one_call_is_edited_and_the_other_is_rejected(run: Any, asking: Any) -> 
     made = {e["args"]["to"]: e["ok"] for e in told if e["type"] == "step_finished"}
     assert made == {"李雷": True, "bob": False}
     assert told[-1]["answer"] == "Done."
+
+
+def test_who_decided_is_told_where_a_user_is_named(run: Any, asking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGTHREAD_USER", "grace 李")
+    asking([MAIL, BOB], DONE)
+    ada, _ = (call["id"] for call in runs(run)["approvals"])
+    run("approve", "mails", "--call", ada, code=10)
+    run("reject", "mails", "--reason", "他知道")
+    lines = [line.split("\t")[2:] for line in run("threads", "runs", "mails").stdout.splitlines()[1:]]
+    assert lines == [
+        ["approve", 'send_mail {"to": "ada"}', 'by user "grace 李"'],
+        ["reject", 'send_mail {"to": "bob"}', 'by user "grace 李"', "他知道"],
+    ]
+
+
+@pytest.mark.parametrize(("by", "said"), [("default", "› send_mail reject"), ("李", '› send_mail reject by user "李"')])
+def test_who_decided_is_told_to_who_watches(capsys: pytest.CaptureFixture[str], by: str, said: str) -> None:
+    call = {"id": "c", "tool": "send_mail", "decision": "reject", "by": by}
+    Terminal().show(Event("t", "r", 1, "decided", {"calls": [call], "pending": 0}, datetime.now(UTC)))
+    assert capsys.readouterr().err.strip() == said
 
 
 @pytest.mark.parametrize(

@@ -383,10 +383,12 @@ MAILS = [
 ]
 
 
-def waits(serve: Any, open_page: Any, store_address: str, **options: Any) -> tuple[Any, Any, str]:
+def waits(
+    serve: Any, open_page: Any, store_address: str, user: str = "default", **options: Any
+) -> tuple[Any, Any, str]:
     """A server, a page with two calls that wait, and the thread's id."""
     define_clerk(store_address)
-    running = serve(MAILS)
+    running = serve(MAILS, user=user)
     thread_id = running.answer("Write to both.", agent="clerk")["thread_id"]
     page = open_page(running, f"/#/c/{thread_id}", quiet=False, **options)
     page.wait_for_selector(".approval >> nth=1")
@@ -400,7 +402,7 @@ def test_calls_are_approved_and_edited_on_the_page(serve: Any, open_page: Any, s
     assert '"\\u202eeve"' in page.locator(".approval pre").nth(1).inner_text()
     page.locator(".approval .go").first.click()
     page.wait_for_function("() => document.querySelectorAll('.approval').length === 1")
-    assert page.locator(".decided").all_inner_texts() == ["send_mail was approved by default."]
+    assert page.locator(".decided").all_inner_texts() == ["send_mail was approved."]
     page.get_by_role("button", name="Edit").click()
     field = page.locator(".approval textarea")
     for text, wrong in (("{", "This is no JSON"), ('{"to": 5}', "`to`")):
@@ -411,9 +413,7 @@ def test_calls_are_approved_and_edited_on_the_page(serve: Any, open_page: Any, s
     page.get_by_role("button", name="Approve with these").click()
     page.wait_for_selector(".answer strong")
     live = shape(page)
-    assert [line for line in live if "other arguments" in line] == [
-        "send_mail was approved by default, with other arguments."
-    ]
+    assert "send_mail was approved, with other arguments." in live
     page.reload()
     page.wait_for_selector(".answer strong")
     assert sorted(shape(page)) == sorted(live)
@@ -451,8 +451,21 @@ def test_calls_are_rejected_in_chinese(serve: Any, open_page: Any, store_address
         page.keyboard.press("Enter")
         page.wait_for_function(f"() => document.querySelectorAll('.approval').length === {count}")
     page.wait_for_selector(".answer strong")
-    assert page.locator(".decided").all_inner_texts() == ["default 拒绝了 send_mail。 她在休假"] * 2
+    assert page.locator(".decided").all_inner_texts() == ["拒绝了 send_mail。 她在休假"] * 2
     assert "她在休假" in str(running.model.calls[-1].messages[-1].text)
+
+
+def test_who_decided_a_call_that_needs_approval_is_told(serve: Any, open_page: Any, store_address: str) -> None:
+    _, page, _ = waits(serve, open_page, store_address, user="grace")
+    page.locator(".approval .go").first.click()
+    page.wait_for_function("() => document.querySelectorAll('.approval').length === 1")
+    assert page.locator(".decided").all_inner_texts() == ["send_mail was approved by user “grace”."]
+    page.click("#language")
+    page.wait_for_selector(".decided:has-text('用户“grace”批准了 send_mail。')")
+    ask(page, "Something else?")
+    page.wait_for_selector(".turn:nth-child(2) .answer strong")
+    page.reload()
+    page.wait_for_selector(".decided:has-text('没有调用 send_mail：用户“grace”提出了别的问题。')")
 
 
 def test_what_was_decided_elsewhere_is_shown(serve: Any, open_page: Any, store_address: str) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from longthread.cli import options
 from longthread.cli.named import find_thread
-from longthread.cli.terminal import print_line
+from longthread.cli.terminal import by_user, print_line
 from longthread.cli.whole import existing
 from longthread.model.approval import Approval
 from longthread.model.catalog import Kind
@@ -116,7 +116,9 @@ def _decided(call: Approval) -> tuple[str, ...]:
     said = f"{call.tool} {json.dumps(dict(call.made_with), ensure_ascii=False)}"
     if call.decision is None:
         return ("waiting", said, call.call_id)
-    return (call.decision, said, f"by {call.by}", *([call.message] if call.message else []))
+    by = by_user(call.by)
+    # A message never stands where the user's name would: it can say anything.
+    return (call.decision, said, *([by, call.message] if call.message else [by] if by else []))
 
 
 async def _agent(tx: Transaction, ran: AgentRun, names: dict[tuple[Kind, str, int], str]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.syntax import Syntax
 
 from longthread.model.event import Event
+from longthread.settings import DEFAULT_USER
 
 
 class Terminal:
@@ -45,7 +46,8 @@ class Terminal:
                 self.show_waiting(event.thread_id, event.data["calls"])
             case "decided":
                 for call in event.data["calls"]:
-                    self.err.print(f"[cyan]› {escape(call['tool'])}[/cyan] {call['decision']} by {escape(call['by'])}")
+                    said = escape(f"{call['decision']} {by_user(call['by'])}".rstrip())
+                    self.err.print(f"[cyan]› {escape(call['tool'])}[/cyan] {said}")
             case "warning":
                 self.err.print(f"[yellow]! {escape(event.data['message'])}[/yellow]")
             case "finished":
@@ -112,6 +114,11 @@ class Terminal:
             self.out.print(Syntax(sql, "sql", background_color="default", word_wrap=True))
         else:
             self.out.print(f"\n[{label}] {sql}", markup=False, highlight=False)
+
+
+def by_user(name: str | None) -> str:
+    """Who decided, as words; empty where no user is named, for whom `by default` would read as if nobody had."""
+    return "" if name in {None, DEFAULT_USER} else f"by user {json.dumps(name, ensure_ascii=False)}"
 
 
 def print_line(data: Mapping[str, Any]) -> None:

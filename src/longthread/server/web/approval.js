@@ -65,8 +65,11 @@ export function approvalCard(call, decide) {
   return node;
 }
 
+/** Who decided, as words: nothing where no user is named, for whom “by default” would read as if nobody had. */
+const byUser = (name) => (name && name !== "default" ? t("byUser", { user: visible(name) }) : "");
+
 /** What was decided about calls, as lines. `by` says who. */
 export function decidedLines(calls) {
   const texts = { approve: "decidedApprove", edit: "decidedEdit", reject: "decidedReject", superseded: "decidedSuperseded" };
-  return calls.map((call) => el("p.decided", {}, t(texts[call.decision], { tool: call.tool, by: call.by }), call.message ? ` ${call.message}` : ""));
+  return calls.map((call) => el("p.decided", {}, t(texts[call.decision], { tool: call.tool, by: byUser(call.by) }), call.message ? ` ${call.message}` : ""));
 }
