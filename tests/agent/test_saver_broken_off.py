@@ -374,7 +374,7 @@ def test_a_run_that_is_interrupted_from_the_keyboard_harms_nothing(durability: A
         boundaries = saver.count()
         graph.invoke(asked("second"), on("a"), durability=durability)
         interrupted = 0
-        for number in range(0, len(boundaries), 2):
+        for number in range(0, len(boundaries), 3):
             saver.once_at(number, lambda: os.kill(os.getpid(), signal.SIGINT))
             try:
                 graph.invoke(asked("hi"), on("a"), durability=durability)

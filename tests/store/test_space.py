@@ -57,6 +57,7 @@ async def test_what_others_look_at_is_given_back_later(store: Driver, store_addr
 @pytest.mark.parametrize("busy", [False, True])
 async def test_a_file_from_before_is_written_anew_once(tmp_path: Path, busy: bool, monkeypatch: Any) -> None:
     monkeypatch.setattr("longthread.store.sqlite.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("longthread.store.sqlite._PATIENCE", "PRAGMA busy_timeout=100")
     path = tmp_path / "old.db"
     async with open_store(path) as store:
         await emptied(store)
