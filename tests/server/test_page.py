@@ -405,7 +405,11 @@ def test_calls_are_approved_and_edited_on_the_page(serve: Any, open_page: Any, s
     assert page.locator(".decided").all_inner_texts() == ["send_mail was approved."]
     page.get_by_role("button", name="Edit").click()
     field = page.locator(".approval textarea")
-    for text, wrong in (("{", "This is no JSON"), ('{"to": 5}', "`to`")):
+    for text, wrong in (
+        ("{", "This is no JSON"),
+        ("[1]", "Give the arguments as one JSON object."),
+        ('{"to": 5}', "`to`"),
+    ):
         field.fill(text)
         page.get_by_role("button", name="Approve with these").click()
         page.wait_for_selector(f".approval .wrong:has-text('{wrong}')")
@@ -417,8 +421,12 @@ def test_calls_are_approved_and_edited_on_the_page(serve: Any, open_page: Any, s
     page.reload()
     page.wait_for_selector(".answer strong")
     assert sorted(shape(page)) == sorted(live)
-    page.locator(".step summary").nth(1).click()
-    assert "李雷" in page.locator(".step").nth(1).inner_text()
+    made = page.locator(".step")
+    for step, to in ((made.first, "ada"), (made.nth(1), "李雷")):
+        step.locator("summary").click()
+        assert step.locator(".args pre").inner_text() == f'{{\n  "to": "{to}"\n}}'
+        assert step.locator("pre").count() == 2
+        assert "do not make your own call again" not in step.inner_text()
 
 
 def test_approval_loses_nothing_that_is_typed(serve: Any, open_page: Any, store_address: str) -> None:
@@ -452,6 +460,13 @@ def test_calls_are_rejected_in_chinese(serve: Any, open_page: Any, store_address
         page.wait_for_function(f"() => document.querySelectorAll('.approval').length === {count}")
     page.wait_for_selector(".answer strong")
     assert page.locator(".decided").all_inner_texts() == ["拒绝了 send_mail。 她在休假"] * 2
+    for _ in range(2):
+        assert page.locator(".step-title").all_inner_texts() == ["想使用 send_mail"] * 2
+        assert page.locator(".step-found").all_inner_texts() == ["被拒绝"] * 2
+        assert page.locator(".step .wrong").all_inner_texts() == ["已拒绝：她在休假"] * 2
+        assert page.locator(".step .args pre").first.inner_text() == '{\n  "to": "ada"\n}'
+        page.reload()
+        page.wait_for_selector(".answer strong")
     assert "她在休假" in str(running.model.calls[-1].messages[-1].text)
 
 
@@ -466,6 +481,21 @@ def test_who_decided_a_call_that_needs_approval_is_told(serve: Any, open_page: A
     page.wait_for_selector(".turn:nth-child(2) .answer strong")
     page.reload()
     page.wait_for_selector(".decided:has-text('没有调用 send_mail：用户“grace”提出了别的问题。')")
+
+
+def test_the_list_marks_what_waits_for_approval(serve: Any, open_page: Any, store_address: str) -> None:
+    _, page, _ = waits(serve, open_page, store_address)
+    assert page.locator("#list .waits").all_inner_texts() == ["Waiting for approval"]
+    assert page.get_by_role("button", name="Write to both. Waiting for approval").count() == 1
+    page.click("#language")
+    page.wait_for_selector("#list .waits:has-text('等待批准')")
+    page.locator(".approval .go").first.click()
+    page.wait_for_function("() => document.querySelectorAll('.approval').length === 1")
+    assert page.locator("#list .waits").count() == 1
+    page.locator(".approval .go").click()
+    page.wait_for_selector(".answer strong")
+    page.wait_for_function("() => !document.querySelector('#list .waits')")
+    assert page.locator("#list li").count() == 1
 
 
 def test_what_was_decided_elsewhere_is_shown(serve: Any, open_page: Any, store_address: str) -> None:

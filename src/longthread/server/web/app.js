@@ -69,6 +69,8 @@ function changed(view) {
   if (view) {
     byId("announce").textContent = view.status === "finished" ? t("answerReady") : (view.foot.querySelector("strong")?.textContent ?? "");
     list.refresh();
+  } else if (list.waits(conversation.id)) {
+    list.refresh();
   }
 }
 

@@ -4,10 +4,18 @@ import { el } from "./dom.js";
 import { t } from "./i18n.js";
 
 /** A text in which characters that do not show, or turn the direction of what stands beside them, are written as in JSON. */
-function visible(text) {
+export function visible(text) {
   const unseen = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
   const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return text.replace(unseen, (found) => found.split("").map(escaped).join(""));
+}
+
+class NoObject extends Error {}
+
+function objectOf(text) {
+  const value = JSON.parse(text);
+  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new NoObject();
+  return value;
 }
 
 /** `decide(decision)` sends what was decided; what it throws is shown, and can be put right. */
@@ -22,7 +30,7 @@ export function approvalCard(call, decide) {
     try {
       await decide(decision());
     } catch (error) {
-      trouble.textContent = error instanceof SyntaxError ? t("noJson") : error.message;
+      trouble.textContent = error instanceof SyntaxError ? t("noJson") : error instanceof NoObject ? t("noObject") : error.message;
       trouble.hidden = false;
     } finally {
       node.inert = false;
@@ -46,7 +54,7 @@ export function approvalCard(call, decide) {
   const edit = () => {
     const field = el("textarea", { rows: 4, spellcheck: false, "aria-label": t("arguments") });
     field.value = said;
-    const made = () => ({ type: "edit", edited_action: { name: call.tool, args: JSON.parse(field.value) } });
+    const made = () => ({ type: "edit", edited_action: { name: call.tool, args: objectOf(field.value) } });
     open(field, button("go", t("approveEdited"), () => send(made)));
   };
   const reject = () => {

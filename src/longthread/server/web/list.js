@@ -46,6 +46,10 @@ export class ConversationList {
     return this.items.find((item) => item.id === id)?.label ?? null;
   }
 
+  waits(id) {
+    return this.items.find((item) => item.id === id)?.status === "waiting";
+  }
+
   render() {
     const focused = document.activeElement?.closest?.("#list li")?.dataset.id;
     byId("list").replaceChildren(...this.items.map((item) => this.row(item)));
@@ -61,6 +65,7 @@ export class ConversationList {
     const current = item.id === this.active ? "page" : null;
     const open = el("button.open", { type: "button", "aria-current": current, title: name, onclick: () => this.open(item.id) },
       el("span.name", { dir: "auto" }, name),
+      item.status === "waiting" ? el("span.waits", {}, t("waits")) : null,
       item.match && item.match !== name ? el("span.match", { dir: "auto" }, item.match) : null,
       el("time", { datetime: item.lastActiveAt }, moment(item.lastActiveAt)));
     const row = el("li", { "data-id": item.id }, open,

@@ -1,6 +1,7 @@
 // One step of a run: what was done, with what, and what came out.
 
 import * as api from "./api.js";
+import { visible } from "./approval.js";
 import { el } from "./dom.js";
 import { duration, number, t } from "./i18n.js";
 import { sqlNodes } from "./sql.js";
@@ -23,6 +24,12 @@ export class StepView {
   /** What came out: `ok`, `observation`, `elapsed_ms`. */
   end(outcome) {
     Object.assign(this.step, outcome);
+    this.render();
+  }
+
+  /** What a person has decided about this call. */
+  decide(decision) {
+    this.step.decision = decision;
     this.render();
   }
 
@@ -52,7 +59,7 @@ export class StepView {
     this.node.dataset.state = under ? "running" : step.ok ? "ok" : "failed";
     if (this.query) this.node.dataset.query = this.query;
     this.title.replaceChildren(title(step));
-    this.found.textContent = step.observation && !step.ok ? t("failed") : found(step, data);
+    this.found.textContent = isRejected(step) ? t("rejected") : step.observation && !step.ok ? t("failed") : found(step, data);
     this.time.textContent = step.elapsed_ms === null || step.elapsed_ms === undefined ? "" : duration(step.elapsed_ms);
     this.body.replaceChildren(...this.parts(data));
     if (!this.touched) this.details.open = step.action === "run_sql" || (Boolean(step.observation) && !step.ok);
@@ -65,12 +72,15 @@ export class StepView {
     if (step.thought?.trim()) parts.push(el("p.thought", {}, step.thought.trim()));
     const sql = data.sql ?? step.args?.sql;
     if (typeof sql === "string" && sql.trim()) parts.push(sqlBlock(sql.trim()));
+    if (!KNOWN.has(step.action) && Object.keys(step.args ?? {}).length) parts.push(argumentsOf(step.args));
     const error = step.observation?.error;
-    if (error) parts.push(el("p.wrong", {}, String(error.message ?? error.type ?? "")));
+    // What the model is told of it is not what a person has said.
+    if (isRejected(step)) parts.push(el("p.wrong", { dir: "auto" }, rejection(step.decision.message)));
+    else if (error) parts.push(el("p.wrong", {}, String(error.message ?? error.type ?? "")));
     else if (step.action === "list_tables") parts.push(tablesOf(data));
     else if (step.action === "describe_table") parts.push(columnsOf(data));
     else if (Array.isArray(data.rows)) parts.push(this.rows(data));
-    else if (step.observation) parts.push(el("pre", { tabindex: 0 }, JSON.stringify(step.observation, null, 2).slice(0, 20_000)));
+    else if (step.observation) parts.push(el("pre", { tabindex: 0 }, JSON.stringify(shown(step), null, 2).slice(0, 20_000)));
     for (const note of data.notes ?? []) parts.push(el("p.note", {}, String(note)));
     return parts.filter(Boolean);
   }
@@ -82,10 +92,29 @@ export class StepView {
   }
 }
 
+const KNOWN = new Set(["list_tables", "describe_table", "sample_rows", "run_sql", "json_parse_error"]);
+
+const isRejected = (step) => step.decision?.decision === "reject";
+
+const rejection = (reason) => (reason ? t("rejectedWhy", { reason: visible(reason) }) : t("rejectedPlain"));
+
+/** The arguments that a call is made with: where a person has changed them, theirs. */
+function argumentsOf(args) {
+  const text = visible(JSON.stringify(args, null, 2)).slice(0, 20_000);
+  return el("div.args", {}, el("p.note", {}, t("arguments")), el("pre", { tabindex: 0, "aria-label": t("arguments") }, text));
+}
+
+/** What came out; that its arguments were changed is for the model, and is seen above. */
+function shown({ observation, decision }) {
+  const { edited, ...rest } = observation;
+  return decision?.decision === "edit" ? rest : observation;
+}
+
 function title(step) {
   const table = step.args?.table ?? step.observation?.data?.table_name ?? "";
   const query = step.observation?.data?.query;
   if (step.action === "run_sql") return query ? t("run_sql", { query }) : t("run_sql_failed");
+  if (isRejected(step)) return t("not_made", { action: step.action });
   const known = ["list_tables", "describe_table", "sample_rows", "json_parse_error"].includes(step.action);
   return known ? t(step.action, { table }) : t("other_action", { action: step.action });
 }

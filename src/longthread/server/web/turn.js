@@ -17,6 +17,7 @@ export class TurnView {
     this.onDecide = onDecide;
     this.jump = jump;
     this.steps = new Map();
+    this.decided = new Map();
     this.status = "running";
     this.text = "";
     this.textId = null;
@@ -84,6 +85,10 @@ export class TurnView {
 
   /** What a person has decided about calls of the run. */
   decide(calls) {
+    for (const call of calls) {
+      this.decided.set(call.id, call);
+      this.steps.get(call.id)?.decide(call);
+    }
     this.decisions.append(...decidedLines(calls));
   }
 
@@ -100,7 +105,7 @@ export class TurnView {
 
   beginStep(step) {
     if (this.steps.has(step.call_id)) return;
-    const view = new StepView({ ...step }, this.threadId);
+    const view = new StepView({ ...step, decision: this.decided.get(step.call_id) }, this.threadId);
     this.steps.set(step.call_id, view);
     this.list.append(view.node);
   }
