@@ -156,9 +156,9 @@ class RunWaiting(RunInProgress):
 
 
 class NotPending(LongthreadError):
-    """Thread {thread} has no call {call} that waits for a decision: it was decided, or there never was one."""
+    """Thread {thread} has no call {call} that waits for a decision: it was decided, or there never was one. {hint}"""
 
-    exit_code = 4
+    exit_code = 2
 
 
 class LeaseLost(LongthreadError):

@@ -12,6 +12,7 @@ import pytest
 
 from longthread.agent.analyst import Analyst
 from longthread.cli.terminal import Terminal
+from longthread.errors import InvalidInput
 from longthread.model.event import Event
 from longthread.testing import ScriptedChatModel
 
@@ -48,12 +49,12 @@ def asking(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / "clerk.yaml").write_text(DEFINITIONS, encoding="utf-8")
     run("apply", "-f", "clerk.yaml")
 
-    def ask(*script: Any, code: int = 10) -> Any:
+    def ask(*script: Any, code: int = 10, agent: str = "clerk") -> Any:
         model, opened = ScriptedChatModel(script), Analyst.open
         opening = staticmethod(lambda settings, **how: opened(settings, models=lambda name, _: model, **how))
         monkeypatch.setattr(Analyst, "open", opening)
         monkeypatch.setenv("LONGTHREAD_MODEL", "test:scripted")
-        return run("ask", "Write to Ada.", "--agent", "clerk", "--thread", "mails", code=code)
+        return run("ask", "Write to Ada.", "--agent", agent, "--thread", "mails", code=code)
 
     return ask
 
@@ -80,7 +81,7 @@ def test_nobody_at_the_terminal_is_told_how_to_decide(run: Any, asking: Any) -> 
     assert (call["decision"], call["by"]) == ("approve", "default")
     line = run("threads", "runs", "mails").stdout.splitlines()[1]
     assert line.split("\t")[2:] == ["approve", 'send_mail {"to": "ada"}'], "nobody is named"
-    run("approve", "mails", code=4)
+    assert "has no call that waits" in str(run("approve", "mails", code=2).exception)
 
 
 def test_one_call_is_edited_and_the_other_is_rejected(run: Any, asking: Any) -> None:
@@ -89,7 +90,7 @@ def test_one_call_is_edited_and_the_other_is_rejected(run: Any, asking: Any) -> 
     run("approve", "mails", "--args", '{"to": "eve"}', code=2)
     run("approve", "mails", "--call", ada, "--args", '{"whom": "eve"}', code=2)
     run("approve", "mails", "--call", ada, "--args", "eve", code=2)
-    run("approve", "mails", "--call", "none", code=4)
+    run("approve", "mails", "--call", "none", code=2)
     waiting = last(run("approve", "mails", "--call", ada, "--args", '{"to": "李雷"}', "--json", code=10))
     assert [call["id"] for call in waiting["calls"]] == [bob]
     events = run("reject", "mails", "--reason", "He knows.", "--json").stdout.splitlines()
@@ -164,3 +165,68 @@ def test_what_is_asked_is_what_it_looks_like(run: Any, asking: Any, capsys: pyte
     call = {"tool": "a\x1b[8m", "id": "c", "description": "b\x1b[8m", "args": {}}
     Terminal().show_call(call)
     assert "\x1b[8m" not in capsys.readouterr().err
+
+
+BOSS = """
+kind: agent
+name: boss
+system_prompt: You ask the clerk.
+sub_agents: [clerk]
+"""
+
+
+def test_a_call_that_waits_below_is_found_from_above(
+    run: Any, asking: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = [{"thought": "", "action": "ask_clerk", "args": {"task": "Write."}}, MAIL, {"finish": "The clerk waits."}]
+    (tmp_path / "boss.yaml").write_text(BOSS, encoding="utf-8")
+    run("apply", "-f", "boss.yaml")
+    said = asking(*script, DONE, agent="boss", code=0).stderr
+    [child] = [
+        each["id"]
+        for each in map(json.loads, run("threads", "list", "--children", "--json").stdout.splitlines())
+        if each["parent_id"]
+    ]
+    command = f"longthread approve {child}"
+    assert command in said
+    [listed] = run("threads", "list").stdout.splitlines()
+    assert listed.endswith("waiting below")
+    assert last(run("threads", "list", "--json"))["waiting_below"] == [child]
+    assert command in run("threads", "show", "mails").stdout
+    assert command in str(run("approve", "mails", code=2).exception)
+    assert "Done." in run("approve", child).stdout
+    assert command not in run("threads", "show", "mails").stdout
+    assert "waiting" not in run("threads", "list").stdout
+
+
+def test_who_approves_what_died_is_told_to_resume(run: Any, asking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asking(MAIL, DONE)
+
+    async def dies(*args: Any, **how: Any) -> Any:
+        raise InvalidInput(reason="It cannot go on here.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Analyst, "resume", dies)
+        run("approve", "mails", code=2)
+    assert "longthread resume mails" in str(run("approve", "mails", code=2).exception)
+    assert "Done." in run("resume", "mails").stdout
+
+
+@pytest.mark.parametrize("word", ["continue", "继续"])
+def test_a_chat_asks_again_about_what_was_to_be_decided_later(
+    run: Any, asking: Any, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    asking(MAIL, DONE)
+    typed: list[str | None] = [word, None, word, "是", None]
+
+    def read(prompt: str = "") -> str:
+        said = typed.pop(0)
+        if said is None:
+            raise EOFError
+        return said
+
+    monkeypatch.setattr(Terminal, "asks", property(lambda self: True))
+    monkeypatch.setattr(builtins, "input", read)
+    assert "Done." in run("chat", "--thread", "mails").stdout
+    [call] = runs(run)["approvals"]
+    assert (call["decision"], typed) == ("approve", [])

@@ -63,7 +63,7 @@ def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: AIM
 
 def rejected(call: Approval) -> Observation:
     """What a model is told of a call that was not made."""
-    why = f" They say: {call.message}" if call.message else ""
+    why = f" They say: “{call.message}”" if call.message else ""
     return {
         "ok": False,
         "error": {
@@ -96,6 +96,19 @@ async def pending_of(tx: Transaction, thread_id: str) -> list[Approval]:
     return await approvals.pending(tx, thread_id, run.id) if run is not None and run.status == "waiting" else []
 
 
+async def instead(tx: Transaction, thread_id: str, *, user_id: str) -> str:
+    """What there is to do about a thread none of whose calls waits; empty: nothing."""
+    run = await runs.last_run(tx, thread_id)
+    if run is not None and run.status == "waiting":
+        return ""
+    asked = await approvals.of_run(tx, thread_id, run.id) if run is not None and run.status == "running" else []
+    if run is not None and asked and not await runs.is_held(tx, run, alive=may_be_alive):
+        return f"Its run was interrupted when its process died: `longthread resume {thread_id}` goes on with it."
+    below = (await approvals.below(tx, user_id=user_id)).get(thread_id, [])
+    commands = ", ".join(f"`longthread approve {each}`" for each in below)
+    return f"In a conversation below it a call waits: see {commands}." if below else ""
+
+
 async def decide(
     store: Driver, thread: Thread, decisions: Mapping[str, Decision], *, by: str
 ) -> tuple[Run, Lease | None]:
@@ -114,7 +127,8 @@ async def decide(
         waiting = {call.call_id: call for call in await pending_of(tx, thread.id)}
         strange = next((call_id for call_id in decisions if call_id not in waiting), None)
         if run is None or strange is not None:
-            raise NotPending(thread=thread.id, call=str(strange)[:200])
+            hint = await instead(tx, thread.id, user_id=thread.user_id)
+            raise NotPending(thread=thread.id, call=str(strange)[:200], hint=hint)
         made = [_made(waiting[call_id], decision, by) for call_id, decision in decisions.items()]
         for call, decision in zip(made, decisions.values(), strict=True):
             await approvals.decide(tx, call, decision.type)

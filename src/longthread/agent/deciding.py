@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from longthread.agent.approving import decide, pending_of
+from longthread.agent.approving import decide, instead, pending_of
 from longthread.agent.handle import RunHandle
 from longthread.agent.stream import Bell
 from longthread.errors import LongthreadError
 from longthread.model.approval import Approval, Decision
 from longthread.model.thread import Thread
 from longthread.settings import Settings
-from longthread.store import log, runs
+from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver
 from longthread.store.runs import Lease
 
@@ -52,6 +52,16 @@ class Deciding(ABC):
         async with self.store.reading() as tx:
             await log.find_thread(tx, thread_id, user_id=user_id or self.settings.user)
             return await pending_of(tx, thread_id)
+
+    async def waiting_below(self, thread_id: str, *, user_id: str | None = None) -> list[str]:
+        """The threads of agents below a thread, at whatever depth, with calls that wait for a decision."""
+        async with self.store.reading() as tx:
+            return (await approvals.below(tx, user_id=user_id or self.settings.user)).get(thread_id, [])
+
+    async def why_none_waits(self, thread_id: str, *, user_id: str | None = None) -> str:
+        """What to do about a thread none of whose calls waits; empty: nothing."""
+        async with self.store.reading() as tx:
+            return await instead(tx, thread_id, user_id=user_id or self.settings.user)
 
     async def decide(
         self,

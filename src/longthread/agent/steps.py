@@ -241,8 +241,8 @@ async def _observe(
         return observation
     tool = context.tools.get(call["name"])
     if tool is None:
-        names = ", ".join(context.tools)
-        return _error("unknown_tool", f"There is no tool {call['name']}. Use one of: {names}.")
+        names = f" Use one of: {', '.join(context.tools)}." if context.tools else ""
+        return _error("unknown_tool", f"There is no tool {call['name']}.{names}")
     if interrupted and not tool.retry_safe:
         return _error(
             "interrupted",

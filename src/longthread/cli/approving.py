@@ -70,7 +70,8 @@ def _decide(
 
         async with Analyst.open(settings, creates=False) as analyst:
             thread_id = str(await find_thread(analyst.store, thread, user=settings.user))
-            chosen = _chosen(await analyst.pending(thread_id), thread_id, call)
+            hint = await analyst.why_none_waits(thread_id)
+            chosen = _chosen(await analyst.pending(thread_id), thread_id, call, hint)
             if decision.type == "edit" and len(chosen) > 1:
                 raise InvalidInput(reason="Several calls wait. Say with --call which one has these arguments.")
             handle = await analyst.decide(thread_id, {each.call_id: decision for each in chosen}, **how)
@@ -86,12 +87,12 @@ def _decide(
     raise typer.Exit(asyncio.run(work()))
 
 
-def _chosen(waiting: Sequence[Approval], thread_id: str, given: str | None) -> list[Approval]:
+def _chosen(waiting: Sequence[Approval], thread_id: str, given: str | None, hint: str) -> list[Approval]:
     """The calls that are meant. Raises NotPending, and InvalidInput where several begin so."""
     exact = [each for each in waiting if each.call_id == given]
     found = exact or [each for each in waiting if each.call_id.startswith(given or "")]
     if not found:
-        raise NotPending(thread=thread_id, call=given or "")
+        raise NotPending(thread=thread_id, call=given or "", hint=hint)
     if given and len(found) > 1:
         raise InvalidInput(reason=f"Several calls begin with {given}. Give more of the id.")
     return found
@@ -113,6 +114,8 @@ async def see_through(analyst: Analyst, handle: RunHandle, terminal: Terminal) -
         code = await show_run(handle, terminal)
         went_on = await decided_here(analyst, handle.thread_id, terminal) if code == PAUSED else None
         if went_on is None:
+            if not terminal.as_json:
+                terminal.show_waiting_below(await analyst.waiting_below(handle.thread_id))
             return code
         handle = went_on
 

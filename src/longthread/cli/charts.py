@@ -37,6 +37,8 @@ def chart(
                 return await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
 
     charts = charts_of(run(entries()))
+    if not charts:
+        raise InvalidInput(reason="The conversation has no chart.")
     if not 0 < (number or len(charts)) <= len(charts):
         raise InvalidInput(reason=f"There is no such chart: the conversation has {len(charts)}, counted from 1.")
     chosen = charts[(number or len(charts)) - 1]

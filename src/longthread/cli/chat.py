@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
 from longthread.cli import options
-from longthread.cli.approving import see_through
+from longthread.cli.approving import decided_here, see_through
 from longthread.cli.ask import checked_protocol
 from longthread.cli.named import find_thread
 from longthread.cli.terminal import Terminal
-from longthread.errors import LongthreadError
+from longthread.errors import LongthreadError, ThreadNotFound
 from longthread.model.ids import new_id
-from longthread.model.run import Protocol
+from longthread.model.run import Protocol, asks_to_continue
 from longthread.settings import Settings
 
 if TYPE_CHECKING:
     from longthread.agent.analyst import Analyst
+    from longthread.agent.handle import RunHandle
 
 _HELP = "Ask away. Ctrl-C stops an answer; /quit, /exit or Ctrl-D leaves. The conversation is kept."
 
@@ -77,12 +78,26 @@ class Asking:
 
 
 async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: Asking) -> Asking:
+    handle: RunHandle | None
     try:
-        await see_through(analyst, await analyst.ask(question, **asdict(asking)), terminal)
+        if terminal.asks and asks_to_continue(question) and await _waits(analyst, asking.thread_id):
+            handle = await decided_here(analyst, asking.thread_id, terminal)
+        else:
+            handle = await analyst.ask(question, **asdict(asking))
+        if handle is None:  # it is decided later still
+            return asking
+        await see_through(analyst, handle, terminal)
     except LongthreadError as error:
         terminal.err.print(f"[red]{escape(str(error))}[/red]", highlight=False)
         return asking
     return replace(asking, source=None)
+
+
+async def _waits(analyst: Analyst, thread_id: str) -> bool:
+    """Whether a call waits that can be asked about again."""
+    with suppress(ThreadNotFound):  # nothing has been asked yet
+        return bool(await analyst.pending(thread_id))
+    return False
 
 
 def _read_line() -> str | None:

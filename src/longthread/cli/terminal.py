@@ -69,6 +69,12 @@ class Terminal:
         for command in (f"approve {thread_id}{one}", f"reject {thread_id}{one} --reason …"):
             self.err.print(f"[dim]longthread {escape(command)}[/dim]", highlight=False)
 
+    def show_waiting_below(self, thread_ids: Sequence[str]) -> None:
+        """Show that agents that were asked wait for approval, and where it is decided."""
+        for each in thread_ids:
+            self.err.print("[yellow]‖ An agent that was asked waits for approval.[/yellow]")
+            self.err.print(f"[dim]longthread approve {escape(each)}[/dim]", highlight=False)
+
     def show_call(self, call: Mapping[str, Any]) -> None:
         """Show a call that waits, with all of its arguments: they are what somebody decides about."""
         tool, args = _visible(call["tool"]), json.dumps(call["args"], ensure_ascii=False, indent=2)

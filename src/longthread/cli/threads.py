@@ -86,7 +86,7 @@ def search(
 @threads.command()
 def show(thread: Name, as_json: options.AsJson = False, database: options.Database = None) -> None:
     """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
-    found, entries, waiting, below = _with(database, lambda store, user: _shown(store, user, thread))
+    found, entries, waiting, below, asking = _with(database, lambda store, user: _shown(store, user, thread))
     if as_json:
         for entry in entries:
             print_line(_entry_json(entry))
@@ -106,6 +106,9 @@ def show(thread: Name, as_json: options.AsJson = False, database: options.Databa
         console.print(f"\n‖ waiting for approval: {asked.tool} {args}  {asked.call_id}", markup=False, highlight=False)
     for each in below:
         console.print(f"\n[dim]asked for here: {escape(each.title or '')}  {escape(each.id)}[/dim]", soft_wrap=True)
+    for thread_id in asking:
+        line = f"\n‖ below, a call waits for approval: longthread approve {thread_id}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 @threads.command()
@@ -177,39 +180,49 @@ async def _entries(store: Driver, user: str, given: str) -> tuple[Thread, list[E
         return thread, await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
 
 
-async def _shown(store: Driver, user: str, given: str) -> tuple[Thread, list[Entry], list[Approval], list[Thread]]:
-    """A thread, its entries, the calls that wait for a decision, and the threads below."""
+async def _shown(
+    store: Driver, user: str, given: str
+) -> tuple[Thread, list[Entry], list[Approval], list[Thread], list[str]]:
+    """A thread, its entries, the calls that wait for a decision, the threads below, and those of them, at whatever
+    depth, where calls wait."""
     thread, entries = await _entries(store, user, given)
     async with store.reading() as tx:
         run = await last_run(tx, thread.id)
         waits = run is not None and run.status == "waiting"
         waiting = await approvals.pending(tx, thread.id, run.id) if run and waits else []
-        return thread, entries, waiting, await log.children(tx, thread.id, user_id=user)
+        asking = (await approvals.below(tx, user_id=user)).get(thread.id, [])
+        return thread, entries, waiting, await log.children(tx, thread.id, user_id=user), asking
 
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A thread in a list: the place that a search found, and how the last run stands (None without one)."""
+    """A thread in a list: the place that a search found, how the last run stands (None without one), and the threads
+    below where calls wait for approval."""
 
     thread: Thread
     hit: str
     status: str | None
+    waiting_below: Sequence[str] = ()
 
     @property
     def unfinished(self) -> str:
-        """The status, unless all is well."""
-        return "" if self.status in {None, "finished"} else str(self.status)
+        """The status, unless all is well here and below."""
+        if self.status in {None, "finished"}:
+            return "waiting below" if self.waiting_below else ""
+        return str(self.status)
 
 
 async def _listed(tx: Transaction, found: Sequence[tuple[Thread, str]], user: str) -> list[_Listed]:
     statuses = await listing.latest_runs(tx, [thread for thread, _ in found], user_id=user, alive=may_be_alive)
-    return [_Listed(thread, hit, statuses.get(thread.id)) for thread, hit in found]
+    below = await approvals.below(tx, user_id=user)
+    return [_Listed(thread, hit, statuses.get(thread.id), below.get(thread.id, ())) for thread, hit in found]
 
 
 def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
     if as_json:
         for each in found:
-            print_line(asdict(each.thread) | {"status": each.status} | ({"hit": each.hit} if each.hit else {}))
+            more = {"waiting_below": each.waiting_below} if each.waiting_below else {}
+            print_line(asdict(each.thread) | {"status": each.status} | ({"hit": each.hit} if each.hit else {}) | more)
         return
     console = Console()
     if not console.is_terminal:

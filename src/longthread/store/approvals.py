@@ -46,6 +46,14 @@ async def pending(tx: Transaction, thread_id: str, run_id: str) -> list[Approval
     return [each for each in await of_run(tx, thread_id, run_id) if each.decision is None]
 
 
+async def below(tx: Transaction, *, user_id: str) -> dict[str, list[str]]:
+    """For each of a user's threads, the threads below it, at whatever depth, whose runs wait for decisions."""
+    found: dict[str, list[str]] = {}
+    for row in await tx.fetch("select_waiting_below", user_id=user_id):
+        found.setdefault(row["above"], []).append(row["id"])
+    return found
+
+
 async def decide(tx: Transaction, call: Approval, decision: Outcome) -> None:
     """Note what became of a call; `call` says by whom, why, and with which arguments."""
     await tx.run(

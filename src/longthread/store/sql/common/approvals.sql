@@ -14,5 +14,19 @@ WHERE thread_id = :thread_id AND run_id = :run_id AND message_id = :message_id A
 -- name: let_wait
 UPDATE runs SET owner = NULL, lease_until = NULL, waiting_since = :now WHERE thread_id = :thread_id AND id = :id;
 
+-- name: select_waiting_below
+-- The threads of agents that wait, and each thread above them. What goes round in a circle is climbed no higher.
+WITH RECURSIVE up (id, above, height) AS (
+    SELECT t.id, t.parent_thread_id, 1
+    FROM runs r JOIN threads t ON t.id = r.thread_id
+    WHERE r.status = 'running' AND r.waiting_since IS NOT NULL AND t.user_id = :user_id
+      AND t.parent_thread_id IS NOT NULL
+    UNION ALL
+    SELECT up.id, t.parent_thread_id, up.height + 1
+    FROM up JOIN threads t ON t.id = up.above
+    WHERE t.parent_thread_id IS NOT NULL AND up.height < 100
+)
+SELECT DISTINCT id, above FROM up ORDER BY id;
+
 -- name: prune_approvals
 DELETE FROM approvals WHERE thread_id = :thread_id AND run_id < :first_run;
