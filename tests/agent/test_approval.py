@@ -123,7 +123,7 @@ async def test_a_rejected_call_is_not_made_and_the_model_knows_why(open_analyst:
     assert handle is not None and (await handle.wait()).type == "finished"
     assert sent == []
     [result] = results(model)
-    assert result["error"]["type"] == "rejected" and "她在休假" in result["error"]["message"]
+    assert result["error"]["type"] == "rejected" and "They say: “她在休假” Do not" in result["error"]["message"]
     [made] = await kept(analyst, run_id)
     assert (made.decision, made.message, made.by) == ("reject", "她在休假", "default")
 

@@ -63,3 +63,12 @@ def test_one_that_is_not_there(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     found = told(run, tmp_path, code=1)
     assert "✗ embedder   openai:embedding-3 at http://127.0.0.1:9/v1 does not work: Connection error. Check " in found
     assert "MEMORY_EMBEDDING_BASE_URL" in found
+
+
+def test_a_source_of_the_catalog_is_known_by_its_name(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "sales.csv").write_text("城市,n\n北京,1\n", encoding="utf-8")
+    source = f"{{kind: source, name: 销售, address: {tmp_path / 'sales.csv'}}}"
+    (tmp_path / "source.yaml").write_text(source, encoding="utf-8")
+    assert "✗ source" in run("doctor", "--source", "销售", code=1).stdout
+    run("apply", "-f", "source.yaml")
+    assert "1 table" in run("doctor", "--source", "销售").stdout

@@ -9,6 +9,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import typer
@@ -17,7 +18,7 @@ from rich.markup import escape
 
 from longthread import __version__
 from longthread.cli import options
-from longthread.errors import LongthreadError
+from longthread.errors import LongthreadError, StoreError
 from longthread.settings import EMBEDDED, Settings
 from longthread.store import log
 from longthread.store.open import open_store, why_none
@@ -110,11 +111,16 @@ async def _embedder(settings: Settings) -> Finding:
 
 async def _source(settings: Settings) -> Finding:
     from longthread.tools.analysis.opening import open_source
+    from longthread.tools.catalog.catalog import named_address
 
     if settings.source is None:
         return True, "source", "none by default; give one with --source or LONGTHREAD_SOURCE"
+    spec = settings.source
     try:
-        async with await open_source(settings.source) as source:
+        with suppress(StoreError):  # there is no catalog then; what is wrong with the store is told above
+            async with open_store(settings.database, creates=False) as store:
+                spec = await named_address(store, spec)
+        async with await open_source(spec) as source:
             schema = await source.schema()
             return True, "source", f"{source.spec}: {source.dialect}, {_count(len(schema.tables), 'table')}"
     except LongthreadError as error:

@@ -190,7 +190,14 @@ async def test_calls_that_wait_for_a_person_are_told_and_not_made(open_analyst: 
         calls = [{"tool": "send_mail", "args": {"to": "ada"}}]
         assert (waits.is_error, answer["status"], answer["calls"]) == (False, "waiting", calls)
         assert f"longthread approve {answer['thread']}" in said(waits)
-        assert "waits until somebody has decided" in await refused(client, "resume", thread=answer["thread"])
+        for tool, given in (("resume", {}), ("ask", {"question": "继续"})):
+            still = await client.call_tool(tool, {"thread": answer["thread"], **given})
+            again: Any = still.structured_content
+            assert (still.is_error, again["status"], again["calls"]) == (False, "waiting", calls)
+            assert again["run"] == answer["run"] and f"longthread approve {answer['thread']}" in said(still)
+        read = await client.call_tool("read_thread", {"thread": answer["thread"]})
+        page: Any = read.structured_content
+        assert page["waiting"] == calls and f"longthread approve {answer['thread']}" in said(read)
     assert len(await analyst.pending(answer["thread"])) == 1
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from longthread.agent.analyst import Analyst
 from longthread.agent.handle import RunHandle
-from longthread.errors import InvalidInput, LongthreadError
+from longthread.errors import InvalidInput, LongthreadError, RunWaiting
 from longthread.model.event import HALTS, Event
 from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, Answer, Offer, Progress, each, schema, text
 from longthread.tools.catalog.catalog import Catalog
@@ -104,10 +104,21 @@ class Asking:
             source=await self._allowed(given.get("source")),
             agent=given.get("agent") or (self._agent if thread is None else None),
         )
-        return await _answered(asked, progress)
+        return await self._told(asked, progress)
 
     async def _resume(self, given: Mapping[str, Any], progress: Progress) -> Answer:
-        return await _answered(self._analyst.resume(given["thread"]), progress)
+        return await self._told(self._analyst.resume(given["thread"]), progress)
+
+    async def _told(self, beginning: Coroutine[Any, Any, RunHandle], progress: Progress) -> Answer:
+        """What a run comes to; of one that waits for a person already, the calls that wait."""
+        try:
+            return await _answered(beginning, progress)
+        except RunWaiting as error:
+            thread, run = str(error.details["thread"]), str(error.details["run"])
+            calls = [{"tool": each.tool, "args": dict(each.args)} for each in await self._analyst.pending(thread)]
+        data: dict[str, Any] = {"thread": thread, "run": run, "status": "waiting", "answer": ""}
+        data |= {"citations": [], "queries": [], "calls": calls}
+        return Answer(data, _as_text(data))
 
     async def _allowed(self, source: str | None) -> str | None:
         """A source that a client may name: what it says may be what a stranger's text made it say.

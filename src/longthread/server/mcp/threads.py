@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from longthread.agent.approving import pending_of
 from longthread.agent.owner import may_be_alive
 from longthread.memory.excerpt import excerpt
 from longthread.memory.terms import terms
@@ -30,7 +31,7 @@ _LISTED = {
     "messages": WHOLE,
     "active_at": TEXT,
     "source": TEXT,
-    "status": text("How its last run stands: running, interrupted, paused, failed or finished."),
+    "status": text("How its last run stands: running, waiting for approval, interrupted, paused, failed or finished."),
     "match": text("Where a search found it."),
 }
 _MESSAGE = {
@@ -66,6 +67,8 @@ class Reading:
             ),
             "steps": {"type": "boolean", "default": False, "description": "Also calls of tools and what came of them."},
         }
+        waiting = each({"tool": TEXT, "args": {"type": "object"}}, "tool", "args")
+        waiting["description"] = "The calls that wait for a person's approval."
         page = {"thread": TEXT, "title": TEXT, "source": TEXT, "messages": each(_MESSAGE, "seq", "role", "text")}
         return (
             Offer(
@@ -90,7 +93,7 @@ class Reading:
                 "Read a conversation",
                 "The last messages of a conversation, oldest first, and with `before` those in front of them.",
                 schema(read, "thread"),
-                schema(page | {"before": WHOLE}, "thread", "title", "messages"),
+                schema(page | {"before": WHOLE, "waiting": waiting}, "thread", "title", "messages"),
                 self._read,
             ),
         )
@@ -131,10 +134,15 @@ class Reading:
             thread = await log.find_thread(tx, given["thread"], user_id=self._user)
             at = given.get("before") or thread.tip
             found, before = await _messages(tx, thread.id, at, given["limit"], steps=given["steps"])
+            waiting = [{"tool": call.tool, "args": dict(call.args)} for call in await pending_of(tx, thread.id)]
         data: dict[str, Any] = {"thread": thread.id, "title": thread.title or "", "messages": found}
         data |= {"source": thread.source} if thread.source else {}
         data |= {"before": before} if before else {}
+        data |= {"waiting": waiting} if waiting else {}
         parts = [f"# {data['title'] or thread.id}", *map(_said, found)]
+        if waiting:
+            calls = "; ".join(f"{call['tool']} {json.dumps(call['args'], ensure_ascii=False)}" for call in waiting)
+            parts.append(f"(Waiting for approval of {calls}. A person decides: `longthread approve {thread.id}`.)")
         return Answer(data, "\n\n".join([*parts, *([f"(Earlier: before={before})"] if before else [])]))
 
 
