@@ -259,6 +259,14 @@ async def test_a_failed_agent_is_told_and_the_caller_goes_on(open_analyst: OpenA
     assert told[0]["error"]["message"].startswith("helper failed: ")
 
 
+async def test_an_agent_without_tools_is_not_told_to_use_one(open_analyst: OpenAnalyst) -> None:
+    told: list[dict[str, Any]] = []
+    analyst = await open_analyst(played({"helper": [call("none"), lambda m: told.append(result(m)) or finish("So.")]}))
+    await define(analyst, agent("helper"))
+    assert (await (await analyst.ask("Go", agent="helper")).wait()).type == "finished"
+    assert [each["error"]["message"] for each in told] == ["There is no tool none."]
+
+
 async def test_an_agent_that_waits_for_a_person_does_not_hold_up_its_caller(
     open_analyst: OpenAnalyst, shop: str
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from longthread.agent.analyst import Analyst
 from longthread.settings import Settings
+from longthread.store import log
 from longthread.testing import ScriptedChatModel
 
 Run = Callable[..., Any]
@@ -26,18 +27,25 @@ SCRIPT = [
 
 
 def test_a_chart_is_written_with_its_rows(run: Run, store_address: str, tmp_path: Path) -> None:
+    made: list[str] = []
+
     async def ask() -> None:
         given = {"database": store_address, "data_dir": tmp_path / "data", "sql_isolated": False}
         settings = Settings.load(env_file=None, **given)
         async with Analyst.open(settings, models=lambda name, _: ScriptedChatModel(SCRIPT)) as analyst:
             handle = await analyst.ask("Chart the rockets", source="demo", model="test:scripted")
             assert (await handle.wait()).type == "finished"
+            made.append(handle.thread_id)
+            async with analyst.store.writing() as tx:
+                await log.create_thread(tx, "words", user_id="default", title="Only words")
 
     asyncio.run(ask())
-    last = json.loads(run("threads", "chart", "last").stdout)
+    assert str(run("threads", "chart", "words", code=2).exception).endswith("The conversation has no chart.")
+    [thread] = made
+    last = json.loads(run("threads", "chart", thread).stdout)
     assert last["mark"]["type"] == "arc"
-    run("threads", "chart", "last", "1", "--to", "first.vl.json")
+    run("threads", "chart", thread, "1", "--to", "first.vl.json")
     first = json.loads((tmp_path / "first.vl.json").read_text("utf-8"))
     assert (first["title"], first["data"]["name"]) == ("火箭", "q1")
     assert {"country", "n"} == set(first["data"]["values"][0])
-    assert "has 2, counted" in str(run("threads", "chart", "last", "3", code=2).exception)
+    assert "has 2, counted" in str(run("threads", "chart", thread, "3", code=2).exception)
