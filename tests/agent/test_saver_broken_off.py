@@ -363,11 +363,21 @@ def collecting_by_hand() -> Iterator[None]:
         gc.enable()
 
 
+@contextmanager
+def interrupted_by_hand() -> Iterator[None]:
+    """SIGINT interrupts, also where tests run in the background of a shell, which has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 # An interrupt may come while a generator of LangGraph's is being closed, which can only warn of it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("durability", DURABILITIES)
 def test_a_run_that_is_interrupted_from_the_keyboard_harms_nothing(durability: Any, store_address: str) -> None:
-    with collecting_by_hand(), Watched.from_conn_string(store_address) as saver:
+    with collecting_by_hand(), interrupted_by_hand(), Watched.from_conn_string(store_address) as saver:
         assert isinstance(saver, Watched)
         graph = talker(saver)
         graph.invoke(asked("first"), on("a"), durability=durability)
