@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import Context
 from typing import Any
@@ -27,7 +27,7 @@ from longthread.agent.staff import RunSources, Staff
 from longthread.agent.standing import Standing, standing_of
 from longthread.agent.stream import Bell, EventStream
 from longthread.agent.summarizing import summarizer_of
-from longthread.agent.window import Past, Spot
+from longthread.agent.window import Past
 from longthread.errors import (
     AgentOfThread,
     DefinitionNotFound,
@@ -412,7 +412,7 @@ class Analyst(Deciding):
     def _prune(self, context: RunContext, begun: Begun, models: Models, user_id: str) -> None:
         self.pruner.keep_up(
             Scope(user_id, begun.run.thread_id),
-            count=_behind(context.window.spots, begun),
+            count=begun.behind(context.window.spots),
             view=context.past.segments if context.past else (),
             kept=begun.hot.summary,
             stale=begun.hot.stale,
@@ -484,13 +484,6 @@ class Analyst(Deciding):
         """What a model's estimates are raised by: as its calls here have taught, or the thread's last one elsewhere."""
         factor = self._factors.get(model, 1.0)
         return corrected(factor, past.estimated, past.reported) if past is not None and past.model == model else factor
-
-
-def _behind(spots: Sequence[Spot], begun: Begun) -> int:
-    """How many messages stand behind the mark; where the window does not reach back to it, no fewer than there are."""
-    if spots[0].entry.parent_seq <= begun.hot.mark:
-        return len(spots)
-    return spots[-1].entry.seq - max(begun.hot.mark, begun.thread.first_seq - 1)
 
 
 def _label(observation: Any) -> int:

@@ -72,6 +72,13 @@ class Begun:
     past: Past | None = None
     approvals: Mapping[str, Approval] = field(default_factory=dict)
 
+    def behind(self, spots: Sequence[Spot]) -> int:
+        """How many messages stand behind the summary's mark, as the window is by now; where it does not reach back to
+        the mark, no fewer than there are."""
+        if spots[0].entry.parent_seq <= self.hot.mark:
+            return len(spots)
+        return spots[-1].entry.seq - max(self.hot.mark, self.thread.first_seq - 1)
+
 
 async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
     """Store the user's message and start a run on it. When this returns, both survive anything.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, ThreadNotFound
@@ -13,6 +12,7 @@ from longthread.memory.indexing import RECALL_TOOL, SAID_AT, content_of
 from longthread.memory.recall import Hit, Place, Question, Recalled, Recaller
 from longthread.memory.terms import terms
 from longthread.model.entry import Entry
+from longthread.model.moment import moment_of
 from longthread.store.recall import Scope
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
@@ -127,8 +127,8 @@ def _question(
         topic=_text(arguments, "topic"),
         scope=scope if where == "thread" else of_user,
         k=_number(arguments, "k", top_k, 1, MOST),
-        since=_moment(arguments, "since"),
-        until=_moment(arguments, "until"),
+        since=moment_of(_text(arguments, "since"), "since"),
+        until=moment_of(_text(arguments, "until"), "until"),
         before=before,
         neighbours=_number(arguments, "neighbours", 1, 0, _NEIGHBOURS),
     )
@@ -150,18 +150,6 @@ def _number(arguments: Mapping[str, Any], name: str, default: int, least: int, m
     if not least <= value <= most:
         raise InvalidInput(reason=f"{name} is {value}; give a whole number from {least} to {most}.")
     return value
-
-
-def _moment(arguments: Mapping[str, Any], name: str) -> datetime | None:
-    text = _text(arguments, name)
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        reason = f"{name} is {text!r}; give a date or time such as 2026-05-08 or 2026-05-08T14:30."
-        raise InvalidInput(reason=reason) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 async def _found(recaller: Recaller, asked: Question, thread_id: str) -> Recalled:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, get_args
 
 from longthread.errors import InvalidInput, LongthreadError
@@ -12,6 +11,7 @@ from longthread.memory.fitting import as_line
 from longthread.memory.matching import telling
 from longthread.memory.memories import Memories, remember
 from longthread.model.memory import Memory, MemoryType, Source, Statement, Used
+from longthread.model.moment import moment_of
 from longthread.store import memories, runs
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
@@ -79,7 +79,7 @@ class Remembering:
             content=_text(arguments, "content"),
             type=arguments.get("type") or None,
             importance=_importance(arguments),
-            expires_at=_moment(arguments),
+            expires_at=moment_of(_text(arguments, "expires_at"), "expires_at"),
             source=Source(self.lease.thread_id, self.seqs),
         )
         async with self.store.writing() as tx:
@@ -145,15 +145,3 @@ def _importance(arguments: Mapping[str, Any]) -> float | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise InvalidInput(reason=f"importance is {value!r}; give a number from 0 to 1.")
     return None if value is None else float(value)
-
-
-def _moment(arguments: Mapping[str, Any]) -> datetime | None:
-    text = _text(arguments, "expires_at")
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        reason = f"expires_at is {text!r}; give a date or time such as 2027-05-08 or 2027-05-08T14:30."
-        raise InvalidInput(reason=reason) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

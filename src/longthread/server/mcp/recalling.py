@@ -12,7 +12,7 @@ from longthread.memory.indexing import SAID_AT, content_of
 from longthread.memory.recall import Hit, Question
 from longthread.memory.terms import terms
 from longthread.model.entry import Entry
-from longthread.server.mcp.moments import moment
+from longthread.model.moment import moment_of
 from longthread.server.mcp.offer import (
     NUMBER,
     TEXT,
@@ -89,8 +89,8 @@ class Recalling:
             topic=topic,
             scope=Scope(user, given.get("thread"), agent.id if agent else None),
             k=given["top_k"],
-            since=moment(given, "since"),
-            until=moment(given, "until"),
+            since=moment_of(given.get("since"), "since"),
+            until=moment_of(given.get("until"), "until"),
             neighbours=given["around"],
         )
         recalled = await self._analyst.recaller.find(question)

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from longthread.agent.analyst import Analyst
 from longthread.memory.forgetting import forget_memory
 from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
-from longthread.server.mcp.moments import moment
+from longthread.model.moment import moment_of
 from longthread.server.mcp.offer import NUMBER, TEXT, TRUTH, Answer, Offer, Progress, each, schema, text, whole
 from longthread.store.memories import Owner
 from longthread.tools.catalog.catalog import Catalog
@@ -98,7 +98,12 @@ class Memorising:
     async def _remember(self, given: Mapping[str, Any], progress: Progress) -> Answer:
         user = self._analyst.settings.user
         agent = await Catalog(self._analyst.store).agent(self._agent) if self._agent else None
-        statement = Statement(given["content"], given.get("type"), given.get("importance"), moment(given, "expires_at"))
+        statement = Statement(
+            given["content"],
+            given.get("type"),
+            given.get("importance"),
+            moment_of(given.get("expires_at"), "expires_at"),
+        )
         kept = await self._analyst.memories.remember(Owner(user, agent.id if agent else ANALYST), statement)
         self._analyst.memories.keep_up(user)
         said = "Remembered" if kept.is_new else "Known already, and said again"
