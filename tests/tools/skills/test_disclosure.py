@@ -37,6 +37,22 @@ def test_short_instructions_are_told_and_the_others_are_named() -> None:
     assert [each.name for each in found.loadable] == ["short", "long", "keyed", "filed"]
 
 
+async def test_names_are_bounded_too_and_what_is_not_named_is_found_by_what_it_is_like() -> None:
+    many = [skill(f"{'the very long name of skill ' * 3}{n}") for n in range(1500)]
+    found = disclosed("You help.", many, (), window=32_000)
+    assert estimate(found.prompt) < 0.1 * 32_000 + 200
+    shown = found.prompt.count("\n- the very")
+    assert 0 < shown < 1500
+    assert f"- and {1500 - shown} more." in found.prompt
+    tool = load_skill_tool(found.loadable, window=32_000)
+    assert estimate(str(tool.parameters)) < 200
+    assert (await tool.call({"name": many[1499].name}))["ok"]
+    near = await tool.call({"name": f"{many[1499].name} it is"})
+    assert many[1499].name in near["error"]["message"]
+    few = load_skill_tool(ALL[:4], window=32_000)
+    assert few.parameters["properties"]["name"]["enum"] == ["short", "long", "keyed", "filed"]
+
+
 def test_where_nothing_is_left_to_be_loaded_nothing_is_said_of_it() -> None:
     found = disclosed("You help.", [SHORT_ONE, TOOLS_ONLY], (), window=WINDOW)
     assert (found.prompt, found.loadable) == ("You help.\n\n# short\n\nBe brief.", ())

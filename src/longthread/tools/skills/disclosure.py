@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 
 from longthread.model.builtin import LOAD_SKILL
 from longthread.model.catalog import Skill
@@ -15,7 +16,10 @@ SHORT = 1024
 """Characters of instructions that are told in any case: no more than a description may have by Agent Skills."""
 SHARE = 0.2
 """The part of the context window that the texts of skills may fill. The others are left to be loaded."""
-_SHARE_OF_NAMES = 0.05
+_SHARE_OF_DESCRIPTIONS = 0.05
+"""The part of it that names with descriptions may fill."""
+SHARE_OF_NAMES = 0.1
+"""The part that names alone may fill, here and in the tool that loads."""
 _DESCRIPTIONS = (SHORT, 200, 60, 0)
 """Characters of descriptions: as many as there is room for."""
 _HEAD = f"""\
@@ -75,7 +79,7 @@ def disclosed(prompt: str, skills: Sequence[Skill], opened: Sequence[str], *, wi
             told.add(each.id)
     named = [each for each in texts if each not in always or each.id not in told]
     parts = [prompt, *(_whole(each) for each in always if each.id in told)]
-    parts += [_HEAD + "\n" + _list(named, int(window * _SHARE_OF_NAMES))] if named else []
+    parts += [_HEAD + "\n" + _list(named, window)] if named else []
     parts += [_whole(each) for each in asked if each.id in told]
     loads = bool(named) or any(files_in(each.config) for each in always)
     return Disclosed("\n\n".join(parts), texts if loads else ())
@@ -90,13 +94,18 @@ def _whole(skill: Skill) -> str:
     return f"{text}\n\nFiles of this skill, which `{LOAD_SKILL}` reads: {listed}"
 
 
-def _list(skills: Sequence[Skill], budget: int) -> str:
-    text = ""
+def _list(skills: Sequence[Skill], window: int) -> str:
     for longest in _DESCRIPTIONS:
         text = "\n".join(_line(each, longest) for each in skills)
-        if estimate(text) <= budget:
-            break
-    return text
+        if estimate(text) <= window * (_SHARE_OF_DESCRIPTIONS if longest else SHARE_OF_NAMES):
+            return text
+    lines = [_line(each, 0) for each in skills]
+    room = takewhile(
+        lambda total: total <= window * SHARE_OF_NAMES, accumulate(estimate(f"{line}\n") for line in lines)
+    )
+    shown = sum(1 for _ in room)
+    more = f"- and {len(lines) - shown} more. Give `{LOAD_SKILL}` a name that may fit: it says which are like it."
+    return "\n".join([*lines[:shown], more])
 
 
 def _line(skill: Skill, longest: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from longthread.model.builtin import LOAD_SKILL
 from longthread.model.catalog import Skill
 from longthread.tools.catalog.fields import near
 from longthread.tools.skills.bundle import PAGE, File, files_in
+from longthread.tools.skills.disclosure import SHARE_OF_NAMES
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 from longthread.view.tokens import estimate
 
@@ -39,8 +41,11 @@ def load_skill_tool(skills: Sequence[Skill], *, window: int) -> Tool:
         except LongthreadError as error:
             return failed(error)
 
+    name: dict[str, Any] = {"type": "string", "description": "The skill."}
+    if estimate(json.dumps(list(by_name), ensure_ascii=False)) <= window * SHARE_OF_NAMES:
+        name["enum"] = list(by_name)
     properties = {
-        "name": {"type": "string", "enum": list(by_name), "description": "The skill."},
+        "name": name,
         "file": {"type": "string", "description": "The path of one of its files, to read that."},
         "offset": {
             "type": "integer",
