@@ -24,6 +24,7 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
+from longthread.agent import itembatch
 from longthread.errors import CalledOnItsLoop, InvalidInput, SaverClosed, StoreError
 from longthread.langgraph import LongthreadSaver, LongthreadStore
 from longthread.store.copying import copy_store
@@ -288,13 +289,13 @@ async def test_what_has_expired_is_swept_and_what_is_read_lives_on(store: Driver
     assert await keeps.asweep_ttl() == 0
 
 
-async def test_reading_renews_a_time_to_live_unless_told_not_to(store: Driver) -> None:
+async def test_reading_renews_a_time_to_live_unless_told_not_to(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(itembatch, "_MOVES", 0.0)
     items = LongthreadStore(store, ttl={"omit_expired": True})
-    await items.aput(("n",), "read", {"v": 1}, ttl=0.01)
-    await items.aput(("n",), "seen", {"v": 1}, ttl=0.01)
-    await items.aput(("n",), "left", {"v": 1}, ttl=0.01)
+    await items.aput(("n",), "read", {"v": 1}, ttl=10)
+    await items.aput(("n",), "seen", {"v": 1}, ttl=10)
+    await items.aput(("n",), "left", {"v": 1}, ttl=10)
     before = {row.key: row.expires_at for row in await kept(store)}
-    await asyncio.sleep(0.05)
     await items.aget(("n",), "read")
     await items.asearch(("n",), limit=1, filter={"v": 1}, refresh_ttl=False)
     await items.aget(("n",), "left", refresh_ttl=False)

@@ -285,7 +285,7 @@ def test_it_works_without_await_and_the_loop_is_nobodys(store_address: str) -> N
         async def elsewhere() -> Any:
             for n in range(12):
                 state = await agent.ainvoke(asked(f"Question {n}"), on())
-                await asyncio.sleep(0.02)
+                await asyncio.to_thread(saver.backing.home.call, "settle", saver.backing.home.settle)
             return state
 
         # The model is asked for a summary on the loop on which it answers.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -10,35 +9,27 @@ import pytest
 from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import COUNT, call, events_of, finish
 
+from longthread.agent import stream
 from longthread.model.entry import Draft
 from longthread.model.event import Event
 from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.rows import read_rows
 from longthread.store.tables import read_tables
-from longthread.testing import ScriptedChatModel
 
 
-class Slow(ScriptedChatModel):
-    """Writes each piece after a while, so that each is told by itself."""
-
-    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
-        async for chunk in super()._astream(*args, **kwargs):
-            await asyncio.sleep(0.07)
-            yield chunk
-
-
-@pytest.mark.parametrize("kind", [Slow, ScriptedChatModel])
+@pytest.mark.parametrize("together", [0.0, 3600.0], ids=["each piece by itself", "all pieces together"])
 @pytest.mark.parametrize("protocol", ["auto", "native", "json"])
 async def test_events_are_the_same_live_and_when_they_are_read_again(
-    open_analyst: OpenAnalyst, shop: str, kind: type[ScriptedChatModel], protocol: Any
+    open_analyst: OpenAnalyst, shop: str, together: float, protocol: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(stream, "_TEXT_SECONDS", together)
     answer = "\n\n  There are 3 customers [q1]. 共3位。  \n"
     if protocol == "json":
         script = ["no call", COUNT, [call("drop"), COUNT], finish(answer)]
     else:
         script = [COUNT, call("drop"), answer]
-    analyst = await open_analyst(kind(script))
+    analyst = await open_analyst(script)
     handle = await analyst.ask("How many?", source=shop, protocol=protocol)
     live = await events_of(handle)
     assert [event.seq for event in live] == list(range(1, len(live) + 1))
@@ -57,7 +48,7 @@ async def test_events_are_the_same_live_and_when_they_are_read_again(
             e.data["delta"] for e in live if e.type == "text" and e.data["message_id"] == live[-1].data["message_id"]
         ]
         assert "".join(last) == answer
-        assert len(last) > 1 if kind is Slow else len(last) == 1
+        assert len(last) == 1 if together else len(last) > 1
         assert final["answer"] == (answer if protocol == "native" else answer.strip())
 
 
