@@ -80,6 +80,11 @@ class Recorder(BaseCheckpointSaver[Any]):
         self.saver = saver
         self.calls: list[Call] = []
 
+    def taken(self) -> list[Call]:
+        """What was written down since the last time; it is let go of, as a graph does."""
+        taken, self.calls = self.calls, []
+        return taken
+
     def get_next_version(self, current: Any, channel: None) -> Any:
         return self.saver.get_next_version(current, channel)
 
@@ -167,9 +172,8 @@ class Longthread(Contender):
 
     async def _calls(self, thread: str, number: int) -> list[Call]:
         self._script.write(number)
-        self._recorder.calls = []
         await self._bare.ainvoke({"messages": self._script.question}, _at(thread), durability="sync")
-        return self._recorder.calls
+        return self._recorder.taken()
 
 
 class _Counting:
@@ -228,10 +232,10 @@ class Stock(Contender):
 
     async def bare_turn(self, thread: str, number: int) -> float:
         self._script.write(number)
-        self._recorder.calls = []
         self._bare.invoke({"messages": self._script.question}, _at(thread), durability="sync")
         calls: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
-            (self._saver.put if name == "put" else self._saver.put_writes, args) for name, args in self._recorder.calls
+            (self._saver.put if name == "put" else self._saver.put_writes, args)
+            for name, args in self._recorder.taken()
         ]
         started = now()
         for call, args in calls:

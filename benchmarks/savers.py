@@ -30,6 +30,7 @@ class Sample:
     saver_ms: list[float] = field(default_factory=list)
     open_ms: list[float] = field(default_factory=list)
     cold_ms: list[float] = field(default_factory=list)
+    next_ms: list[float] = field(default_factory=list)
     warm_ms: list[float] = field(default_factory=list)
     written: int = 0
     disk: int = 0
@@ -39,7 +40,7 @@ class Sample:
         """Medians, and bytes a turn."""
         times = {
             name: round(statistics.median(values), 3)
-            for name in ("graph_ms", "saver_ms", "open_ms", "cold_ms", "warm_ms")
+            for name in ("graph_ms", "saver_ms", "open_ms", "cold_ms", "next_ms", "warm_ms")
             if (values := getattr(self, name))
         }
         written = {"written_bytes": round(self.written / self.turns)} if self.written else {}
@@ -108,8 +109,9 @@ class Race:
             sample.graph_ms.append(await self._counted(contender, sample, contender.turn, thread, number))
         gc.collect()
         sample.saver_ms.append(await self._counted(contender, sample, contender.bare_turn, thread, number + 1))
-        gc.collect()
-        sample.warm_ms.append(await contender.load(thread))
+        for taken in sample.next_ms, sample.warm_ms, sample.warm_ms:
+            gc.collect()
+            taken.append(await contender.load(thread))
 
     async def _counted(self, contender: Contender, sample: Sample, work: Any, thread: str, number: int) -> float:
         database = contender.database

@@ -141,6 +141,17 @@ class TestMessagesAreKept:
         await put(LongthreadSaver(store), await loaded(LongthreadSaver(store)))
         assert await size(store) == 3
 
+    async def test_only_so_many_copies_are_kept_to_be_lent_again(
+        self, store: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(remembered, "COPIES", 4)
+        saver = LongthreadSaver(store)
+        for name in "abc":
+            await put(saver, [human("m1"), human("m2")], thread_id=name)
+            await loaded(saver, name)
+        kept = {name: saver._remembered.of(name).lists["", "messages"] for name in "abc"}
+        assert {name: (len(kept[name]), kept[name].spare) for name in "abc"} == {"a": (2, 0), "b": (2, 2), "c": (2, 2)}
+
     async def test_only_so_many_messages_are_remembered(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(remembered, "MESSAGES", 4)
         saver = LongthreadSaver(store)
@@ -438,11 +449,11 @@ class TestMetadata:
 
 
 async def test_messages_that_nobody_has_any_more_are_let_go(store: Driver) -> None:
-    """What is remembered of a thread is the saver's own copy: it does not keep the caller's alive as well."""
+    """What is remembered of a thread are the saver's own copies: it does not keep the caller's alive as well."""
     saver = LongthreadSaver(store)
-    await put(saver, [human(f"m{number}") for number in range(300)])
-    messages = await loaded(saver)
+    messages = [human(f"m{number}") for number in range(300)]
     first = weakref.ref(messages[0])
+    await put(saver, messages)
     await put(saver, [*messages, human("more")])
     assert first() is messages[0]
     gc.collect()

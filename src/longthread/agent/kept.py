@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import sys
 import weakref
 from bisect import bisect_left
 from collections import deque
@@ -10,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, repeat
-from operator import attrgetter, is_
+from operator import attrgetter, is_, methodcaller
+from sys import getrefcount
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -22,16 +24,23 @@ from longthread.agent.messages import Fields, alike, copied, pack, unpack
 RECENT = 64
 """So many of the last messages are compared whole even where they are the very objects that they were."""
 COMPACT_BYTES = 2048
+STRETCH = 256
+"""So many messages are made at a time: as many as a processor's cache holds."""
 Run = tuple[int, int]
 """The first and the last of seqs that follow one another."""
 
 _fields_of = attrgetter("__dict__")
 _extra_of = attrgetter("__pydantic_extra__")
+_flat_copied = methodcaller("copy")
 _set_dict = BaseModel.__dict__["__dict__"].__set__
 _set_fields_set = BaseModel.__dict__["__pydantic_fields_set__"].__set__
 _set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
 _set_private = BaseModel.__dict__["__pydantic_private__"].__set__
+_EMPTY_OBJECT: dict[str, Any] = {}
+_EMPTY_LIST: list[Any] = []
 _FLAT = frozenset((str, int, float, bool, type(None), bytes))
+_COUNTED = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
+"""Whether an object's references are all counted, so that it can be told whether somebody else still has it."""
 
 
 class Message:
@@ -88,6 +97,8 @@ class Kept:
         self._empty_objects: dict[str, tuple[list[int], list[Any]]] = {}
         self._empty_lists: dict[str, tuple[list[int], list[Any]]] = {}
         self._odd: dict[int, Message] = {}
+        # Copies of the first messages that were given away, the last two times; mostly they come back.
+        self._lent: list[list[BaseMessage]] = []
         # One list of messages, or nothing any more.
         self._held: list[list[BaseMessage]] = []
         self._last_held: weakref.ref[BaseMessage] | None = None
@@ -128,6 +139,11 @@ class Kept:
     def __len__(self) -> int:
         return len(self.seqs)
 
+    @property
+    def spare(self) -> int:
+        """How many copies there are to be lent again."""
+        return sum(map(len, self._lent))
+
     def at(self, place: int) -> Message:
         """The message at this place."""
         odd = self._odd.get(place)
@@ -154,8 +170,11 @@ class Kept:
             if message.odd is not None:
                 self._odd[place] = message
             else:
-                for name, value in message.fields.items():
+                fields = message.fields
+                for name, value in fields.items():
                     self._sort(name, place, value)
+                    if value == {} or value == []:
+                        fields[name] = _EMPTY_OBJECT if type(value) is dict else _EMPTY_LIST
 
     def place_of(self, message_id: str | None) -> int | None:
         """Where in the list the message of this id is: the last one, if there are several."""
@@ -230,37 +249,85 @@ class Kept:
     def copies(self, count: int) -> list[BaseMessage]:
         """The first `count` messages, for the caller to keep and to change."""
         with paused():
-            made = self._made(count)
+            return self._with_odd(self._made(0, count))
+
+    def lend(self, count: int) -> list[BaseMessage]:
+        """The first `count` messages, for the caller to keep and to change, and held: see `hold`.
+
+        They are objects of an earlier time, made as they were, when nobody else has one of them any more: that is
+        several times faster than to make and to destroy as many.
+        """
+        self.hold([])
+        with paused():
+            lent = self._returned(count)
+            lent += self._made(len(lent), count)
+        self._lent = [*self._lent[-1:], lent]
+        given = self._with_odd(lent.copy())
+        self.hold(given.copy())
+        return given
+
+    def call_in(self) -> None:
+        """Lend nothing again of what was lent."""
+        self._lent.clear()
+
+    def _with_odd(self, made: list[BaseMessage]) -> list[BaseMessage]:
         for place, message in self._odd.items():
-            if place < count:
+            if place < len(made):
                 made[place] = unpack(message.packed)
         return made
 
-    def _made(self, count: int) -> list[BaseMessage]:
-        types = self._types[:count]
+    def _returned(self, count: int) -> list[BaseMessage]:
+        """The first copies of a list that was lent, as they were then, if nobody else has one of them."""
+        alone = next(map(getrefcount, [object()]))
+        for number, lent in enumerate(self._lent if _COUNTED else ()):
+            if {alone}.issuperset(map(getrefcount, lent)) and not any(map(weakref.getweakrefcount, lent)):
+                del self._lent[number], lent[count:]
+                whole = all(self._restored(lent[first : first + STRETCH], first) for first in range(0, count, STRETCH))
+                return lent if whole else []
+        return []
+
+    def _restored(self, lent: list[BaseMessage], first: int) -> bool:
+        """Whether messages from place `first` on say what they did, once they have lists and objects of their own."""
+        fields = list(map(_fields_of, lent))
+        alone = next(map(getrefcount, [object()])) + 1
+        if any(map(_extra_of, lent)) or not {alone}.issuperset(map(getrefcount, fields)):
+            return False
+        self._fill(fields, first)
+        return alike(fields, self._fields[first : first + len(fields)])
+
+    def _made(self, first: int, stop: int) -> list[BaseMessage]:
+        made: list[BaseMessage] = []
+        for start in range(first, stop, STRETCH):
+            made += self._made_at_once(start, min(stop, start + STRETCH))
+        return made
+
+    def _made_at_once(self, first: int, stop: int) -> list[BaseMessage]:
+        types = self._types[first:stop]
         made: list[BaseMessage] = list(map(object.__new__, types))
-        fields = list(map(dict.copy, self._fields[:count]))
-        # One kind of field after the other: that is several times faster than one message after the other.
-        for name, (places, _) in self._empty_objects.items():
-            for target in _at(fields, places, count):
-                target[name] = {}
-        for name, (places, _) in self._empty_lists.items():
-            for target in _at(fields, places, count):
-                target[name] = []
-        for name, (places, values) in self._flat.items():
-            for target, value in zip(_at(fields, places, count), values, strict=False):
-                target[name] = value.copy()
-        for name, (places, values) in self._single.items():
-            for target, value in zip(_at(fields, places, count), values, strict=False):
-                target[name] = [_copied_flat(value)]
-        for name, (places, values) in self._nested.items():
-            for target, value in zip(_at(fields, places, count), values, strict=False):
-                target[name] = marshal.loads(value) if type(value) is bytes else copied(value)
+        fields = list(map(dict.copy, self._fields[first:stop]))
+        self._fill(fields, first)
         _exhaust(map(_set_dict, made, fields))
-        _exhaust(map(_set_fields_set, made, self._names))
+        _exhaust(map(_set_fields_set, made, self._names[first:stop]))
         _exhaust(map(_set_extra, made, [{} for _ in types]))
         _exhaust(map(_set_private, made, repeat(None)))
         return made
+
+    def _fill(self, fields: list[Fields], first: int) -> None:
+        """Give copies of the fields from place `first` on lists and objects of their own.
+
+        One kind of field after the other: that is several times faster than one message after the other.
+        """
+        for name, (places, _) in self._empty_objects.items():
+            for target in _at(fields, first, places)[0]:
+                target[name] = {}
+        for name, (places, _) in self._empty_lists.items():
+            for target in _at(fields, first, places)[0]:
+                target[name] = []
+        for table, anew in (self._flat, _flat_copied), (self._single, _single_copied), (self._nested, _nested_copied):
+            for name, (places, values) in table.items():
+                targets, part = _at(fields, first, places)
+                for target, value in zip(targets, map(anew, values[part]), strict=True):
+                    target[name] = value
 
     def _sort_all(self, varied: Set[str]) -> None:
         """Note of all messages which fields hold what must be copied, and how: one field after the other."""
@@ -286,7 +353,7 @@ class Kept:
             kind = self._kind(value)
             places, values = kind.setdefault(name, ([], []))
             places.append(place)
-            values.append(_compact(value) if kind is self._nested else value[0] if kind is self._single else value)
+            values.append(_compact(value) if kind is self._nested else value)
 
     def _kind(self, value: dict[Any, Any] | list[Any]) -> dict[str, tuple[list[int], list[Any]]]:
         if not value:
@@ -309,16 +376,20 @@ def _is_single(value: Any) -> bool:
     return inner and all(type(item) in _FLAT for key, item in value[0].items() if key != "args")
 
 
-def _copied_flat(call: dict[str, Any]) -> dict[str, Any]:
-    made = call.copy()
-    made["args"] = made["args"].copy()
-    return made
+def _single_copied(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    call = value[0].copy()
+    call["args"] = call["args"].copy()
+    return [call]
 
 
 def _compact(value: Any) -> Any:
     """Containers in containers: as bytes, which are copied faster, unless there is much in them that need not be."""
     packed = marshal.dumps(value)
     return packed if len(packed) <= COMPACT_BYTES else value
+
+
+def _nested_copied(value: Any) -> Any:
+    return marshal.loads(value) if type(value) is bytes else copied(value)
 
 
 def add_run(runs: list[Run], first: int, last: int) -> None:
@@ -351,10 +422,13 @@ def _is_plain(value: Any) -> bool:
     return kind is list and all(map(_is_plain, value))
 
 
-def _at(fields: list[Fields], places: list[int], count: int) -> list[Fields]:
-    """The fields at those places that are before `count`."""
-    stop = len(places) if not places or places[-1] < count else bisect_left(places, count)
-    return fields if stop == count else [fields[place] for place in places[:stop]]
+def _at(fields: list[Fields], first: int, places: list[int]) -> tuple[Iterable[Fields], slice]:
+    """Of fields that stand from place `first` on, those at these places; and which of the places those are."""
+    part = slice(bisect_left(places, first), bisect_left(places, first + len(fields)))
+    if part.stop - part.start == len(fields):
+        return fields, part
+    chosen = places[part] if first == 0 else [place - first for place in places[part]]
+    return map(fields.__getitem__, chosen), part
 
 
 @cache

@@ -83,10 +83,7 @@ class Reader:
             count = len(kept)
             if self.remembers:
                 self.memory.keep(name, kept)
-        copies = kept.copies(count)
-        if self.remembers:
-            kept.hold(copies.copy())
-        return copies
+        return kept.lend(count) if self.remembers else kept.copies(count)
 
     @property
     def _snapshot(self) -> Transaction:

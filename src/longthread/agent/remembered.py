@@ -19,6 +19,8 @@ SEEN = 16_384
 """Threads that are remembered to have been there."""
 MESSAGES = 40_000
 """Messages that are remembered, of all threads together."""
+COPIES = 40_000
+"""Copies of them that are kept to be lent again, of all threads together."""
 LISTS = 8
 """Lists of messages of one thread."""
 CHECKPOINTS = 16
@@ -50,6 +52,8 @@ class Memory:
     """By namespace and checkpoint, what this process has stored of the writes of its tasks."""
     counted: int = 0
     """How many messages of it are in the sum over all threads."""
+    copies: int = 0
+    """How many copies of them are."""
 
     def keep(self, name: Name, kept: Kept) -> None:
         """Remember a list."""
@@ -64,6 +68,11 @@ class Memory:
         tasks = self.tasks.get(name, {})
         tasks[task.id] = task
         _put(self.tasks, name, tasks, OPEN)
+
+    def call_in(self) -> None:
+        """Lend nothing again."""
+        for kept in self.lists.values():
+            kept.call_in()
 
     def drop_before(self, seq: int) -> None:
         """Forget the lists that hold entries from before this one: retention has deleted those."""
@@ -92,6 +101,7 @@ class Remembered:
         self._threads: OrderedDict[str, Memory] = OrderedDict()
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._size = 0
+        self._copies = 0
 
     def has_seen(self, thread_id: str) -> bool:
         """Whether the thread was there once: if it is not there now, it has been deleted."""
@@ -123,22 +133,30 @@ class Remembered:
     def forget(self, thread_id: str) -> None:
         """A thread is not there any more."""
         memory = self._threads.pop(thread_id, None)
-        self._size -= memory.counted if memory is not None else 0
+        if memory is not None:
+            self._size -= memory.counted
+            self._copies -= memory.copies
 
     def trim(self, memory: Memory) -> None:
         """Forget the oldest threads, as far as it is too much now that this one has grown. This one stays."""
-        count = sum(map(len, memory.lists.values()))
-        self._size += count - memory.counted
-        memory.counted = count
+        self._count(memory)
         while len(self._threads) > THREADS:
             self.forget(next(iter(self._threads)))
-        for other in list(self._threads.values()) if self._size > MESSAGES else ():
-            if self._size <= MESSAGES:
-                return
-            if other is not memory:
-                self._size -= other.counted
-                other.counted = 0
+        for other in list(self._threads.values()) if self._size > MESSAGES or self._copies > COPIES else ():
+            if other is memory:
+                continue
+            if self._copies > COPIES:
+                other.call_in()
+            if self._size > MESSAGES:
                 other.lists.clear()
+            self._count(other)
+
+    def _count(self, memory: Memory) -> None:
+        size = sum(map(len, memory.lists.values()))
+        copies = sum(kept.spare for kept in memory.lists.values())
+        self._size += size - memory.counted
+        self._copies += copies - memory.copies
+        memory.counted, memory.copies = size, copies
 
 
 @dataclass(slots=True)
