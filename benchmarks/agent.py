@@ -35,6 +35,16 @@ from longthread.testing import ScriptedChatModel
 
 QUERY = {"sql": "SELECT name, day, share FROM t LIMIT 24"}
 ANSWER = "The largest shares are the first ones, with about 4 percent each [q1]. " * 4
+INDEX = (
+    "recall_segments",
+    "recall_postings",
+    "recall_signatures",
+    "recall_embedded",
+    "memory_vectors",
+    "memory_topics",
+    "memory_topic_spans",
+)
+"""What recall finds entries by; all of it can be made anew from them."""
 USAGE = UsageMetadata(input_tokens=1200, output_tokens=60, total_tokens=1260)
 
 
@@ -131,30 +141,32 @@ async def disk(databases: Databases, turns: int) -> list[dict[str, Any]]:
     for backend in databases.backends:
         database = databases.make(backend, "disk")
         async with analyst_on(database, databases.folder) as analyst:
-            empty = database.size()
-            analyst.recaller.keep_up = _nothing  # type: ignore[method-assign]
+            sizes = {"empty": _sizes(database)}
             thread = await seeded_thread(analyst, source, 0)
             for number in range(turns):
                 if number == turns // 4:
-                    quarter = database.size()
+                    sizes["quarter"] = _sizes(database)
                 await ask(analyst, thread, source)
             entries, raw = await _raw(analyst, thread)
-            grown = database.size()
+            sizes["grown"] = _sizes(database)
             await _prune(analyst.store, Policy())
-            pruned = database.size()
+            sizes["pruned"] = _sizes(database)
             await _prune(analyst.store, Policy(runs_before=log.now()))
-            runless = database.size()
-            await analyst.recaller.prepare(Scope(analyst.settings.user, thread))
-            row = {"measured": "disk", "backend": backend, "turns": turns, "entries": entries, "raw_bytes": raw}
-            row["index_bytes"] = database.size() - runless
-            sizes = {
-                "quarter_bytes": quarter,
-                "grown_bytes": grown,
-                "pruned_bytes": pruned,
-                "runless_bytes": runless,
-            }
-            rows.append(row | {"empty_bytes": empty} | {name: size - empty for name, size in sizes.items()})
+            sizes["runless"] = _sizes(database)
+        row = {"measured": "disk", "backend": backend, "turns": turns, "entries": entries, "raw_bytes": raw}
+        empty, _ = sizes.pop("empty")
+        row |= {"empty_bytes": empty}
+        row |= {f"{name}_bytes": size - empty for name, (size, _) in sizes.items()}
+        row |= {f"{name}_index_bytes": index for name, (_, index) in sizes.items()}
+        rows.append(row)
     return rows
+
+
+def _sizes(database: Database) -> tuple[int, int]:
+    """Bytes of everything but the index for recall, and of that."""
+    database.settle()
+    index = database.size_of(INDEX)
+    return database.size() - index, index
 
 
 def _nothing(_: Scope, **about: Any) -> None:

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -35,6 +35,10 @@ class Database(Protocol):
         """Write what the database has put off, so that it counts for what was done before."""
         ...
 
+    def size_of(self, tables: Sequence[str]) -> int:
+        """Bytes of these tables and their indexes."""
+        ...
+
 
 class SqliteFile:
     """A SQLite file, looked at through a connection of its own."""
@@ -57,6 +61,12 @@ class SqliteFile:
     def settle(self) -> None:
         """Copy the write-ahead log into the file."""
         self._one("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def size_of(self, tables: Sequence[str]) -> int:
+        """Their pages."""
+        names = ", ".join(f"'{table}'" for table in tables)
+        own = f"SELECT name FROM sqlite_schema WHERE tbl_name IN ({names})"
+        return self._one(f"SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name IN ({own})")
 
     def _one(self, sql: str) -> int:
         with contextlib.closing(sqlite3.connect(self.address)) as connection:
@@ -83,6 +93,14 @@ class PostgresDatabase:
 
     def settle(self) -> None:
         """Nothing: pages that are written later were in the write-ahead log before."""
+
+    def size_of(self, tables: Sequence[str]) -> int:
+        """Their relations, with what is kept apart, and indexes."""
+        with psycopg.connect(self.address) as connection:
+            sizes = "SELECT sum(pg_total_relation_size(name::regclass)) FROM unnest(%s::text[]) AS name"
+            row = connection.execute(sizes, [list(tables)]).fetchone()
+        assert row is not None
+        return int(row[0])
 
     def _one(self, sql: str, *values: str) -> int:
         row = self._admin.execute(sql.encode(), values).fetchone()
