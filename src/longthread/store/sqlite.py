@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -237,7 +238,7 @@ class SqliteDriver:
 def _rows(database: sqlite3.Connection, sql: str, values: Mapping[str, Any]) -> list[Row]:
     cursor = database.execute(sql, values)
     names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return list(map(dict, map(zip, repeat(names), cursor.fetchall())))  # in one go: there may be thousands
 
 
 def _be_impatient(database: sqlite3.Connection) -> None:
