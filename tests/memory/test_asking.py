@@ -10,8 +10,8 @@ from tests.memory.talking import say
 
 from longthread.errors import StoreFull
 from longthread.memory import asking, everything, recall
-from longthread.memory.asking import QUERY_SECONDS, Asker, Rest, reason_of
-from longthread.memory.embedding import Vectors
+from longthread.memory.asking import QUERY_SECONDS, Asker, Rest
+from longthread.memory.embedding import Vectors, reason_of
 from longthread.memory.everything import index_all
 from longthread.memory.memories import Memories
 from longthread.memory.recall import Question, Recaller

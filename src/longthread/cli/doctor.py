@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -89,24 +90,22 @@ def _model(settings: Settings) -> Finding:
 
 async def _embedder(settings: Settings) -> Finding:
     from longthread.agent.embedders import embedder_of
-    from longthread.memory.asking import reason_of
-    from longthread.memory.embedding import called, unit
+    from longthread.memory.embedding import EmbedderFailed, called, made_by
 
     embedder = embedder_of(settings)
     if embedder is None:
         return True, "embedder", "none: recall goes by keywords. Set MEMORY_EMBEDDING_MODEL for recall by meaning too"
     started = time.monotonic()
     try:
-        async with asyncio.timeout(_EMBEDDER_SECONDS):
-            dims = unit(await embedder.query("Does it work?")).shape[-1]
-    except Exception as error:  # noqa: BLE001 - each provider raises what it likes
-        reason = reason_of(error)
-        if not isinstance(error, LongthreadError):  # such a one says itself what to do
+        vector = await made_by(partial(embedder.query, "Does it work?"), _EMBEDDER_SECONDS)
+    except EmbedderFailed as error:
+        reason = str(error)
+        if not isinstance(error.cause, LongthreadError):  # such a one says itself what to do
             names = "MEMORY_EMBEDDING_MODEL, MEMORY_EMBEDDING_BASE_URL and MEMORY_EMBEDDING_API_KEY"
             reason = f"{reason.rstrip('.')}. Check {names}."
         return False, "embedder", f"{called(embedder)} does not work: {reason}"
     took = time.monotonic() - started
-    return True, "embedder", f"{called(embedder)}: vectors of {dims:,} numbers, the first in {took:.1f} s"
+    return True, "embedder", f"{called(embedder)}: vectors of {vector.shape[-1]:,} numbers, the first in {took:.1f} s"
 
 
 async def _source(settings: Settings) -> Finding:

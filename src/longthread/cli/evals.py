@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -165,14 +165,13 @@ def _numbers(text: str) -> list[int]:
 
 async def _problems(embedder: Embedder) -> list[str]:
     """Why an embedder cannot be used; nothing where it can."""
-    from longthread.memory.asking import ANY, reason_of
-    from longthread.memory.embedding import called, unit
+    from longthread.memory.asking import ANY
+    from longthread.memory.embedding import EmbedderFailed, called, made_by
 
     try:
-        async with asyncio.timeout(_SECONDS):
-            unit(await embedder.query(ANY))
-    except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, words can be measured
-        return [f"The embedder {called(embedder)} does not work: {reason_of(error)}"]
+        await made_by(partial(embedder.query, ANY), _SECONDS)
+    except EmbedderFailed as error:
+        return [f"The embedder {called(embedder)} does not work: {error}"]
     return []
 
 

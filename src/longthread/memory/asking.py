@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from longthread.memory.embedding import Embedder, Vectors, called, unit
+from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors, called, made_by
 
 QUERY_SECONDS = 10.0
 """How long an embedder may take for a question."""
@@ -73,37 +72,32 @@ class Asker:
         """
         if self.embedder is None:
             return None, []
-        in_haste = seconds is not None and seconds < QUERY_SECONDS
+        embedder, limit = self.embedder, QUERY_SECONDS if seconds is None else seconds
+        in_haste = limit < QUERY_SECONDS
         if not self._asking.seconds_left and not (in_haste and self._in_haste.seconds_left):
             try:
-                async with asyncio.timeout(QUERY_SECONDS if seconds is None else seconds):
-                    found = unit(await self.embedder.query(text[:MOST_TEXT]))
-            except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, words are enough
-                _logger.warning("The embedder %s failed: %s", called(self.embedder), reason_of(error))
-                if await is_about_the_text(partial(self._try, seconds), error):
-                    return None, [f"The embedder {called(self.embedder)} refused this: found by keywords alone."]
-                slow = in_haste and isinstance(error, TimeoutError)
+                found = await made_by(partial(embedder.query, text[:MOST_TEXT]), limit)
+            except EmbedderFailed as error:
+                _logger.warning("The embedder %s failed: %s", called(embedder), error)
+                if await is_about_the_text(partial(made_by, partial(embedder.query, ANY), limit), error):
+                    return None, [f"The embedder {called(embedder)} refused this: found by keywords alone."]
+                slow = in_haste and isinstance(error.cause, TimeoutError)
                 (self._in_haste if slow else self._asking).failed()
             else:
                 for rest in (self._asking, self._in_haste) if in_haste else (self._asking,):
                     rest.worked()
                 return found, []
-        return None, [f"The embedder {called(self.embedder)} does not work: found by keywords alone."]
-
-    async def _try(self, seconds: float | None) -> None:
-        assert self.embedder is not None
-        async with asyncio.timeout(QUERY_SECONDS if seconds is None else seconds):
-            unit(await self.embedder.query(ANY))
+        return None, [f"The embedder {called(embedder)} does not work: found by keywords alone."]
 
     def may_make(self) -> bool:
         """Whether vectors may be made now."""
         return self.embedder is not None and not self.making.seconds_left and not self._asking.seconds_left
 
-    def did_not_make(self, what: str, error: BaseException) -> str:
+    def did_not_make(self, what: str, error: EmbedderFailed) -> str:
         """Note that no vectors could be made of something; what people should know."""
         assert self.embedder is not None
         self.making.failed()
-        told = f"The embedder {called(self.embedder)} does not work: {reason_of(error)}"
+        told = f"The embedder {called(self.embedder)} does not work: {error}"
         _logger.warning("%s got no vectors; none are made for %.0f s. %s", what, self.making.seconds_left, told)
         return told
 
@@ -114,20 +108,12 @@ class Asker:
         return [f"The embedder {called(self.embedder)} did not work, and is not asked again for a while."]
 
 
-async def is_about_the_text(ask_for_any: Callable[[], Awaitable[object]], error: Exception) -> bool:
+async def is_about_the_text(ask_for_any: Callable[[], Awaitable[object]], error: EmbedderFailed) -> bool:
     """Whether an embedder that failed works: only then is it the text that it does not take."""
-    if isinstance(error, OSError) or getattr(error, "status_code", None) in _NOT_ABOUT_THE_TEXT:
+    if isinstance(error.cause, OSError) or getattr(error.cause, "status_code", None) in _NOT_ABOUT_THE_TEXT:
         return False
     try:
         await ask_for_any()
-    except Exception:  # noqa: BLE001 - whatever it is; the first error is the one that is told
+    except EmbedderFailed:  # the first error is the one that is told
         return False
     return True
-
-
-def reason_of(error: BaseException) -> str:
-    """What an error says, in one line."""
-    lines = str(error).strip().splitlines()
-    if not lines and isinstance(error, TimeoutError):
-        return "it took too long"
-    return lines[0] if lines else type(error).__name__

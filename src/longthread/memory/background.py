@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from longthread.memory.asking import reason_of
+from longthread.memory.embedding import reason_of
 
 CLOSE_SECONDS = 2.0
 """How long closing waits for what goes on."""

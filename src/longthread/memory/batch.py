@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from longthread.memory.asking import ANY, is_about_the_text, reason_of
-from longthread.memory.embedding import Vectors
+from longthread.memory.asking import ANY, is_about_the_text
+from longthread.memory.embedding import EmbedderFailed, Vectors
 
 FEW = 16
 """So many refused one after the other, before any was taken: the embedder does not work, whatever it says."""
 
 Make = Callable[[Sequence[str]], Awaitable[Vectors]]
-"""Makes vectors, one a text; raises whatever the embedder raises, and where they are not what they should be."""
+"""Makes vectors, one a text; raises EmbedderFailed."""
 
 
 @dataclass(slots=True)
@@ -23,32 +23,32 @@ class Made:
     end: int
     vectors: dict[int, Vectors] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
-    failure: Exception | None = None
+    failure: EmbedderFailed | None = None
 
 
 async def make_vectors(make: Make, texts: Sequence[str]) -> Made:
     """Vectors of texts, at once; where that fails one by one, to learn whether it is a text or the embedder."""
     made = Made(len(texts))
     found = await _tried(make, texts)
-    if isinstance(found, Exception):  # whether it is about a text is seen by asking again
+    if isinstance(found, EmbedderFailed):  # whether it is about a text is seen by asking again
         await _one_by_one(make, texts, made)
     else:
         made.vectors = dict(enumerate(found))
     return made
 
 
-async def _tried(make: Make, texts: Sequence[str]) -> Vectors | Exception:
+async def _tried(make: Make, texts: Sequence[str]) -> Vectors | EmbedderFailed:
     """Vectors, or why there are none."""
     try:
         return await make(texts)
-    except Exception as error:  # noqa: BLE001 - an embedder's boundary: it may raise whatever it likes
+    except EmbedderFailed as error:
         return error
 
 
 async def _one_by_one(make: Make, texts: Sequence[str], made: Made) -> None:
     for place, text in enumerate(texts):
         found = await _tried(make, [text])
-        if not isinstance(found, Exception):
+        if not isinstance(found, EmbedderFailed):
             [made.vectors[place]] = found
             continue
         if len(made.refused) + 1 >= FEW and not made.vectors:
@@ -58,4 +58,4 @@ async def _one_by_one(make: Make, texts: Sequence[str], made: Made) -> None:
         if not await is_about_the_text(lambda: make([ANY]), found):
             made.end, made.failure = place, found
             return
-        made.refused[place] = reason_of(found)
+        made.refused[place] = str(found)

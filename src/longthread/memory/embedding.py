@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,42 @@ class Embedder(Protocol):
     async def query(self, text: str) -> Vectors:
         """The vector of a text that is asked."""
         ...
+
+
+class EmbedderFailed(Exception):  # told apart from errors of the product
+    """An embedder gave no vectors that can be used. `cause` is why."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(reason_of(cause))
+        self.cause = cause
+
+
+async def made_by(make: Callable[[], Awaitable[Any]], seconds: float, shape: tuple[int, ...] = ()) -> Vectors:
+    """What an embedder makes, with length 1: every call of one goes through here.
+
+    Args:
+        seconds: how long it may take.
+        shape: what the vectors have before their numbers: `(n,)` where there are to be n.
+
+    Raises:
+        EmbedderFailed: it raised something, took too long, or gave something else.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            vectors = unit(await make())
+    except Exception as error:
+        raise EmbedderFailed(error) from error
+    if vectors.shape[:-1] != shape:
+        raise EmbedderFailed(ValueError(f"the embedder gave vectors of shape {vectors.shape} for {shape or 'a text'}"))
+    return vectors
+
+
+def reason_of(error: BaseException) -> str:
+    """What an error says, in one line."""
+    lines = str(error).strip().splitlines()
+    if not lines and isinstance(error, TimeoutError):
+        return "it took too long"
+    return lines[0] if lines else type(error).__name__
 
 
 def called(embedder: Embedder) -> str:

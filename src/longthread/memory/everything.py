@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from longthread.errors import StoreError
-from longthread.memory.asking import reason_of
-from longthread.memory.embedding import Embedder, called
+from longthread.memory.embedding import Embedder, EmbedderFailed, called
 from longthread.memory.indexing import index_thread
 from longthread.memory.vectors import Embedded, embed_thread
 from longthread.store.driver import Driver
@@ -36,10 +34,8 @@ async def index_all(store: Driver, embedder: Embedder | None, progress: Progress
             entries = partial(_entries_done, progress, lambda: at, thread_id)
             try:
                 refused += (await embed_thread(store, embedder, thread_id, entries)).refused
-            except StoreError:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, keywords remain
-                told = f"The embedder {called(embedder)} does not work, and made no more vectors: {reason_of(error)}"
+            except EmbedderFailed as error:
+                told = f"The embedder {called(embedder)} does not work, and made no more vectors: {error}"
                 warnings.append(told)
         done += 1
     if embedder is not None:

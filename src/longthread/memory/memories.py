@@ -5,7 +5,6 @@ No model is asked on this path. An embedder is used where there is one.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 import unicodedata
@@ -13,13 +12,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
 from typing import get_args
 
-from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict, StoreError, TooManyMemories
+from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict, TooManyMemories
 from longthread.memory.asking import QUERY_SECONDS, Asker
 from longthread.memory.background import Background
-from longthread.memory.embedding import Embedder, Vectors, unit
+from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors, made_by
 from longthread.memory.matching import Bag, form_of, holds_all, scores, telling
 from longthread.memory.recall import MEANING
 from longthread.memory.terms import stem, terms
@@ -136,17 +136,13 @@ class Memories:
         after = ""
         try:
             while rows := await self._without(embedder, user_id, after):
-                async with asyncio.timeout(TIMEOUT):
-                    made = unit(await embedder.documents([content for _, content in rows]))
-                if made.ndim != 2 or len(made) != len(rows):
-                    raise ValueError(f"it gave vectors of shape {made.shape} for {len(rows)} texts")
+                contents = [content for _, content in rows]
+                made = await made_by(partial(embedder.documents, contents), TIMEOUT, (len(rows),))
                 async with self._store.writing() as tx:
                     vectors = [(one, content, made[at]) for at, (one, content) in enumerate(rows)]
                     await memories.put_vectors(tx, embedder.name, vectors)
                 after = rows[-1][0]
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, words are enough
+        except EmbedderFailed as error:
             return [self._asker.did_not_make("Memories of a user", error)]
         self._asker.making.worked()
         return []

@@ -14,7 +14,7 @@ from longthread.errors import EntryNotFound, InvalidInput, StoreError, ThreadNot
 from longthread.memory.asking import Asker
 from longthread.memory.background import Background
 from longthread.memory.branches import Branches
-from longthread.memory.embedding import Embedder, Vectors
+from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors
 from longthread.memory.indexing import content_of, index_thread, is_recallable
 from longthread.memory.matching import telling
 from longthread.memory.nearest import Nearest
@@ -245,9 +245,7 @@ class Recaller:
         for thread_id in thread_ids:
             try:
                 refused += (await embed_thread(self._store, self._embedder, thread_id, progress)).refused
-            except StoreError:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, words are enough
+            except EmbedderFailed as error:
                 return [self.asker.did_not_make(f"Thread {thread_id}", error)]
         self.asker.making.worked()
         return Embedded(refused=refused).warning(self._embedder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from longthread.memory.asking import ANY, MOST_TEXT
 from longthread.memory.batch import Made, make_vectors
-from longthread.memory.embedding import Embedder, Vectors, called, unit
+from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors, called, made_by
 from longthread.memory.indexing import content_of, is_recallable
 from longthread.store import recall, vectors
 from longthread.store.driver import Driver, Transaction
@@ -53,7 +52,7 @@ async def embed_thread(store: Driver, embedder: Embedder, thread_id: str, progre
 
     Raises:
         StoreError: the database failed.
-        Exception: whatever the embedder raises, when it does not work.
+        EmbedderFailed: it does not work.
     """
     model = await model_of(embedder)
     done = refused = total = 0
@@ -83,11 +82,11 @@ async def model_of(embedder: Embedder) -> str:
     """What vectors of an embedder are kept under: its model, and how many numbers they have. It is asked once.
 
     Raises:
-        Exception: whatever the embedder raises.
+        EmbedderFailed: it does not work.
     """
     if embedder not in _models:
-        async with asyncio.timeout(TIMEOUT):
-            _models[embedder] = named(embedder.name, unit(await embedder.query(ANY)).shape[-1])
+        vector = await made_by(partial(embedder.query, ANY), TIMEOUT)
+        _models[embedder] = named(embedder.name, vector.shape[-1])
     return _models[embedder]
 
 
@@ -153,7 +152,7 @@ async def _embed(store: Driver, embedder: Embedder, batch: _Batch) -> int | None
     thread is another one now, or somebody else was faster, and nothing was kept.
 
     Raises:
-        Exception: whatever the embedder raises, when it does not work. What it made before is kept.
+        EmbedderFailed: it does not work. What it made before is kept.
     """
     chunks = [text_of(text) for text in batch.texts]
     made = await make_vectors(partial(_made, embedder, batch.model), chunks) if chunks else Made(0)
@@ -183,13 +182,11 @@ async def _keep(store: Driver, batch: _Batch, rows: Sequence[Vector], end: int, 
 
 
 async def _made(embedder: Embedder, model: str, chunks: Sequence[str]) -> Vectors:
-    async with asyncio.timeout(TIMEOUT):
-        made = unit(await embedder.documents(chunks))
-    if made.shape[:1] != (len(chunks),) or made.ndim != 2:
-        raise ValueError(f"the embedder gave vectors of shape {made.shape} for {len(chunks)} texts")
+    made = await made_by(partial(embedder.documents, chunks), TIMEOUT, (len(chunks),))
     if named(embedder.name, made.shape[1]) != model:
         _models.pop(embedder, None)
-        raise ValueError(f"the embedder now gives vectors of {made.shape[1]} numbers, and gave others before")
+        told = f"the embedder now gives vectors of {made.shape[1]} numbers, and gave others before"
+        raise EmbedderFailed(ValueError(told))
     return made
 
 
