@@ -10,13 +10,13 @@ import tempfile
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from sqlalchemy.engine import make_url
+from tests.lending import Databases, database
 
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
@@ -63,7 +63,8 @@ def store_address(backend: str, tmp_path: Path, request: pytest.FixtureRequest) 
     if backend == "sqlite":
         yield shutil.copyfile(request.getfixturevalue("sqlite_template"), str(tmp_path / "conversations.db"))
     else:
-        with _database(*request.getfixturevalue("store_template")) as url:
+        new = request.node.get_closest_marker("new_database") is not None
+        with request.getfixturevalue("databases").lent(new=new) as url:
             yield url
 
 
@@ -73,7 +74,7 @@ def other_address(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[st
     if request.param == "sqlite":
         yield shutil.copyfile(request.getfixturevalue("sqlite_template"), str(tmp_path / "other.db"))
     else:
-        with _database(*request.getfixturevalue("store_template")) as url:
+        with request.getfixturevalue("databases").lent() as url:
             yield url
 
 
@@ -122,17 +123,19 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="session")
-def store_template(postgres_server: str) -> Iterator[tuple[str, str]]:
-    """The server, and the name of a database in it with the store's schema and nothing else."""
-    with _database(postgres_server) as url:
+def databases(postgres_server: str) -> Iterator[Databases]:
+    """Databases with the store's schema and nothing else."""
+    with database(postgres_server) as url:
         _migrate(url)
-        yield postgres_server, str(make_url(url).database)
+        lender = Databases(postgres_server, str(make_url(url).database))
+        yield lender
+        lender.close()
 
 
 @pytest.fixture
 def postgres_url(postgres_server: str) -> Iterator[str]:
     """A URL of an empty database of this test's own."""
-    with _database(postgres_server) as url:
+    with database(postgres_server) as url:
         yield url
 
 
@@ -154,16 +157,3 @@ def _migrate(address: str) -> None:
 
     with ThreadPoolExecutor(1) as elsewhere:
         elsewhere.submit(asyncio.run, migrate()).result()
-
-
-@contextmanager
-def _database(server: str, template: str | None = None) -> Iterator[str]:
-    name = f"longthread_test_{os.getpid()}_{os.urandom(4).hex()}"
-    like = f" TEMPLATE {template}" if template else ""
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}{like}".encode())
-    try:
-        yield make_url(server).set(database=name).render_as_string(hide_password=False)
-    finally:
-        with psycopg.connect(server, autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())

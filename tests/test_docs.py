@@ -6,9 +6,11 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.warm import warm
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -22,10 +24,31 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return [(page, code) for page, (name, code) in found if name == language]
 
 
-def environment(folder: Path) -> dict[str, str]:
+AS_INSTALLED = {"README.md python", "docs/tools.md sh"}
+"""Blocks that start the interpreter and the command as they are; for all to do so would take minutes."""
+
+
+@pytest.fixture(scope="module")
+def warmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with commands that have imported everything already."""
+    with warm(tmp_path_factory.mktemp("warm")) as commands:
+        yield commands
+
+
+@pytest.fixture
+def commands(request: pytest.FixtureRequest) -> Path:
+    """The folder with the commands that the block of a test starts."""
+    page, language = request.node.callspec.params["page"], request.node.callspec.params["language"]
+    if f"{page} {language}" in AS_INSTALLED:
+        return Path(sys.executable).parent
+    found: Path = request.getfixturevalue("warmed")
+    return found
+
+
+def environment(folder: Path, commands: Path) -> dict[str, str]:
     """Only what a new user's shell has, and the command on its path."""
     return {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PATH": f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(folder),
         "LONGTHREAD_DATA_DIR": str(folder / "data"),
         "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
@@ -33,23 +56,30 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.parametrize("language", ["sh"])
 @pytest.mark.parametrize(("page", "script"), blocks("sh"), ids=[page for page, _ in blocks("sh")])
-def test_a_shell_block_runs(page: str, script: str, tmp_path: Path) -> None:
+def test_a_shell_block_runs(page: str, language: str, script: str, tmp_path: Path, commands: Path) -> None:
     # 10 is a pause, which a block may show on purpose.
     strict = "set -e\n" + script.replace("| tail -n 1", "| tail -n 1 || true")
     done = subprocess.run(
-        ["bash", "-c", strict], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=240
+        ["bash", "-c", strict],
+        cwd=tmp_path,
+        env=environment(tmp_path, commands),
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
     assert done.returncode == 0, f"{page}:\n{done.stdout}\n{done.stderr}"
     assert "cannot answer" not in done.stdout, f"{page}:\n{done.stdout}"
 
 
+@pytest.mark.parametrize("language", ["python"])
 @pytest.mark.parametrize(("page", "code"), blocks("python"), ids=[page for page, _ in blocks("python")])
-def test_a_python_block_runs(page: str, code: str, tmp_path: Path) -> None:
+def test_a_python_block_runs(page: str, language: str, code: str, tmp_path: Path, commands: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [str(commands / "python"), "-c", code],
         cwd=tmp_path,
-        env=environment(tmp_path),
+        env=environment(tmp_path, commands),
         capture_output=True,
         text=True,
         timeout=120,

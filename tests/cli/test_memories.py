@@ -26,6 +26,7 @@ def lines(result: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+@pytest.mark.new_database
 def test_memories_are_added_listed_found_and_forgotten(run: Run, store_address: str) -> None:
     assert "Remembered" in run("memories", "add", f"The bird is {CANARY}.", "--expires", "30d").stdout
     [again] = lines(run("memories", "add", f"the bird is {CANARY}", "--importance", "0.9", "--json"))
@@ -117,6 +118,7 @@ def test_one_user_sees_nothing_of_anothers(run: Run, monkeypatch: pytest.MonkeyP
     assert CANARY in run("memories", "list").stdout
 
 
+@pytest.mark.new_database
 def test_a_conversation_and_a_user_are_forgotten(run: Run, store_address: str) -> None:
     async def talk() -> None:
         async with open_store(store_address) as store:
@@ -145,6 +147,7 @@ def test_a_conversation_and_a_user_are_forgotten(run: Run, store_address: str) -
 
 
 @pytest.mark.parametrize("command", [["threads", "delete"], ["forget", "--thread"]], ids=" ".join)
+@pytest.mark.new_database
 def test_a_deleted_conversation_is_in_no_file(run: Run, store_address: str, command: list[str]) -> None:
     async def talk() -> None:
         async with open_store(store_address) as store:

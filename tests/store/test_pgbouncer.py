@@ -31,7 +31,7 @@ from longthread.testing.contract.runs import RunContract
 from longthread.testing.contract.threads import ThreadContract
 from longthread.testing.contract.transactions import TransactionContract
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.new_database]
 
 CONNECTIONS = 3
 """How many connections to a database all clients of pgbouncer share: fewer than one driver opens."""

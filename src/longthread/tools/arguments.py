@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 from jsonschema.exceptions import SchemaError, ValidationError, relevance
@@ -41,7 +42,7 @@ class Arguments:
         """The schema of each argument, by name."""
         self.required = frozenset(self._schema.get("required", ()))
         """Arguments that each call must give."""
-        self._validator = _validator(self._schema, tool)
+        self._validator = _validator(json.dumps(self._schema), tool)
         for name, schema in self.properties.items():
             if isinstance(schema, Mapping) and "default" in schema:
                 self._check_default(name, schema)
@@ -93,7 +94,10 @@ def _plain(parameters: Mapping[str, Any], tool: str) -> dict[str, Any]:
     return schema
 
 
-def _validator(schema: dict[str, Any], tool: str) -> Validator:
+@lru_cache(maxsize=256)
+def _validator(text: str, tool: str) -> Validator:
+    """What checks calls by a schema. To check a schema takes longer than a hundred calls, and each run has the same."""
+    schema: dict[str, Any] = json.loads(text)
     kind = validator_for(schema, default=Draft202012Validator)
     try:
         kind.check_schema(schema)
