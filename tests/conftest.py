@@ -17,6 +17,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 from tests.lending import Databases, database
+from tests.warm import warm
 
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
@@ -137,6 +138,13 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
     """A URL of an empty database of this test's own."""
     with database(postgres_server) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def warmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the commands `longthread` and `python`, which need not import anything any more."""
+    with warm(tmp_path_factory.mktemp("warm")) as commands:
+        yield commands
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.warm import warm
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -26,13 +24,6 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 AS_INSTALLED = {"README.md python", "docs/tools.md sh"}
 """Blocks that start the interpreter and the command as they are; for all to do so would take minutes."""
-
-
-@pytest.fixture(scope="module")
-def warmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with commands that have imported everything already."""
-    with warm(tmp_path_factory.mktemp("warm")) as commands:
-        yield commands
 
 
 @pytest.fixture

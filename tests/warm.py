@@ -14,6 +14,8 @@ import io
 import json
 import os
 import pkgutil
+import runpy
+import select
 import selectors
 import signal
 import socket
@@ -41,7 +43,10 @@ with socket.socket(socket.AF_UNIX) as there:
 
 @contextmanager
 def warm(folder: Path) -> Iterator[Path]:
-    """A folder with the commands `longthread` and `python`, which a warm process carries out."""
+    """A folder with the commands `longthread` and `python`, which a warm process carries out.
+
+    A command that is killed takes along what it started; other signals go to that process itself.
+    """
     place = folder / "warm"
     for name, first in (("longthread", '"longthread"'), ("python", '"python"')):
         command = folder / "bin" / name
@@ -110,13 +115,19 @@ def _forked(there: socket.socket) -> tuple[list[str], str, dict[str, str], list[
     size, handed, _, _ = there.recvmsg(8, socket.CMSG_SPACE(12))
     fds = array.array("i", handed[0][2])
     asked = json.loads(there.makefile("rb").read(int.from_bytes(size, "big")))
+    lives, held = os.pipe()  # read to its end when the process that holds the other end is dead
     pid = os.fork()
     if pid == 0:
+        os.close(lives)
         return *asked, list(fds)
-    for fd in [0, 1, 2, *fds]:
+    for fd in [0, 1, 2, held, *fds]:
         os.close(fd)
+    ready, _, _ = select.select([lives, there], [], [])
+    if lives not in ready:  # whoever asked was killed
+        os.kill(pid, signal.SIGKILL)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    there.sendall(b"%d\n" % (status if status >= 0 else 128 - status))
+    with suppress(BrokenPipeError):
+        there.sendall(b"%d\n" % (status if status >= 0 else 128 - status))
     os._exit(0)
 
 
@@ -137,11 +148,14 @@ def _do(arguments: Sequence[str], folder: str, environment: Mapping[str, str], f
         sys.argv = list(arguments)
         importlib.import_module("longthread.cli.app").main()
         return
-    option, code, *more = rest
-    assert option == "-c"
-    sys.argv = ["-c", *more]
-    sys.path[0] = ""
-    exec(compile(code, "<string>", "exec"), main_module.__dict__)
+    option, what, *more = rest
+    sys.argv = [option, *more]
+    if option == "-m":
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+    else:
+        assert option == "-c"
+        sys.path[0] = ""
+        exec(compile(what, "<string>", "exec"), main_module.__dict__)
 
 
 def _opened(number: int) -> io.TextIOWrapper:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import sys
 from datetime import timedelta
@@ -78,7 +79,7 @@ async def main(plan: Any) -> None:
     async with Analyst.open(settings, models=lambda name, _: Waiting(plan["gate"])) as analyst:
         async with analyst.store.reading() as tx:
             assert await log.list_threads(tx, user_id="default") is not None
-        say(ready=plan["host"])
+        say(ready=plan["host"], pid=os.getpid())
         while line := (await lines.readline()).decode().strip():
             await obey(analyst, plan["source"], line)
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -27,6 +26,7 @@ class Process:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
+        self._pid = process.pid
 
     async def heard(self) -> dict[str, Any]:
         """What it says next."""
@@ -36,6 +36,12 @@ class Process:
         said: dict[str, Any] = json.loads(line)
         return said
 
+    async def ready(self) -> str:
+        """The host that it says it is on. What was started may have started it."""
+        said = await self.heard()
+        self._pid = said["pid"]
+        return str(said["ready"])
+
     async def told(self, command: str) -> dict[str, Any]:
         """Give it a command, and hear what it says first."""
         assert self._process.stdin is not None
@@ -43,7 +49,7 @@ class Process:
         return await self.heard()
 
     def signal(self, number: int) -> None:
-        os.kill(self._process.pid, number)
+        os.kill(self._pid, number)
 
     async def kill(self) -> None:
         """End it as a crash does."""
@@ -62,7 +68,7 @@ def gate(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def start(store_address: str, tmp_path: Path, shop: str, gate: Path) -> AsyncIterator[Start]:
+async def start(store_address: str, tmp_path: Path, shop: str, gate: Path, warmed: Path) -> AsyncIterator[Start]:
     """Starts processes on one store; each says which host it is on."""
     async with open_store(store_address):
         pass
@@ -73,13 +79,13 @@ async def start(store_address: str, tmp_path: Path, shop: str, gate: Path) -> As
             plan["data"] = str(tmp_path)
             process = Process(
                 await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-m", "tests.agent.owning", json.dumps(plan)),
+                    *(str(warmed / "python"), "-m", "tests.agent.owning", json.dumps(plan)),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                 )
             )
             stack.push_async_callback(process.kill)
-            assert await process.heard() == {"ready": host}
+            assert await process.ready() == host
             return process
 
         yield start_

@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from longthread.testing import ProviderEmulator, Slow
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT COUNT(*) AS n FROM customers"}}
 LIST = {"thought": "Look.", "action": "list_tables", "args": {}}
 ANSWER = {"finish": "There are 3 [q1]."}
+AS_IT_IS = [sys.executable, "-c", "from longthread.cli.app import main; main()"]
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def shop(tmp_path: Path) -> str:
 class Command:
     """Starts `longthread` with the provider as its model."""
 
-    def __init__(self, folder: Path, store: str, base_url: str) -> None:
+    def __init__(self, folder: Path, store: str, base_url: str, warmed: Path) -> None:
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         self._env = kept | {
             "LONGTHREAD_DATA_DIR": str(folder / "data"),
@@ -45,15 +46,16 @@ class Command:
             "PYTHONUTF8": "1",
         }
         self._folder = folder
+        self._warmed = warmed
 
-    def start(self, *args: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", "from longthread.cli.app import main; main()", *args]
+    def start(self, *args: str, command: Sequence[str] = AS_IT_IS) -> subprocess.Popen[str]:
+        """A process to be signalled or killed."""
         pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(command, env=self._env, cwd=self._folder, text=True, **pipes)
+        return subprocess.Popen([*command, *args], env=self._env, cwd=self._folder, text=True, **pipes)
 
     def run(self, *args: str) -> tuple[int, list[dict[str, Any]], str]:
         """The exit code, the events, and for who reads a failure what was said last."""
-        with self.start(*args) as process:
+        with self.start(*args, command=[str(self._warmed / "longthread")]) as process:
             out, err = process.communicate(timeout=120)
         events = [json.loads(line) for line in out.splitlines()]
         return process.returncode, events, f"{err}\n{events[-1:]}"
@@ -76,10 +78,10 @@ def actions(events: list[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.parametrize("protocol", ["native", "json"])
 def test_an_openai_compatible_server_is_asked_over_a_socket(
-    tmp_path: Path, store_address: str, shop: str, protocol: str
+    tmp_path: Path, store_address: str, shop: str, protocol: str, warmed: Path
 ) -> None:
     with ProviderEmulator([LIST, COUNT, ANSWER]) as provider:
-        command = Command(tmp_path, store_address, provider.base_url)
+        command = Command(tmp_path, store_address, provider.base_url, warmed)
         code, events, err = command.run("ask", "How many?", "--source", shop, "--protocol", protocol, "--json")
     assert code == 0, err
     assert events[-1]["answer"] == "There are 3 [q1]."
@@ -90,9 +92,9 @@ def test_an_openai_compatible_server_is_asked_over_a_socket(
     assert ("".join(streamed) == "There are 3 [q1].") is (protocol == "native")
 
 
-def test_ctrl_c_stops_a_run_and_keeps_it(tmp_path: Path, store_address: str, shop: str) -> None:
+def test_ctrl_c_stops_a_run_and_keeps_it(tmp_path: Path, store_address: str, shop: str, warmed: Path) -> None:
     with ProviderEmulator([COUNT, Slow(ANSWER, seconds=60)]) as provider:
-        command = Command(tmp_path, store_address, provider.base_url)
+        command = Command(tmp_path, store_address, provider.base_url, warmed)
         process = command.start("ask", "How many?", "--source", shop, "--json")
         told = list(until(process, "step_finished"))
         process.send_signal(signal.SIGINT)
@@ -102,7 +104,7 @@ def test_ctrl_c_stops_a_run_and_keeps_it(tmp_path: Path, store_address: str, sho
     assert (last["type"], last["reason"]) == ("paused", "stopped")
     assert "Traceback" not in err
     with ProviderEmulator([ANSWER]) as provider:
-        code, events, err = Command(tmp_path, store_address, provider.base_url).run(
+        code, events, err = Command(tmp_path, store_address, provider.base_url, warmed).run(
             "resume", told[0]["thread_id"], "--json"
         )
     assert code == 0, err
@@ -111,10 +113,10 @@ def test_ctrl_c_stops_a_run_and_keeps_it(tmp_path: Path, store_address: str, sho
 
 
 def test_a_killed_run_is_resumed_by_another_process_without_repeating_its_calls(
-    tmp_path: Path, store_address: str, shop: str
+    tmp_path: Path, store_address: str, shop: str, warmed: Path
 ) -> None:
     with ProviderEmulator([LIST, COUNT, Slow(ANSWER, seconds=60)]) as provider:
-        process = Command(tmp_path, store_address, provider.base_url).start(
+        process = Command(tmp_path, store_address, provider.base_url, warmed).start(
             "ask", "How many?", "--source", shop, "--json"
         )
         told = [*until(process, "step_finished"), *until(process, "step_finished")]
@@ -122,7 +124,7 @@ def test_a_killed_run_is_resumed_by_another_process_without_repeating_its_calls(
         process.communicate(timeout=30)
     assert actions(told) == ["list_tables", "run_sql"]
     with ProviderEmulator([ANSWER]) as provider:
-        command = Command(tmp_path, store_address, provider.base_url)
+        command = Command(tmp_path, store_address, provider.base_url, warmed)
         code, events, err = command.run("resume", told[0]["thread_id"], "--json")
         assert code == 0, err
         assert events[-1]["type"] == "finished"
@@ -133,16 +135,17 @@ def test_a_killed_run_is_resumed_by_another_process_without_repeating_its_calls(
 
 
 def test_a_provider_that_is_down_is_said_so_and_the_question_is_kept(
-    tmp_path: Path, store_address: str, shop: str
+    tmp_path: Path, store_address: str, shop: str, warmed: Path
 ) -> None:
-    command = Command(tmp_path, store_address, "http://127.0.0.1:9/v1")
+    command = Command(tmp_path, store_address, "http://127.0.0.1:9/v1", warmed)
     command._env["LLM_RETRY_ATTEMPTS"] = "0"
     code, events, _ = command.run("ask", "How many?", "--source", shop, "--json")
     assert code == 6
     assert events[-1]["error"]["type"] == "model_failed"
     assert "LLM_BASE_URL" in events[-1]["error"]["message"]
     with ProviderEmulator([ANSWER]) as provider:
-        code, events, err = Command(tmp_path, store_address, provider.base_url).run("resume", "last", "--json")
+        command = Command(tmp_path, store_address, provider.base_url, warmed)
+        code, events, err = command.run("resume", "last", "--json")
     assert (code, events[-1]["type"]) == (0, "finished"), err
 
 

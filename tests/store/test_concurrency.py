@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from tests.store.writers import write
@@ -60,20 +60,20 @@ async def test_readers_find_whole_threads_while_others_are_written(store: Driver
 
 
 @pytest.mark.parametrize("processes", [4])
-async def test_several_processes_write_to_one_store(store_address: str, processes: int) -> None:
-    await _processes_write(store_address, processes, threads=8, entries=6)
+async def test_several_processes_write_to_one_store(warmed: Path, store_address: str, processes: int) -> None:
+    await _processes_write(warmed, store_address, processes, threads=8, entries=6)
 
 
 @pytest.mark.slow
-async def test_several_processes_write_for_long(store_address: str, backend: str) -> None:
-    await _processes_write(store_address, 8, threads=THREADS[backend] // 4, entries=25)
+async def test_several_processes_write_for_long(warmed: Path, store_address: str, backend: str) -> None:
+    await _processes_write(warmed, store_address, 8, threads=THREADS[backend] // 4, entries=25)
 
 
-async def _processes_write(address: str, processes: int, *, threads: int, entries: int) -> None:
+async def _processes_write(warmed: Path, address: str, processes: int, *, threads: int, entries: int) -> None:
     async with open_store(address) as store:
         started = [
             await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tests.store.writers", address, f"p{n}", str(threads), str(entries)),
+                *(str(warmed / "python"), "-m", "tests.store.writers", address, f"p{n}", str(threads), str(entries)),
                 stdout=asyncio.subprocess.PIPE,
             )
             for n in range(processes)

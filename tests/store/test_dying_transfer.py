@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,9 @@ from tests.store.samples import fill
 from longthread.store.open import open_store
 
 
-async def died(what: str, source: str, target: str, stride: int) -> int:
+async def died(warmed: Path, what: str, source: str, target: str, stride: int) -> int:
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "tests.store.dying_transfer", what, source, target, str(stride)),
+        *(str(warmed / "python"), "-m", "tests.store.dying_transfer", what, source, target, str(stride)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -26,7 +24,9 @@ async def died(what: str, source: str, target: str, stride: int) -> int:
 
 
 @pytest.mark.parametrize(("what", "stride"), [("copy", 16), ("import", 16), ("prune", 25)])
-async def test_what_was_killed_goes_on(other_address: str, tmp_path: Path, what: str, stride: int) -> None:
+async def test_what_was_killed_goes_on(
+    other_address: str, tmp_path: Path, what: str, stride: int, warmed: Path
+) -> None:
     source = str(tmp_path / "source.db")
     async with open_store(source) as store:
         for thread_id in ("a", "b"):
@@ -34,4 +34,4 @@ async def test_what_was_killed_goes_on(other_address: str, tmp_path: Path, what:
         if what == "import":
             source = str(tmp_path / "export.jsonl")
             Path(source).write_bytes(await exported(store, ["a", "b"]))
-    assert await died(what, source, other_address, stride) > 4
+    assert await died(warmed, what, source, other_address, stride) > 4

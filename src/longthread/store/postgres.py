@@ -235,10 +235,11 @@ class PostgresDriver:
 
     dialect = "postgres"
 
-    def __init__(self, where: str, pool: AsyncConnectionPool[Connection], found: int) -> None:
+    def __init__(self, where: str, pool: AsyncConnectionPool[Connection], found: int, first: list[Connection]) -> None:
         self.found_version = found
         self._where = where
         self._pool = pool
+        self._first = first
         self._writers = asyncio.Semaphore(CONNECTIONS - FOR_READERS)
 
     @property
@@ -263,14 +264,16 @@ class PostgresDriver:
             connection = await _connect(conninfo)
             try:
                 found = await migrate_postgres(connection, where, creates=creates, migrates=migrates)
-            finally:
+            except BaseException:
                 await connection.close()
+                raise
         except (psycopg.Error, OSError) as error:
             raise StoreUnavailable(where=where, reason=_reason(error)) from None
-        pool = AsyncConnectionPool(
+        first = [connection]
+        pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             conninfo,
-            connection_class=AsyncConnection[DictRow],
-            kwargs=_SESSION,
+            connection_class=_Pooled,
+            kwargs=_SESSION | {"first": first},
             configure=_configure,
             min_size=1,
             max_size=CONNECTIONS,
@@ -278,7 +281,7 @@ class PostgresDriver:
             open=False,
         )
         await pool.open()
-        return cls(where, pool, found)
+        return cls(where, pool, found, first)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[PostgresTransaction]:
@@ -309,6 +312,8 @@ class PostgresDriver:
 
     async def close(self) -> None:
         await self._pool.close()
+        for connection in self._first:  # the pool has not come to it
+            await connection.close()
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -377,6 +382,16 @@ _TOO_BUSY = (
     f"no connection to PostgreSQL was free or could be made within {WAIT_SECONDS:.0f} seconds. Is the server running, "
     "and does it allow more connections (max_connections)?"
 )
+
+
+class _Pooled(AsyncConnection[DictRow]):
+    """Connections of a pool; the first one is that on which the schema was looked at."""
+
+    @classmethod
+    async def connect(  # type: ignore[override]
+        cls, conninfo: str = "", *, first: list[Connection], **session: Any
+    ) -> Connection:
+        return first.pop() if first else await super().connect(conninfo, **session)
 
 
 async def _connect(conninfo: str) -> Connection:
