@@ -185,6 +185,10 @@ class NothingToResume(LongthreadError):
     exit_code = 2
 
 
+class NothingToStop(NothingToResume):
+    """Thread {thread} has no run to stop: none is being executed, and none waits for approval."""
+
+
 # Input and settings.
 
 

@@ -27,8 +27,30 @@ class Ended:
         return [report[kind] for report in self.reports if kind in report]
 
 
+@dataclass(frozen=True)
+class Child:
+    """A process at work, and the pipe that it tells through."""
+
+    pid: int
+    pipe: int
+
+    def ended(self) -> Ended:
+        """How it ended, when it has. What it told has arrived, even if it died."""
+        with os.fdopen(self.pipe, "rb") as pipe:
+            lines = pipe.read().split(b"\n")[:-1]  # a line that was cut off was not told
+        status = os.waitpid(self.pid, 0)[1]
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+            raise RuntimeError(f"A child failed: {lines[-1].decode() if lines else 'without a word'}")
+        return Ended(os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0, [json.loads(line) for line in lines])
+
+
 def in_child(work: Callable[[Tell], Awaitable[None]]) -> Ended:
-    """Do the work in a process of its own, with an event loop of its own. What it told has arrived, even if it dies."""
+    """Do the work in a process of its own, with an event loop of its own; how that ended."""
+    return child(work).ended()
+
+
+def child(work: Callable[[Tell], Awaitable[None]]) -> Child:
+    """Begin the work in a process of its own, with an event loop of its own."""
     read, write = os.pipe()
     gc.freeze()  # a collection in the child would copy every page
     pid = os.fork()
@@ -37,12 +59,7 @@ def in_child(work: Callable[[Tell], Awaitable[None]]) -> Ended:
         _work(work, write)
     gc.unfreeze()
     os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        lines = pipe.read().split(b"\n")[:-1]  # a line that was cut off was not told
-    status = os.waitpid(pid, 0)[1]
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
-        raise RuntimeError(f"A child failed: {lines[-1].decode() if lines else 'without a word'}")
-    return Ended(os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0, [json.loads(line) for line in lines])
+    return Child(pid, read)
 
 
 def _work(work: Callable[[Tell], Awaitable[None]], pipe: int) -> NoReturn:

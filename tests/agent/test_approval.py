@@ -6,13 +6,15 @@ import asyncio
 import json
 import random
 import socket
+import time
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage, ToolMessage
-from tests.agent.approvals import Sent, define, sent
+from tests.agent.approvals import TOOLS, Sent, define, sent
 from tests.agent.conftest import OpenAnalyst
 from tests.agent.orphans import orphans
 from tests.agent.script import call, events_of, finish
@@ -20,9 +22,11 @@ from tests.agent.script import call, events_of, finish
 from longthread.agent import approving
 from longthread.agent.analyst import Analyst
 from longthread.agent.owner import may_be_alive
+from longthread.catalog import Catalog
 from longthread.errors import (
     ArgumentsInvalid,
     InvalidInput,
+    NothingToStop,
     NotPending,
     RunInProgress,
     RunWaiting,
@@ -289,6 +293,54 @@ async def test_nobody_finds_a_run_that_was_decided_without_an_owner(
     assert len(sent) == 1
 
 
+async def test_a_run_that_was_decided_is_kept_however_long_it_takes_to_go_on(
+    open_analyst: OpenAnalyst, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyst = await open_analyst(scripted(MAIL, finish("Sent.")))
+    _, [asked] = await waiting(analyst)
+    other, resume = await open_analyst([]), analyst.resume
+    monkeypatch.setattr(runs, "LEASE", timedelta(seconds=0.5))
+    monkeypatch.setattr("longthread.agent.run.RENEW_SECONDS", 0.05)
+
+    async def slowly(thread_id: str, **how: Any) -> Any:
+        run, until = await last_run(analyst), time.monotonic() + 0.7
+        while time.monotonic() < until:
+            async with other.store.reading() as tx:
+                assert await runs.is_held(tx, run, alive=lambda owner: True)
+            await asyncio.sleep(0.1)
+        with pytest.raises(RunInProgress):
+            await other.resume(thread_id)
+        return await resume(thread_id, **how)
+
+    monkeypatch.setattr(analyst, "resume", slowly)
+    handle = await analyst.decide("t1", {asked.call_id: APPROVE})
+    assert handle is not None and (await handle.wait()).type == "finished"
+    assert len(sent) == 1
+
+
+@pytest.mark.parametrize("how", ["deleted", "off"])
+async def test_a_call_of_a_tool_that_was_taken_away_is_not_made(
+    open_analyst: OpenAnalyst, sent: Sent, how: str
+) -> None:
+    again = call("send_mail", to="bob")
+    model = scripted(MAIL, again, finish("It cannot be done."))
+    analyst = await open_analyst(model)
+    run_id, [asked] = await waiting(analyst)
+    if how == "deleted":
+        await Catalog(analyst.store).delete("tool", "send_mail", force=True)
+    else:
+        await Catalog(analyst.store).apply([TOOLS[0] | {"is_active": False}])
+    edit = {"type": "edit", "edited_action": {"name": "send_mail", "args": {"to": "李雷"}}}
+    handle = await analyst.decide("t1", {asked.call_id: edit}, by="grace")
+    assert handle is not None and (await handle.wait()).type == "finished"
+    assert sent == []
+    said = [result["error"] for result in results(model)]
+    assert [each["type"] for each in said] == ["tool_gone", "tool_gone"]  # and nobody is asked about the second one
+    assert "send_mail is no longer there" in said[0]["message"]
+    [made] = await kept(analyst, run_id)
+    assert (made.decision, made.by, made.edited) == ("edit", "grace", {"to": "李雷", "copies": 1})
+
+
 async def test_a_process_that_dies_with_a_decided_run_leaves_it_to_others(
     open_analyst: OpenAnalyst, sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -450,6 +502,10 @@ async def test_whatever_is_done_no_model_is_handed_a_call_without_its_result(
     for _ in range(12):
         analyst = chance.choice(analysts)
         asked = await _pending(analyst)
+        if chance.random() < 0.15:
+            with suppress(NothingToStop, ThreadNotFound):
+                await analyst.stop("t1")
+            continue
         if asked and chance.random() < 0.7:
             chosen = chance.sample(asked, chance.randint(1, len(asked)))
             decisions = {each.call_id: Decision(chance.choice(["approve", "reject"])) for each in chosen}

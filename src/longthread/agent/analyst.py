@@ -15,7 +15,7 @@ from longthread.agent.deciding import Deciding
 from longthread.agent.delegating import Delegates
 from longthread.agent.embedders import embedder_of
 from longthread.agent.graph import Graphs, Models
-from longthread.agent.handle import RunHandle
+from longthread.agent.handle import RunHandle, report
 from longthread.agent.hot import HotWindows
 from longthread.agent.models import context_window, resolve_model
 from longthread.agent.owner import may_be_alive
@@ -25,6 +25,7 @@ from longthread.agent.said import own_tools
 from longthread.agent.shelf import ModelFactory, ModelShelf
 from longthread.agent.staff import RunSources, Staff
 from longthread.agent.standing import Standing, standing_of
+from longthread.agent.stopping import call_off
 from longthread.agent.stream import Bell, EventStream
 from longthread.agent.summarizing import summarizer_of
 from longthread.agent.window import Past
@@ -34,6 +35,7 @@ from longthread.errors import (
     InvalidInput,
     LongthreadError,
     NothingToResume,
+    NothingToStop,
     QuestionTooLong,
     RunWaiting,
     ThreadNotFound,
@@ -242,16 +244,20 @@ class Analyst(Deciding):
             return self._execute(begun, Staff(role, models, sources, tools, standing), user)
 
     async def stop(self, thread_id: str, *, user_id: str | None = None) -> None:
-        """Stop the thread's run if this process executes it.
+        """Stop the thread's run: it ends as paused, and what it has done is kept. One that waits for a person is called
+        off: the calls that wait are not made.
 
         Raises:
-            NothingToResume: this process executes none on the thread.
+            NothingToStop: there is none, or its process died.
+            RunElsewhere: another process executes it.
         """
-        await self.thread(thread_id, user_id=user_id)
+        user = user_id or self.settings.user
+        thread = await self.thread(thread_id, user_id=user)
         handle = self._running.get(thread_id)
-        if handle is None:
-            raise NothingToResume(thread=thread_id)
-        await handle.stop()
+        if handle is not None:
+            await handle.stop()
+        with suppress(*([NothingToStop] if handle is not None else [])):
+            self.bell.ring((await call_off(self.store, thread, self._hot, by=user)).id)
 
     async def forget_thread(self, thread_id: str, *, user_id: str | None = None) -> Forgotten:
         """Delete a thread and those below it with all that is kept of them, here too. The place in the store's files is
@@ -404,7 +410,7 @@ class Analyst(Deciding):
         # LangGraph would take a run that is begun inside another's for a part of that one.
         apart = Context() if staff.standing.caller is not None else None
         task = asyncio.get_running_loop().create_task(work(), name=f"run {begun.run.id}", context=apart)
-        task.add_done_callback(_report)
+        task.add_done_callback(report)
         handle = RunHandle(begun.run, task, self.store, self.bell, after=begun.shown)
         self._running[begun.run.thread_id] = handle
         return handle
@@ -489,9 +495,3 @@ class Analyst(Deciding):
 def _label(observation: Any) -> int:
     data = observation.get("data") if observation else None
     return int(str(data.get("query", "q0"))[1:]) if isinstance(data, dict) else 0
-
-
-def _report(task: asyncio.Task[None]) -> None:
-    """A run that could not even tell its end (its lease was lost, the store is gone) is told in the log."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _logger.error("%s ended without a final event: %s", task.get_name(), error)

@@ -18,11 +18,12 @@ from longthread.agent.context import RunContext
 from longthread.agent.owner import may_be_alive, new_owner
 from longthread.agent.storable import storable
 from longthread.errors import InvalidInput, LongthreadError, NotPending
-from longthread.model.approval import Approval, Decision
+from longthread.model.approval import Approval, Decision, Outcome
 from longthread.model.event import Event
 from longthread.model.run import Run
 from longthread.model.thread import Thread
-from longthread.store import approvals, log, runs
+from longthread.settings import DEFAULT_USER
+from longthread.store import approvals, catalog, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments
@@ -61,6 +62,18 @@ def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: AIM
     raise RuntimeError(f"the execution goes on behind the call {asked.call_id}, which nobody has decided about")
 
 
+async def gone(context: RunContext, tool: Tool) -> Observation | None:
+    """What a model is told of a call whose tool has been deleted or switched off since the run began; else None. What
+    somebody took away while a call waited is not used for it, and nobody is asked about it."""
+    async with context.store.reading() as tx:
+        found = await catalog.some(tx, "tool", ids=[tool.definition] if tool.definition else [])
+    if tool.definition is None or any(each.definition.is_active for each in found):
+        return None
+    why = "was switched off" if found else "was deleted"
+    said = f"The tool {tool.name} is no longer there: it {why} after this call was begun. The call was not made. Do "
+    return {"ok": False, "error": {"type": "tool_gone", "message": f"{said}without it, or tell the user."}}
+
+
 def rejected(call: Approval) -> Observation:
     """What a model is told of a call that was not made."""
     why = f" They say: “{call.message}”" if call.message else ""
@@ -78,6 +91,12 @@ def superseded() -> Observation:
     """What a model is told of a call that nobody decided about before something else was asked."""
     said = "The user was asked about this call, and said something else instead: it was not made."
     return {"ok": False, "error": {"type": "superseded", "message": said}}
+
+
+def called_off() -> Observation:
+    """What a model is told of a call that nobody decided about before the run was stopped."""
+    said = "The user was asked about this call, and stopped the run instead: it was not made."
+    return {"ok": False, "error": {"type": "called_off", "message": said}}
 
 
 def told_of_edit(call: Approval, observation: Observation) -> Observation:
@@ -127,8 +146,8 @@ async def decide(
         waiting = {call.call_id: call for call in await pending_of(tx, thread.id)}
         strange = next((call_id for call_id in decisions if call_id not in waiting), None)
         if run is None or strange is not None:
-            hint = await instead(tx, thread.id, user_id=thread.user_id)
-            raise NotPending(thread=thread.id, call=str(strange)[:200], hint=hint)
+            hints = [await _already(tx, run, strange), await instead(tx, thread.id, user_id=thread.user_id)]
+            raise NotPending(thread=thread.id, call=str(strange)[:200], hint=" ".join(filter(None, hints)))
         made = [_made(waiting[call_id], decision, by) for call_id, decision in decisions.items()]
         for call, decision in zip(made, decisions.values(), strict=True):
             await approvals.decide(tx, call, decision.type)
@@ -136,6 +155,24 @@ async def decide(
         lease = None if left else await runs.take_over(tx, run, owner=new_owner(), alive=may_be_alive)
         await _tell(tx, run, zip(made, decisions.values(), strict=True), left)
     return run, lease
+
+
+async def _already(tx: Transaction, run: Run | None, call_id: str | None) -> str:
+    """What has become of a call that waits no more, and by whom: somebody else was faster."""
+    asked = await approvals.of_run(tx, run.thread_id, run.id) if run is not None else []
+    call = next((each for each in asked if each.call_id == call_id and each.decision), None)
+    if call is None or call.decision is None:
+        return ""
+    by = f" by user “{call.by}”" if call.by not in {None, DEFAULT_USER} else ""
+    return f"It was {_DONE[call.decision]}{by} already."
+
+
+_DONE: Mapping[Outcome, str] = {
+    "approve": "approved",
+    "edit": "approved with other arguments",
+    "reject": "rejected",
+    "superseded": "called off",
+}
 
 
 def _made(call: Approval, decision: Decision, by: str) -> Approval:

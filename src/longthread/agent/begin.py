@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from longthread.agent.approving import rejected, superseded
+from longthread.agent.approving import superseded
+from longthread.agent.closing import closing_of
 from longthread.agent.hot import Hot, HotWindows
 from longthread.agent.knowledge import Known, known
 from longthread.agent.messages import NOTE, draft_of
@@ -20,7 +20,7 @@ from longthread.agent.window import Past, Spot, Window, spots_of
 from longthread.errors import NothingToResume, RunWaiting, ThreadNotFound
 from longthread.model.approval import Approval
 from longthread.model.builtin import BUILTIN
-from longthread.model.entry import Draft, Entry, ToolCall
+from longthread.model.entry import Draft
 from longthread.model.ids import new_id, new_id_after
 from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Answers, Protocol, Run, Step, asks_to_continue
@@ -28,7 +28,6 @@ from longthread.model.thread import Thread, title_of
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, Plan
-from longthread.tools.tool import Observation
 
 _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 
@@ -104,7 +103,7 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
         ask = replace(ask, agent=ask.agent.after(before.agent if before else None))
         found = await hot.read(tx, thread)
         window = [spot.entry for spot in found.spots]
-        closing = await _closing(tx, window, before, run_id, by=ask.user_id)
+        closing = await closing_of(tx, window, before, run_id, by=ask.user_id, why=superseded())
         asked = thread.entry_count + len(closing) + 1
         plan = _plan(ask, run_id, _continued(before, ask), asked)
         lease = await runs.begin(tx, thread.id, plan, owner=new_owner(), alive=may_be_alive, tells=True)
@@ -208,53 +207,6 @@ def _question(ask: Ask, plan: Plan) -> Draft:
     note = {"kind": "question", "run": plan.run_id, **source, "max_steps": ask.max_steps}
     message = HumanMessage(ask.question, id=new_id(), additional_kwargs={NOTE: note})
     return draft_of(message, run_id=plan.run_id)
-
-
-def _open_calls(window: Sequence[Entry]) -> dict[str, ToolCall]:
-    """The calls of a window that have no result, by id."""
-    calls: dict[str, ToolCall] = {}
-    for entry in window:
-        calls |= {call.id: call for call in entry.tool_calls}
-        calls.pop(entry.tool_call_id or "", None)
-    return calls
-
-
-async def _closing(
-    tx: Transaction, window: Sequence[Entry], before: Run | None, run_id: str, *, by: str
-) -> list[Draft]:
-    """Results for calls that an unfinished run left open: what the steps hold, what was decided, or why there is no
-    more."""
-    calls = _open_calls(window)
-    if not calls and (before is None or before.status != "waiting"):
-        return []
-    steps = {step.call_id: step for step in (await runs.steps_of(tx, before) if before else [])}
-    asked = await _superseded(tx, before, calls, by=by) if before else {}
-    drafts: list[Draft] = []
-    for call in calls.values():
-        step = steps.get(call.id)
-        observation = step.observation if step and step.status == "done" else asked.get(call.id)
-        text = json.dumps(observation or _INTERRUPTED, ensure_ascii=False, separators=(",", ":"))
-        drafts.append(Draft(id=new_id(), role="tool", text=text, tool_call_id=call.id, name=call.name, run_id=run_id))
-    return drafts
-
-
-async def _superseded(tx: Transaction, run: Run, calls: Collection[str], *, by: str) -> dict[str, Observation]:
-    """What is said of open calls that a person was asked about. Of a run that waits none was made: those that were not
-    rejected are superseded, by who asks something else."""
-    said: dict[str, Observation] = {}
-    for call in await approvals.of_run(tx, run.thread_id, run.id):
-        if call.decision == "reject" and call.call_id in calls:
-            said[call.call_id] = rejected(call)
-        elif run.status == "waiting" and (call.decision is None or call.call_id in calls):
-            said[call.call_id] = superseded()
-            await approvals.decide(tx, replace(call, edited=None, message=None, by=by), "superseded")
-    return said
-
-
-_INTERRUPTED = {
-    "ok": False,
-    "error": {"type": "interrupted", "message": "The run was stopped before this call was finished."},
-}
 
 
 def _whole_units(spots: Sequence[Spot]) -> list[Spot]:

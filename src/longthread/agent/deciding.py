@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
@@ -9,6 +10,7 @@ from typing import Any
 
 from longthread.agent.approving import decide, instead, pending_of
 from longthread.agent.handle import RunHandle
+from longthread.agent.run import keep_lease
 from longthread.agent.stream import Bell
 from longthread.errors import LongthreadError
 from longthread.model.approval import Approval, Decision
@@ -93,6 +95,8 @@ class Deciding(ABC):
         self.bell.ring(run.id)
         if lease is None:
             return None
+        # Sources are opened and servers asked before the run is taken over: nobody else may take it meanwhile.
+        beat = asyncio.ensure_future(keep_lease(self.store, lease))
         try:
             return await self.resume(thread_id, model=model, source=source, user_id=user, claim=lease)
         except BaseException:
@@ -100,3 +104,6 @@ class Deciding(ABC):
                 async with self.store.writing() as tx:
                     await runs.give_back(tx, lease)
             raise
+        finally:
+            beat.cancel()
+            await asyncio.gather(beat, return_exceptions=True)  # the lease is the run's own by now

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from longthread.model.event import HALTS, Event
 from longthread.model.run import Run
 from longthread.store import runs
 from longthread.store.driver import Driver
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +68,9 @@ class RunHandle:
 
     def _lives(self) -> bool:
         return not self.task.done()
+
+
+def report(task: asyncio.Task[None]) -> None:
+    """A run that could not even tell its end (its lease was lost, the store is gone) is told in the log."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _logger.error("%s ended without a final event: %s", task.get_name(), error)

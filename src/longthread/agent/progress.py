@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
@@ -63,6 +64,12 @@ def progress_digest(question: str, messages: Sequence[BaseMessage]) -> str:
         "left": [words["left_text"]],
     }
     return "\n".join(f"**{words[name]}**: {_listed(items, words['none'])}" for name, items in sections.items())
+
+
+def stopped_outcome(question: str, messages: Sequence[BaseMessage]) -> dict[str, Any]:
+    """How a run ends that was stopped from outside, with these messages: paused, so that it can be resumed."""
+    digest = progress_digest(question, messages)
+    return {"reason": "stopped", "summary": digest, "hint": words_for(question)["hint"]}
 
 
 def _listed(items: Sequence[str], none: str) -> str:

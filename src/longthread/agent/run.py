@@ -13,14 +13,15 @@ from longthread.agent.graph import Graphs, Models
 from longthread.agent.knowledge import Known, keep
 from longthread.agent.models import failure_reason
 from longthread.agent.outcome import is_over, outcome_of
-from longthread.agent.progress import progress_digest, words_for
+from longthread.agent.progress import stopped_outcome
 from longthread.agent.runsaver import RunSaver
 from longthread.errors import LeaseLost, LongthreadError, ModelFailed, StoreError
 from longthread.model.fold import facts_of
 from longthread.model.run import RunStatus
 from longthread.store import runs
 from longthread.store.completion import to_the_end
-from longthread.store.driver import Transaction
+from longthread.store.driver import Driver, Transaction
+from longthread.store.runs import Lease
 
 RENEW_SECONDS = 5.0
 """How often a lease is renewed: several times before it runs out."""
@@ -35,7 +36,7 @@ async def execute(context: RunContext, models: Models, graphs: Graphs, known: Kn
     Raises:
         LeaseLost: another process took the run over; nothing more was written.
     """
-    beat = asyncio.ensure_future(_keep_lease(context))
+    beat = asyncio.ensure_future(keep_lease(context.store, context.lease))
     work = asyncio.ensure_future(_work(context, models, graphs, user_id))
     try:
         await asyncio.wait({beat, work}, return_when=asyncio.FIRST_COMPLETED)
@@ -47,7 +48,7 @@ async def execute(context: RunContext, models: Models, graphs: Graphs, known: Kn
     except asyncio.CancelledError:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
-        await to_the_end(_end(context, known, *_stopped(context)))
+        await to_the_end(_end(context, known, "paused", stopped_outcome(context.run.question, context.window.own)))
         raise
     finally:
         beat.cancel()
@@ -127,18 +128,12 @@ async def _drive(context: RunContext, models: Models, graphs: Graphs, user_id: s
         pass
 
 
-async def _keep_lease(context: RunContext) -> None:
+async def keep_lease(store: Driver, lease: Lease) -> None:
+    """Renew a lease until this is cancelled. Raises LeaseLost: somebody else has it now."""
     while True:
         await asyncio.sleep(RENEW_SECONDS)
         try:
-            async with context.store.writing() as tx:
-                await runs.renew(tx, context.lease)
+            async with store.writing() as tx:
+                await runs.renew(tx, lease)
         except StoreError as error:
-            _logger.warning("The lease of run %s could not be renewed; trying again: %s", context.run.id, error)
-
-
-def _stopped(context: RunContext) -> tuple[RunStatus, dict[str, Any]]:
-    """How a run ends that was stopped from outside: paused, so that it can be resumed where it is."""
-    words = words_for(context.run.question)
-    digest = progress_digest(context.run.question, context.window.own)
-    return "paused", {"reason": "stopped", "summary": digest, "hint": words["hint"]}
+            _logger.warning("The lease of run %s could not be renewed; trying again: %s", lease.run_id, error)

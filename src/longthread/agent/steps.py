@@ -23,7 +23,7 @@ from langchain.agents.middleware import (
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langgraph.types import Command
 
-from longthread.agent.approving import ask_for, decided, rejected, told_of_edit
+from longthread.agent.approving import ask_for, decided, gone, rejected, told_of_edit
 from longthread.agent.budget import Budget
 from longthread.agent.context import RunContext, is_malformed, note_of, noted, open_calls
 from longthread.agent.results import Result
@@ -34,7 +34,7 @@ from longthread.model.ids import new_id
 from longthread.model.manifest import Segment
 from longthread.model.run import Step
 from longthread.store import runs
-from longthread.tools.tool import Observation
+from longthread.tools.tool import Observation, Tool
 from longthread.view.correction import corrected
 
 Handler = Callable[[ModelRequest[RunContext]], Awaitable[ModelResponse[Any]]]
@@ -169,11 +169,15 @@ async def _run_call(
     context: RunContext, call: Mapping[str, Any], maker: AIMessage | None, *, interrupted: bool
 ) -> ToolMessage:
     tool, approval = context.tools.get(call["name"]), decided(context, call, maker)
+    refused = await gone(context, tool) if tool is not None and tool.approve else None
+    if tool is not None and refused is not None and interrupted:
+        refused = _interrupted(tool)
     # Nothing is begun before a person has decided: to ask raises.
-    refused = ask_for(context, tool, call, maker) if tool is not None and tool.approve and approval is None else None
+    if tool is not None and tool.approve and approval is None and refused is None:
+        refused = ask_for(context, tool, call, maker)
     if approval is not None:
         call = {**call, "args": approval.made_with}
-        refused = rejected(approval) if approval.decision == "reject" else None
+        refused = rejected(approval) if approval.decision == "reject" else refused
     label = _next_label(context, call["name"])
     started, clock = datetime.now(UTC), time.monotonic()
     async with context.store.writing() as tx:
@@ -184,7 +188,7 @@ async def _run_call(
         index = await runs.start_step(tx, context.lease, "tool", marks=marks, started_at=started, **about)
     context.stream.ring()
     observation = refused or await _observe(context, call, maker, interrupted=interrupted)
-    if approval is not None:
+    if approval is not None and refused is None:
         observation = told_of_edit(approval, observation)
     if label and observation.get("ok"):
         observation = {**observation, "data": {"query": label, **observation["data"]}}
@@ -244,11 +248,7 @@ async def _observe(
         names = f" Use one of: {', '.join(context.tools)}." if context.tools else ""
         return _error("unknown_tool", f"There is no tool {call['name']}.{names}")
     if interrupted and not tool.retry_safe:
-        return _error(
-            "interrupted",
-            f"The process died while {tool.name} was running; it may or may not have taken effect, and is not "
-            "repeated. Find out what it did before you call it again.",
-        )
+        return _interrupted(tool)
     return await tool.run(call["args"], call["id"])
 
 
@@ -284,3 +284,11 @@ def _result(call: Mapping[str, Any], observation: Mapping[str, Any]) -> ToolMess
 
 def _error(code: str, message: str) -> Observation:
     return {"ok": False, "error": {"type": code, "message": message}}
+
+
+def _interrupted(tool: Tool) -> Observation:
+    return _error(
+        "interrupted",
+        f"The process died while {tool.name} was running; it may or may not have taken effect, and is not "
+        "repeated. Find out what it did before you call it again.",
+    )

@@ -12,7 +12,7 @@ from longthread.errors import InvalidInput
 Choice = Literal["approve", "edit", "reject"]
 CHOICES: tuple[Choice, ...] = ("approve", "edit", "reject")
 Outcome = Literal["approve", "edit", "reject", "superseded"]
-"""What became of a call. `superseded`: something else was asked before anybody had decided."""
+"""What became of a call. `superseded`: something else was asked, or the run was stopped, before it was made."""
 
 
 @dataclass(frozen=True, slots=True)

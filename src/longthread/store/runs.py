@@ -193,6 +193,13 @@ async def end(
     await end_run(tx, replace(about, first_step=held.first_step), outcome, held.marks, said=said, event=event)
 
 
+async def call_off(tx: Transaction, run: Run, outcome: Mapping[str, Any]) -> None:
+    """End a run that waits for a person, as paused. For who has locked the thread and seen that it waits."""
+    live = await one(tx, "select_live_run", thread_id=run.thread_id)
+    assert live is not None and live["id"] == run.id
+    await _pause(tx, live, outcome)
+
+
 async def find_run(tx: Transaction, thread_id: str, run_id: str) -> Run | None:
     """A run by its id."""
     row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
@@ -444,9 +451,13 @@ async def _clear(tx: Transaction, thread_id: str, alive: Alive) -> None:
     if _is_held(live, alive):
         raise RunInProgress(thread=thread_id, run=live["id"])
     run = run_of({**live, "asked": None})
-    reason = "superseded" if run.status == "waiting" else "interrupted"
-    last = await last_event(tx, thread_id, run.id)
-    await end_run(tx, replace(run, status="paused"), {"reason": reason}, marks_of(live), event=last + 1)
+    await _pause(tx, live, {"reason": "superseded" if run.status == "waiting" else "interrupted"})
+
+
+async def _pause(tx: Transaction, live: Row, outcome: Mapping[str, Any]) -> None:
+    run = run_of({**live, "asked": None})
+    last = await last_event(tx, run.thread_id, run.id)
+    await end_run(tx, replace(run, status="paused"), outcome, marks_of(live), event=last + 1)
 
 
 def _run(row: Row) -> Run:

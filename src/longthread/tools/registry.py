@@ -63,9 +63,10 @@ async def build(
     try:
         tools = await _TYPES[definition.type].build(_Function(definition), workshop)
     except ToolInvalid as error:
-        raise ToolInvalid(tool=definition.name, problem=error.details.get("problem", str(error))) from error
-    if definition.implementation.get("approve"):
-        tools = [replace(tool, approve=True) for tool in tools]
+        about = {"problem": str(error), **error.details, "tool": definition.name}
+        raise ToolInvalid(**about) from error
+    approve = bool(definition.implementation.get("approve"))
+    tools = [replace(tool, approve=approve, definition=definition.id) for tool in tools]
     if len(tools) == 1:
         return [with_defaults(tool, defaults or {}) for tool in tools]
     return [with_defaults(tool, _own(tool, defaults or {})) for tool in tools]

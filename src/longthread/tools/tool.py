@@ -20,6 +20,7 @@ class Tool:
     cancellation and defects; a `LongthreadError` inside it becomes an observation. `retry_safe` says that a call that
     was in flight when a process died may simply be made again; `approve` that a person decides about each call before
     it is made. `answer`, where there is one, is called in the place of `call`, and told the call's id too.
+    `definition` is the id of the one in the catalog that makes it.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Tool:
     retry_safe: bool = False
     approve: bool = False
     answer: Callable[[Mapping[str, Any], str], Awaitable[Observation]] | None = None
+    definition: str | None = None
 
     async def run(self, args: Mapping[str, Any], call_id: str) -> Observation:
         """Make a call that a model has made under this id."""

@@ -102,7 +102,7 @@ def test_a_bar_may_lie() -> None:
         ({"x": "country"}, r"needs x and y"),
         ({"y": "launches"}, r"needs x and y"),
         ({"x": "country", "y": "部门[名称]"}, r"country is nominal, 部门\[名称\] is nominal.*count"),
-        ({"x": "country", "y": "day", "aggregate": "sum"}, r"Neither axis has numbers"),
+        ({"x": "country", "y": "day", "aggregate": "sum"}, r"sum of text or dates.*numbers: launches"),
     ],
 )
 def test_what_cannot_be_shown_is_told_with_what_could(wanted: dict[str, Any], problem: str) -> None:
@@ -136,3 +136,44 @@ def test_numbers_that_json_does_not_have_are_none() -> None:
     rows = [["a", "9" * 400 + ".5"], ["b", "1.5"]]
     whole = made("bar", ["x", "y"], rows, x="x", y="y")
     assert [row["y"] for row in whole["data"]["values"]] == [None, 1.5]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_numbers_are_not_made_of_text(mark: Any) -> None:
+    for aggregate in ("sum", "mean", "median", "min", "max"):
+        for y in ("部门[名称]", "day", "year"):
+            with pytest.raises(InvalidInput, match=r"Columns of numbers: launches, mass\.kg, launches_2\."):
+                made(mark, x="country", y=y, color="country", aggregate=aggregate)
+    with pytest.raises(InvalidInput, match="no column of numbers"):
+        made(mark, ["a", "b"], [["x", "y"]], x="a", y="b", color="a", aggregate="sum")
+
+
+def test_text_is_measured_beside_numbers_only_where_bars_lie_down() -> None:
+    lying = made("bar", x="launches", y="country", aggregate="sum")["encoding"]
+    assert (lying["x"]["aggregate"], "aggregate" in lying["y"]) == ("sum", False)
+    for mark in ("line", "area", "point"):
+        with pytest.raises(InvalidInput):
+            made(mark, x="launches", y="country", aggregate="sum")
+
+
+NO_TIMES = ["2020-99-99", "2020-13", "2021-02-29", "2020-01-05 25:00", "2020-01-05T10:61:00Z", "2020-01-05T10:00+99:00"]
+NO_TIMES += ["２０２０-０１-０５", "٢٠٢٠-٠١", "0000-01-01", "2020-1-5"]
+
+
+@pytest.mark.parametrize("text", NO_TIMES)
+def test_what_is_in_no_calendar_is_no_time(text: str) -> None:
+    assert Data(["at"], [["2020-01-05"], [text]]).measure("at") == "nominal"
+
+
+def test_digits_of_other_scripts_are_text() -> None:
+    assert Data(["n"], [["１.２"], ["٣.٤"]]).measure("n") == "nominal"
+
+
+def test_rows_that_lack_cells_or_have_too_many_are_shown() -> None:
+    whole = made("bar", ["a", "n"], [["x", 1], ["y"], [], ["z", 2, "more"]], x="a", y="n")
+    assert whole["data"]["values"] == [
+        {"a": "x", "n": 1},
+        {"a": "y", "n": None},
+        {"a": None, "n": None},
+        {"a": "z", "n": 2},
+    ]

@@ -166,7 +166,7 @@ async def test_a_program_that_dies_is_told_and_the_next_call_starts_it_anew(serv
     first = (await about.call({"name": "x"}))["data"]["structured"]
     seen = await die.call({})
     assert seen["error"]["type"] == "mcp_failed"
-    assert "ended with code 3. It said: these are my last words" in seen["error"]["message"]
+    assert "ended with code 3. It said last: these are my last words" in seen["error"]["message"]
     second = (await about.call({"name": "x"}))["data"]["structured"]
     assert first["pid"] != second["pid"]
     os.kill(second["pid"], 9)

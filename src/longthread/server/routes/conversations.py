@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from longthread.agent.owner import may_be_alive
-from longthread.errors import NothingToResume, RunElsewhere, RunInProgress
+from longthread.errors import NothingToStop, RunElsewhere, RunInProgress
 from longthread.model.thread import Thread
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.history import history, run_json
@@ -112,22 +113,9 @@ async def state(served: ServedDep, thread_id: str) -> dict[str, Any]:
 
 
 async def _stop(served: Served, thread_id: str) -> None:
-    """Stop the thread's run. A run that this process does not execute must not be executed at all.
-
-    Raises:
-        RunElsewhere: another process executes it.
-    """
-    try:
+    """Stop the thread's run, if it has one. Raises RunElsewhere: another process executes it."""
+    with suppress(NothingToStop):
         await served.analyst.stop(thread_id)
-    except NothingToResume:
-        async with served.analyst.store.reading() as tx:
-            await _check_free(tx, thread_id)
-
-
-async def _check_free(tx: Transaction, thread_id: str) -> None:
-    run = await runs.last_run(tx, thread_id)
-    if run is not None and await runs.is_held(tx, run, alive=may_be_alive):
-        raise RunElsewhere(thread=thread_id, run=run.id)
 
 
 def _cursor(last: Thread) -> str:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, get_args
 
 from longthread.errors import ColumnNotFound, InvalidInput
@@ -25,10 +26,12 @@ MARKS: tuple[Mark, ...] = get_args(Mark)
 AGGREGATES: tuple[Aggregate, ...] = get_args(Aggregate)
 _MANY_COLORS = 20
 _MANY_BARS = 60
-_DECIMAL = re.compile(r"-?\d+\.\d+")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_MONTH = re.compile(r"\d{4}-\d\d")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?")
+_DECIMAL = re.compile(r"-?[0-9]+\.[0-9]+")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?"
+)
 _YEAR = re.compile(r"(^|[_ ])(year|yr)([_ ]|$)|年份?$", re.I)
 _SPECIAL = re.compile(r"""([\\.\[\]'"])""")
 
@@ -55,11 +58,11 @@ class Chart:
 
 
 class Data:
-    """The rows of a result. Columns of one name get numbers: `n`, `n_2`."""
+    """The rows of a result. Columns of one name get numbers: `n`, `n_2`. Cells that a row lacks are NULL."""
 
     def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         self.columns = _distinct(columns)
-        self.rows = rows[:MOST_ROWS]
+        self.rows = [_whole(row, len(self.columns)) for row in rows[:MOST_ROWS]]
         self.total = len(rows)
 
     def values(self, column: str) -> list[Any]:
@@ -104,7 +107,8 @@ def chart(wanted: Wanted, data: Data, label: str) -> Chart:
     names = {"x": wanted.x, "y": wanted.y, "color": wanted.color}
     found = {channel: data.find(name) for channel, name in names.items() if name}
     measures = {column: data.measure(column) for column in dict.fromkeys(found.values())}
-    channels = _slices(wanted, found) if wanted.mark == "arc" else _axes(wanted, found, measures)
+    numbers = [column for column in data.columns if data.measure(column) == "quantitative"]
+    channels = (_slices if wanted.mark == "arc" else _axes)(wanted, found, measures, numbers)
     encoding = {channel: _encoded(one, aggregate, data, measures) for channel, (one, aggregate) in channels.items()}
     spec: dict[str, Any] = {"$schema": SCHEMA}
     if wanted.title.strip():
@@ -120,7 +124,7 @@ def with_rows(spec: Mapping[str, Any], data: Data) -> dict[str, Any]:
     """The specification with the rows of its result in it, which any Vega-Lite viewer shows."""
     numbers = {column for column in data.columns if data.measure(column) == "quantitative"}
     values = [
-        {column: _number(cell) if column in numbers else cell for column, cell in zip(data.columns, row, strict=False)}
+        {column: _number(cell) if column in numbers else cell for column, cell in zip(data.columns, row, strict=True)}
         for row in data.rows
     ]
     return {**spec, "data": {**spec.get("data", {}), "values": values}}
@@ -130,36 +134,46 @@ _Channels = dict[str, tuple[str | None, Aggregate | None]]
 """The column of each channel, and what is made of its values; a count has no column."""
 
 
-def _axes(wanted: Wanted, found: Mapping[str, str], measures: Mapping[str, Measure]) -> _Channels:
+def _axes(
+    wanted: Wanted, found: Mapping[str, str], measures: Mapping[str, Measure], numbers: Sequence[str]
+) -> _Channels:
     x, y = found.get("x"), found.get("y")
     if x is None or (y is None and wanted.aggregate != "count"):
         raise InvalidInput(reason=f"A {wanted.mark} chart needs x and y; only with the aggregate count it needs no y.")
-    measured = next((axis for axis in ("y", "x") if found.get(axis) and measures[found[axis]] == "quantitative"), None)
+    # Only bars lie down: elsewhere what is made of the numbers is made of y.
+    axes = ("y", "x") if wanted.aggregate is None or wanted.mark == "bar" else ("y",)
+    measured = next((axis for axis in axes if found.get(axis) and measures[found[axis]] == "quantitative"), None)
     if wanted.aggregate == "count":
         channels: _Channels = {"x": (x, None), "y": (None, "count")}
     elif wanted.aggregate is not None:
         if measured is None:
-            raise _not_measured(found, measures)
+            raise _not_measured(wanted, found, measures, numbers)
         channels = {axis: (found[axis], wanted.aggregate if axis == measured else None) for axis in ("x", "y")}
     else:
         if measured is None and wanted.mark != "point":
-            raise _not_measured(found, measures)
+            raise _not_measured(wanted, found, measures, numbers)
         channels = {"x": (x, None), "y": (y, None)}
     return channels | ({"color": (found["color"], None)} if "color" in found else {})
 
 
-def _slices(wanted: Wanted, found: Mapping[str, str]) -> _Channels:
+def _slices(
+    wanted: Wanted, found: Mapping[str, str], measures: Mapping[str, Measure], numbers: Sequence[str]
+) -> _Channels:
     of, size = found.get("color") or found.get("x"), found.get("y")
     if of is None or (size is None and wanted.aggregate != "count"):
         raise InvalidInput(reason="An arc chart needs y, the size of a slice, and color, what each slice is of.")
+    if wanted.aggregate != "count" and size is not None and measures[size] != "quantitative":
+        raise _not_measured(wanted, found, measures, numbers)
     return {"theta": (None if wanted.aggregate == "count" else size, wanted.aggregate), "color": (of, None)}
 
 
-def _not_measured(found: Mapping[str, str], measures: Mapping[str, Measure]) -> InvalidInput:
+def _not_measured(
+    wanted: Wanted, found: Mapping[str, str], measures: Mapping[str, Measure], numbers: Sequence[str]
+) -> InvalidInput:
     told = ", ".join(f"{found[axis]} is {measures[found[axis]]}" for axis in ("x", "y") if axis in found)
-    return InvalidInput(
-        reason=f"Neither axis has numbers: {told}. Choose a column of numbers for y, or the aggregate count."
-    )
+    what = f"The {wanted.aggregate} of text or dates" if wanted.aggregate else f"A {wanted.mark} chart without numbers"
+    there = f"Columns of numbers: {', '.join(numbers[:20])}." if numbers else "The result has no column of numbers."
+    return InvalidInput(reason=f"{what} cannot be shown: {told}. {there} Choose one for y, or the aggregate count.")
 
 
 def _encoded(
@@ -208,13 +222,24 @@ def _notes(wanted: Wanted, data: Data, found: Mapping[str, str], measures: Mappi
 
 
 def _is_moment(text: str) -> bool:
-    return any(pattern.fullmatch(text) for pattern in (_DAY, _MONTH, _MOMENT))
+    """Whether a text is a day, month or moment of the calendar: there is no 2020-99-99."""
+    if not any(pattern.fullmatch(text) for pattern in (_DAY, _MONTH, _MOMENT)):
+        return False
+    try:
+        datetime.fromisoformat(f"{text}-01" if _MONTH.fullmatch(text) else text)
+    except ValueError:
+        return False
+    return True
 
 
 def _number(cell: Any) -> Any:
     """A cell as a number of JSON: none where it is larger than these are."""
     number = float(cell) if isinstance(cell, str) else cell
     return None if isinstance(number, float) and not math.isfinite(number) else number
+
+
+def _whole(row: Sequence[Any], size: int) -> list[Any]:
+    return [*row[:size], *[None] * (size - len(row))]
 
 
 def _distinct(columns: Sequence[str]) -> list[str]:

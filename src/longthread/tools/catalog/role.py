@@ -123,7 +123,8 @@ class Role:
         except ToolInvalid as error:
             if each.required:
                 raise
-            _logger.warning("The agent %s goes without a tool. %s", self.agent.name, error)
+            if not error.details.get("known"):  # a server that is broken is told once, and again when it was mended
+                _logger.warning("The agent %s goes without a tool. %s", self.agent.name, error)
             return []
 
 

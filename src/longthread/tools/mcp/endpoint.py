@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -68,7 +69,6 @@ class Implementation:
 
     def __init__(self, implementation: Mapping[str, Any]) -> None:
         fields = Fields(implementation, "mcp", FIELDS)
-        self._server = fields.text("server", "a name", default="its", longest=100)
         self._transport = _transport(fields, implementation)
         self.seconds = fields.whole("timeout_ms", _MILLISECONDS, _MOST_MILLISECONDS) / 1_000
         self.retry_safe = fields.truth("retry_safe")
@@ -84,6 +84,8 @@ class Implementation:
         else:
             self._place = fields.text("url", "an http:// or https:// URL").strip()
             self._check_url()
+        own = Path(self._place).name if self._transport == "stdio" else httpx.URL(_host_part(self._place)).host
+        self._server = fields.text("server", "a name", default=own[:100] or "its", longest=100)
         self.tool_name = fields.text("tool_name", "one of the server's") if "tool_name" in implementation else None
         self._tools = fields.texts("tools") or ("*",)
         self._exclude = fields.texts("exclude")
@@ -135,6 +137,11 @@ class Implementation:
                 raise ToolInvalid(problem=f"`headers` has {name[:50]!r}, which is none that a tool may set.")
             if not value.isascii() or not value.isprintable():
                 raise ToolInvalid(problem=f"`headers` has a value for {name} that is not ASCII in one line.")
+
+
+def _host_part(url: str) -> str:
+    found = _URL.fullmatch(url)
+    return found[1] if found else ""
 
 
 def _transport(fields: Fields, implementation: Mapping[str, Any]) -> str:

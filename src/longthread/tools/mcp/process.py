@@ -26,6 +26,8 @@ _GRACE = 1.0
 _LOOK = 0.01
 _KEPT = 2_000
 """Bytes of what it wrote to its standard error that are kept."""
+_LONGEST = 300
+"""Characters of its last line that are told."""
 
 
 class Process:
@@ -39,13 +41,14 @@ class Process:
         self._too_large = False
 
     def last_words(self) -> str:
-        """How it ended, as far as that is known."""
+        """How it ended, as far as that is known, with the last line that it wrote: of a traceback, the error."""
         if self._too_large:
             return f"it sent a message of more than {self._program.most} bytes."
         code = self._process.returncode if self._process else None
-        said = bytes(self._errors).decode("utf-8", "replace").strip()
+        lines = bytes(self._errors).decode("utf-8", "replace").strip().splitlines()
+        said = lines[-1].strip()[:_LONGEST] if lines else ""
         how = "it ended" if code is None else f"it ended with code {code}"
-        return f"{how}. It said: {said}" if said else f"{how}."
+        return f"{how}. It said last: {said.rstrip('.')}." if said else f"{how}."
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[TransportStreams]:

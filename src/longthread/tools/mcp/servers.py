@@ -25,6 +25,7 @@ class Servers:
         self._network = network or Network()
         self._sessions: dict[Endpoint, Session] = {}
         self._ending: set[Session] = set()
+        self._broken: set[Endpoint] = set()
 
     async def __aenter__(self) -> Servers:
         return self
@@ -34,7 +35,15 @@ class Servers:
 
     async def offers(self, endpoint: Endpoint, seconds: float) -> Mapping[str, Offer]:
         """A server's tools, by name. Raises McpFailed, ApiRefused, ApiFailed, ExtraMissing."""
-        return await self._within(seconds, endpoint, lambda session: session.offers())
+        offers = await self._within(seconds, endpoint, lambda session: session.offers())
+        self._broken.discard(endpoint)
+        return offers
+
+    def breaks(self, endpoint: Endpoint) -> bool:
+        """Note that a server cannot be used. Whether that is news: it has been used since, or never tried before."""
+        known = endpoint in self._broken
+        self._broken.add(endpoint)
+        return not known
 
     async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """The result of a call, as the protocol has it. Raises McpFailed, ApiRefused, ApiFailed, ExtraMissing."""

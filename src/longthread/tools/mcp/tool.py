@@ -87,12 +87,14 @@ class _Server:
         self._secrets = read_secrets(self.said.secrets) if secrets is None else secrets
 
     async def offers(self) -> Mapping[str, Offer]:
+        endpoint = None
         try:
             endpoint = self.said.endpoint(self._secrets)
             return await self._servers.offers(endpoint, self.said.seconds)
         except LongthreadError as error:
             problem = self._secrets.scrubbed(str(error))
-            raise ToolInvalid(tool=self._definition.name, problem=problem) from None
+            known = endpoint is not None and not self._servers.breaks(endpoint)
+            raise ToolInvalid(tool=self._definition.name, problem=problem, known=known) from None
 
     def tool(self, offer: Offer, name: str, description: str | None, parameters: Mapping[str, Any]) -> Tool:
         """One of its tools. Raises ToolInvalid: its schema cannot be used."""
