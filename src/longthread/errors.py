@@ -465,7 +465,7 @@ class CatalogInvalid(InvalidInput):
     """Nothing was changed, for this is not right: {problems}"""
 
     def _message(self) -> str:
-        problems = self.details["problems"]
+        problems = [" ".join(str(problem).split()) for problem in self.details["problems"]]
         listed = problems[0] if len(problems) == 1 else "".join(f"\n  {problem}" for problem in problems)
         return f"Nothing was changed, for this is not right: {listed}"
 

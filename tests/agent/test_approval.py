@@ -30,6 +30,7 @@ from longthread.errors import (
     NotPending,
     RunInProgress,
     RunWaiting,
+    SecretUnusable,
     StoreError,
     ThreadNotFound,
     ToolInvalid,
@@ -43,6 +44,7 @@ from longthread.store.listing import latest_runs
 from longthread.testing import ScriptedChatModel
 from longthread.tools import registry
 from longthread.tools.definition import Definition
+from longthread.tools.secrets import read_secrets
 from longthread.tools.tool import Observation, Tool, succeeded
 
 __all__ = ["sent"]
@@ -339,6 +341,71 @@ async def test_a_call_of_a_tool_that_was_taken_away_is_not_made(
     assert "send_mail is no longer there" in said[0]["message"]
     [made] = await kept(analyst, run_id)
     assert (made.decision, made.by, made.edited) == ("edit", "grace", {"to": "李雷", "copies": 1})
+
+
+async def test_a_secret_that_is_gone_when_a_call_is_approved_is_told(
+    open_analyst: OpenAnalyst, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGTHREAD_SECRET_MAIL_KEY", "very-secret-value")
+    about = {"endpoint": "http://127.0.0.1:9/{{to}}", "headers": {"X-Key": "${MAIL_KEY}"}, "approve": True}
+    analyst = await open_analyst(scripted(MAIL))
+    await define(analyst.store)
+    await Catalog(analyst.store).apply([TOOLS[0] | {"type": "api", "implementation": about}])
+    handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1")
+    assert (await handle.wait()).type == "waiting"
+    monkeypatch.delenv("LONGTHREAD_SECRET_MAIL_KEY")
+    [asked] = await analyst.pending("t1")
+    model = scripted(finish("It cannot be sent."))
+    other = await open_analyst(model)  # another process, which was started without it
+    went_on = await other.decide("t1", {asked.call_id: APPROVE})
+    assert went_on is not None and (await went_on.wait()).type == "finished"
+    [result] = results(model)
+    assert result["error"]["type"] == "secret_unusable"
+    assert "LONGTHREAD_SECRET_MAIL_KEY" in result["error"]["message"] and "very-secret" not in str(result)
+
+
+@pytest.mark.parametrize("required", [False, True])
+async def test_a_server_whose_secret_is_gone_when_a_call_is_approved_is_told(
+    open_analyst: OpenAnalyst, sent: Sent, monkeypatch: pytest.MonkeyPatch, required: bool
+) -> None:
+    """A server's tools are there only when it can be asked."""
+    build = registry._TYPES["query"].build
+
+    async def needing(definition: Definition, workshop: registry.Workshop) -> Any:
+        read_secrets(["MAIL_KEY"]).filled("${MAIL_KEY}")
+        return await build(definition, workshop)
+
+    async def checked(definition: Definition, workshop: registry.Workshop) -> Any:
+        try:
+            return await needing(definition, workshop)
+        except SecretUnusable as error:
+            raise ToolInvalid(tool=definition.name, problem=str(error)) from None
+
+    types = {**registry._TYPES, "query": registry._Type(registry._TYPES["query"].check, checked)}
+    monkeypatch.setattr(registry, "_TYPES", types)
+    monkeypatch.setenv("LONGTHREAD_SECRET_MAIL_KEY", "very-secret-value")
+    model = scripted(MAIL, finish("It cannot be sent."))
+    analyst = await open_analyst(model)
+    await define(analyst.store)
+    items = [{"tool": "send_mail", "required": required}]
+    await Catalog(analyst.store).apply([{"kind": "skill", "name": "mail", "tools": items}])
+    handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1")
+    assert (await handle.wait()).type == "waiting"
+    [asked] = await analyst.pending("t1")
+    monkeypatch.delenv("LONGTHREAD_SECRET_MAIL_KEY")
+    if required:
+        with pytest.raises(ToolInvalid, match="LONGTHREAD_SECRET_MAIL_KEY"):
+            await analyst.decide("t1", {asked.call_id: APPROVE})
+        monkeypatch.setenv("LONGTHREAD_SECRET_MAIL_KEY", "very-secret-value")
+        went_on = await analyst.resume("t1")  # what was decided holds
+        assert (await went_on.wait()).type == "finished" and len(sent) == 1
+        return
+    decided = await analyst.decide("t1", {asked.call_id: APPROVE})
+    assert decided is not None and (await decided.wait()).type == "finished"
+    [result] = results(model)
+    assert result["error"]["type"] == "unknown_tool"
+    assert "tool send_mail cannot be used: The secret MAIL_KEY is not set" in result["error"]["message"]
+    assert sent == []
 
 
 async def test_a_process_that_dies_with_a_decided_run_leaves_it_to_others(

@@ -402,13 +402,21 @@ def test_names_of_tools() -> None:
         return tool_names([Agent(f"id-{n}", name, "") for n, name in enumerate(agents)], taken)
 
     assert names("researcher", "data analyst", "r-2_d2") == ["ask_researcher", "ask_data_analyst", "ask_r-2_d2"]
-    [chinese, mixed] = names("研究员", "SQL 专家")
-    assert chinese.startswith("ask_") and mixed.startswith("ask_SQL_") and chinese != mixed
+    assert names("研究员", "SQL 专家", "财务bot", "女巫") == [
+        "ask_yan_jiu_yuan",
+        "ask_SQL_zhuan_jia",
+        "ask_cai_wu_bot",
+        "ask_nv_wu",
+    ]
+    [alike, chinese] = names("研究员", "研究圆")  # the same syllables
+    assert alike == "ask_yan_jiu_yuan" and chinese.startswith("ask_yan_jiu_yuan_")
+    [mixed, greek] = names("かな 研究", "Ωmega")
+    assert mixed.startswith("ask_yan_jiu_") and greek.startswith("ask_mega_")
     one, other = names("a b", "a-b", taken=["ask_a-b"])
     assert one == "ask_a_b" and other.startswith("ask_a-b_")
     [long] = names("x" * 100)
     same = names("a b", "a.b")
-    for name in (chinese, mixed, other, long, *same):
+    for name in (chinese, mixed, greek, other, long, *names("研究员" * 33), *same):
         assert len(name) <= 64 and name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     assert len(set(same)) == 2
 

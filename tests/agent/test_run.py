@@ -173,7 +173,7 @@ async def test_a_summary_that_the_model_cannot_write_is_a_digest(open_analyst: O
     analyst = await open_analyst([COUNT, call("run_sql", sql="SELECT x"), RuntimeError("no more"), finish("3")])
     handle = await analyst.ask("How many customers?", source=shop, max_steps=2)
     paused = await handle.wait()
-    found = "**Found**: [q1] 1 rows: [[3]]"
+    found = "**Found**: [q1] 1 row: [[3]]"
     for part in ("**Question**: How many customers?", "**Done**", found, "**Problems**", "**Left**"):
         assert part in paused.data["summary"]
     other = await (await analyst.ask("Something else", thread_id=handle.thread_id)).wait()
@@ -502,7 +502,7 @@ async def test_a_source_is_opened_again_with_the_password_that_it_was_given_with
         source.spec = "postgresql://u@h/db"
         return source
 
-    monkeypatch.setattr("longthread.agent.analyst.open_source", open_)
+    monkeypatch.setattr("longthread.tools.sources.open_source", open_)
     secret = "postgresql://u:s3cret@h/db"
     first = await open_analyst([finish("one"), finish("two")])
     handle = await first.ask("One?", source=secret)

@@ -56,7 +56,7 @@ def test_an_analysts_conversation() -> None:
         "- orders: id, total\n"
         "- customers\n"
         "Operations:\n"
-        "- SELECT COUNT(*) FROM orders → [q1] 1 rows: [[3]]\n"
+        "- SELECT COUNT(*) FROM orders → [q1] 1 row: [[3]]\n"
         "Tools used: describe_table ×1, list_tables ×1, run_sql ×2\n"
         "Errors:\n"
         "- run_sql: no such table"

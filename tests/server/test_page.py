@@ -480,7 +480,7 @@ def test_who_decided_a_call_that_needs_approval_is_told(serve: Any, open_page: A
     ask(page, "Something else?")
     page.wait_for_selector(".turn:nth-child(2) .answer strong")
     page.reload()
-    page.wait_for_selector(".decided:has-text('没有调用 send_mail：用户“grace”提出了别的问题。')")
+    page.wait_for_selector(".decided:has-text('没有调用 send_mail：用户“grace”结束了这次运行。')")
 
 
 def test_the_list_marks_what_waits_for_approval(serve: Any, open_page: Any, store_address: str) -> None:

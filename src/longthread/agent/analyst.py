@@ -23,7 +23,7 @@ from longthread.agent.prompt import system_prompt
 from longthread.agent.run import execute
 from longthread.agent.said import own_tools
 from longthread.agent.shelf import ModelFactory, ModelShelf
-from longthread.agent.staff import RunSources, Staff
+from longthread.agent.staff import Staff
 from longthread.agent.standing import Standing, standing_of
 from longthread.agent.stopping import call_off
 from longthread.agent.stream import Bell, EventStream
@@ -63,9 +63,6 @@ from longthread.store.runs import Lease
 from longthread.store.scrubbing import scrub
 from longthread.tools.analysis.address import same_source
 from longthread.tools.analysis.isolation.nursery import NURSERY
-from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.opening import open_source
-from longthread.tools.analysis.policy.document import Policies
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.catalog.address import filled
@@ -75,6 +72,7 @@ from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
 from longthread.tools.registry import Workshop
 from longthread.tools.skills import load_skill_tool
+from longthread.tools.sources import Opener, RunSources
 from longthread.view.correction import corrected
 from longthread.view.tokens import family_of
 
@@ -91,7 +89,7 @@ class Analyst(Deciding):
         self.store = store
         self.settings = settings
         self.bell = Bell()
-        self._policies = Policies.read(settings.source_policies) if settings.source_policies else None
+        self._opener = Opener(settings)
         self._shelf = ModelShelf(settings, models)
         self._graphs = Graphs()
         self.recaller = Recaller(store, embedder_of(settings))
@@ -177,7 +175,7 @@ class Analyst(Deciding):
         models = self._shelf.models(model, config)
         async with self._sources(role, source, thread or thread_id, user, standing) as sources:
             own = sources.own
-            tools = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
+            equipment = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
             asked = Ask(
                 thread_id=thread_id or new_id(),
                 user_id=user,
@@ -191,7 +189,7 @@ class Analyst(Deciding):
                 caller=standing.caller,
             )
             begun = await begin(self.store, asked, self._hot)
-            return self._execute(begun, Staff(role, models, sources, tools, standing), user)
+            return self._execute(begun, Staff(role, models, sources, equipment, standing), user)
 
     async def resume(
         self,
@@ -239,9 +237,9 @@ class Analyst(Deciding):
             role = await role_of_run(tx, run.agent)
         models = self._shelf.models(model or run.model, role.agent.config)
         async with self._sources(role, source, thread, user, standing) as sources:
-            tools = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
+            equipment = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
             begun = await take_over(self.store, thread, self._hot, claim)
-            return self._execute(begun, Staff(role, models, sources, tools, standing), user)
+            return self._execute(begun, Staff(role, models, sources, equipment, standing), user)
 
     async def stop(self, thread_id: str, *, user_id: str | None = None) -> None:
         """Stop the thread's run: it ends as paused, and what it has done is kept. One that waits for a person is called
@@ -365,15 +363,7 @@ class Analyst(Deciding):
         return await self._opened(await named_address(self.store, spec), user_id)
 
     async def _opened(self, spec: str, user_id: str) -> Source:
-        settings = self.settings
-        limits = Limits(
-            seconds=settings.sql_timeout,
-            rows=settings.sql_rows,
-            memory_mb=settings.sql_memory_mb,
-            isolated=settings.sql_isolated,
-        )
-        policy = self._policies.of(spec, user_id) if self._policies is not None else None
-        opened = await open_source(spec, limits=limits, policy=policy)
+        opened = await self._opener.open(spec, user_id)
         self._given[opened.spec] = spec
         return opened
 
@@ -458,6 +448,7 @@ class Analyst(Deciding):
             earlier={step.call_id: step for step in begun.earlier if step.call_id},
             approvals=begun.approvals,
             allowance=staff.standing.own,
+            missing=staff.equipment.missing,
         )
         owner = Owner(user_id, role.agent.id)
         if role.remembers:
@@ -465,7 +456,7 @@ class Analyst(Deciding):
         looked_for = begun.run.continues or begun.run.question
         own = own_tools(self, begun, context, owner)
         tools = [*(analysis_tools(source, looked_for) if source else ()), *own]
-        tools = [*role.built_in(tools), *staff.tools]
+        tools = [*role.built_in(tools), *staff.equipment.tools]
         tools += [load_skill_tool(told.loadable, window=window)] if told.loadable else []
         context.tools = {tool.name: tool for tool in tools}
         return context

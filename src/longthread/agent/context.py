@@ -47,7 +47,8 @@ class RunContext:
     before, whose view the next one goes on from. `summary`, `topics` and `memories` are what a view shows of what is
     not in it; `mark` is the last entry that the summary tells of, `digest` what it says as data where no model wrote
     it, and `fitting` finds the memories. `digests` are those that the last view showed, `budget` is what its messages
-    might cost. `allowance` is what the run's model calls are taken from, where an agent has asked it.
+    might cost. `allowance` is what the run's model calls are taken from, where an agent has asked it. `missing`
+    says of each tool that the agent goes without, why.
     """
 
     store: Driver
@@ -82,6 +83,7 @@ class RunContext:
     budget: int = 0
     learn: Callable[[Sequence[BaseMessage], Sequence[Entry]], None] | None = None
     allowance: Allowance | None = None
+    missing: Sequence[str] = ()
     _held: dict[str, bool] = field(default_factory=dict)
     _fixed: int | None = None
 

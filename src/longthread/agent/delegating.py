@@ -26,6 +26,7 @@ from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver
 from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments
+from longthread.tools.spelling import spelled
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
 LONGEST = 64_000
@@ -107,7 +108,7 @@ class Delegates:
             raise RuntimeError(f"{name} is called by its run")
 
         about = (agent.description or "").strip() or "Another agent."
-        described = f"Gives a task to the agent {agent.name}, and returns its answer. {about}"
+        described = f"{agent.name}: an agent. Gives it a task, and returns its answer. {about}"
         return Tool(name, described, _PARAMETERS, call, retry_safe=True, answer=answer)
 
     async def _ended(self, agent: Agent, task: str, thread_id: str | None, call_id: str) -> Run:
@@ -178,13 +179,14 @@ class Delegates:
 
 
 def tool_names(agents: Sequence[Agent], taken: Collection[str]) -> list[str]:
-    """The names by which a model asks agents, each its own: `ask_` and the agent's name, as far as that can be said in
-    letters, digits, _ and -. What cannot is told apart by the agent's id."""
+    """The names by which a model asks agents, each its own: `ask_` and the agent's name, Chinese in pinyin, as far as
+    that can be said in letters, digits, _ and -. What cannot is told apart by the agent's id."""
     used, names = set(taken), list[str]()
     for agent in agents:
-        said = _NOT_IN_A_NAME.sub("_", agent.name).strip("_")
+        written = spelled(agent.name)
+        said = _NOT_IN_A_NAME.sub("_", written).strip("_")
         name = f"ask_{said}"
-        whole = said and not re.search(r"[^\x00-\x7f]", agent.name)
+        whole = said and written.isascii()
         if not whole or len(name) > _LONGEST_NAME or name in used:
             mark = sha256(agent.id.encode()).hexdigest()[:8]
             name = f"{name[: _LONGEST_NAME - 9].rstrip('_')}_{mark}"

@@ -33,7 +33,7 @@ _WORDS = {
         "none": "none",
         "left_text": "to answer the question from what was found.",
         "hint": 'Reply "continue" to go on.',
-        "rows": "rows",
+        "rows": "row|rows",
     },
 }
 

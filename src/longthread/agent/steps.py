@@ -246,7 +246,7 @@ async def _observe(
     tool = context.tools.get(call["name"])
     if tool is None:
         names = f" Use one of: {', '.join(context.tools)}." if context.tools else ""
-        return _error("unknown_tool", f"There is no tool {call['name']}.{names}")
+        return _error("unknown_tool", " ".join([f"There is no tool {call['name']}.{names}", *context.missing]))
     if interrupted and not tool.retry_safe:
         return _interrupted(tool)
     return await tool.run(call["args"], call["id"])

@@ -9,11 +9,10 @@ from __future__ import annotations
 import sys
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from longthread import __version__
-from longthread.cli import catalog, skills
+from longthread.cli import catalog, skills, trial
 from longthread.cli.approving import approve, reject
 from longthread.cli.ask import ask, resume
 from longthread.cli.chat import chat
@@ -24,6 +23,7 @@ from longthread.cli.forget import forget
 from longthread.cli.mcp import mcp
 from longthread.cli.memories import memories
 from longthread.cli.recall import recall
+from longthread.cli.screen import Console, echo, make_logs_visible
 from longthread.cli.serving import demo, serve
 from longthread.cli.terminal import print_line
 from longthread.cli.threads import state, threads
@@ -43,14 +43,14 @@ for command in (demo, serve, mcp, ask, chat, resume, approve, reject, state, vie
     app.command()(command)
 app.add_typer(threads, name="threads")
 app.add_typer(memories, name="memories")
-catalog.add_to(app, also={"skill": (skills.import_, skills.export)})
+catalog.add_to(app, also={"skill": (skills.import_, skills.export), "tool": (trial.run,)})
 app.add_typer(db, name="db")
 app.add_typer(evals, name="eval")
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"longthread {__version__}")
+        echo(f"longthread {__version__}")
         raise typer.Exit
 
 
@@ -61,6 +61,7 @@ def _root(version: bool = typer.Option(False, "--version", callback=_version, is
 
 def main() -> None:
     """Run the command line; every error that Longthread raises becomes one line and its exit code."""
+    make_logs_visible()
     try:
         app()
     except LongthreadError as error:

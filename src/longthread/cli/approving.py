@@ -6,7 +6,7 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,7 +41,7 @@ def approve(
     database: options.Database = None,
 ) -> None:
     """Let the calls be made that wait for approval, or one of them, and go on with the run."""
-    decision = Decision() if args is None else Decision("edit", _arguments(args))
+    decision = Decision() if args is None else Decision("edit", arguments_of(args))
     _decide(thread, call, decision, Terminal(as_json=as_json), source=source, model=model, database=database)
 
 
@@ -98,7 +98,8 @@ def _chosen(waiting: Sequence[Approval], thread_id: str, given: str | None, hint
     return found
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def arguments_of(text: str) -> dict[str, Any]:
+    """The arguments of a call, from what was typed. Raises InvalidInput."""
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -127,15 +128,15 @@ async def decided_here(analyst: Analyst, thread_id: str, terminal: Terminal) -> 
     decisions: dict[str, Decision] = {}
     for call in await analyst.pending(thread_id):
         terminal.show_call(call.request())
-        decision = _asked(call, terminal)
+        decision = asked(call.tool, call.parameters, terminal)
         if decision is None:
             return None
         decisions[call.call_id] = decision
     return await analyst.decide(thread_id, decisions) if decisions else None
 
 
-def _asked(call: Approval, terminal: Terminal) -> Decision | None:
-    """What a person decides; None: not now."""
+def asked(tool: str, parameters: Mapping[str, Any], terminal: Terminal) -> Decision | None:
+    """What a person decides about a call that they were shown; None: not now."""
     while True:
         answer = _read("Make this call? [y]es, [n]o, [e]dit, or Ctrl-D to decide later: ")
         if answer is None:
@@ -146,7 +147,7 @@ def _asked(call: Approval, terminal: Terminal) -> Decision | None:
             return Decision("reject", message=_read("Why not? The model is told (may be empty): ") or None)
         if answer.lower() in _EDIT and (text := _read("Arguments as JSON: ")):
             try:
-                return Decision("edit", Arguments(call.parameters, tool=call.tool).checked(_arguments(text)))
+                return Decision("edit", Arguments(parameters, tool=tool).checked(arguments_of(text)))
             except LongthreadError as error:
                 terminal.err.print(str(error), style="red", markup=False, highlight=False)
 

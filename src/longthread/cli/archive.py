@@ -17,6 +17,7 @@ from longthread.cli import options
 from longthread.cli.named import find_thread
 from longthread.cli.outfile import SQLITE, output
 from longthread.cli.progress import counted, shown
+from longthread.cli.screen import echo
 from longthread.cli.whole import existing, run, some
 from longthread.errors import InvalidInput, NotImported
 from longthread.model.markdown import markdown
@@ -73,7 +74,7 @@ def export(
 
     count = run(work())
     if to is not None:
-        typer.echo(f"{counted(count, 'thread')} exported to {to}.", err=True)
+        echo(f"{counted(count, 'thread')} exported to {to}.", err=True)
 
 
 async def _export(store: Driver, user: str, file: BinaryIO, names: Sequence[str], chosen: Format) -> int:
@@ -124,7 +125,7 @@ def import_(
         if as_id is not None:
             raise InvalidInput(reason="--as is for an export of one conversation; here all come in with their ids.")
         taken = run(_take_over(settings.database, source, owner))
-        typer.echo(
+        echo(
             f"{counted(taken.threads, 'thread')}: {counted(taken.checkpoints - taken.already, 'checkpoint')} imported, "
             f"{taken.already:,} there already; {counted(taken.writes, 'write')}."
         )
@@ -132,7 +133,7 @@ def import_(
     into = Into(owner, takes_over=user is not None, thread_id=as_id)
     with _input(source) as file:
         outcome = run(_import(settings.database, file, source, into))
-    typer.echo(f"{counted(outcome.written, 'thread')} imported, {outcome.same:,} there already.")
+    echo(f"{counted(outcome.written, 'thread')} imported, {outcome.same:,} there already.")
     if outcome.refused:
         raise NotImported(where=source, refused=some([str(refusal) for refusal in outcome.refused]))
 

@@ -9,14 +9,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from longthread.cli import options
+from longthread.cli.screen import Console, confirm, echo, tabbed
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput
 from longthread.model.catalog import KINDS, Definition, Kind, Version
+from longthread.model.visible import in_line
 from longthread.settings import Settings
 from longthread.store.open import why_none
 
@@ -134,7 +135,7 @@ def apply_documents(documents: Sequence[Document], *, dry_run: bool, as_json: bo
     for change in changes:
         for line in lines(change):
             _print_coloured(line)
-    typer.echo(_summary(changes, dry_run=dry_run))
+    echo(_summary(changes, dry_run=dry_run))
 
 
 def _stdin() -> str:
@@ -169,7 +170,7 @@ def _list(kind: Kind, *, as_json: bool, database: str | None) -> None:
     rows = [_row(names, each) for each in found]
     if not console.is_terminal:
         for row in rows:
-            typer.echo("\t".join(row))
+            echo(tabbed(row))
         return
     table = Table(box=None, pad_edge=False)
     for column in (kind, "version", *((_ABOUT[kind],) if kind in _ABOUT else ()), "description"):
@@ -191,7 +192,8 @@ def _row(names: Names, each: Definition) -> tuple[str, ...]:
     if isinstance(about, list):
         about = ", ".join(str(item.get("tool")) if isinstance(item, dict) else str(item) for item in about)
     state = "built in" if each.is_builtin else f"v{each.version}{'' if each.is_active else ', off'}"
-    return each.name, state, str(about), " ".join((written.get("description") or "").split())
+    cells = each.name, state, str(about), " ".join((written.get("description") or "").split())
+    return tuple(map(in_line, cells))
 
 
 def _show(kind: Kind, name: str, version: int | None, *, as_json: bool, database: str | None) -> None:
@@ -210,7 +212,7 @@ def _show(kind: Kind, name: str, version: int | None, *, as_json: bool, database
         print_line(_json(names, found))
         return
     written = names.written(kind, found.name, found.body)
-    typer.echo(f"# {_head(found)}")
+    echo(f"# {in_line(_head(found))}")
     kept = {key: value for key, value in written.items() if value not in (None, [], {})}
     sys.stdout.write(as_yaml(kept))
 
@@ -246,7 +248,7 @@ def _history(kind: Kind, name: str, *, as_json: bool, database: str | None) -> N
             print_line(about | {"deleted": deleted, "at": each.at.isoformat(), "by": each.by})
         else:
             fields = (f"v{each.version}", f"{each.at:%Y-%m-%d %H:%M}", each.by or "", each.name)
-            typer.echo("\t".join((*fields, "deleted") if each.body is None else fields))
+            echo(tabbed((*fields, "deleted") if each.body is None else fields))
 
 
 def _delete(
@@ -261,7 +263,7 @@ def _delete(
     what = f"the {kind} {found.definition.name}{also}"
     if not dry_run:
         if not yes:
-            typer.confirm(f"Delete {what}?", abort=True, err=True)
+            confirm(f"Delete {what}?")
         found = with_catalog(database, lambda catalog: catalog.delete(kind, found.definition.id, force=force))
     if as_json:
         about = {"kind": kind, "name": found.definition.name, "id": found.definition.id, "deleted": not dry_run}
@@ -269,6 +271,6 @@ def _delete(
         gone = {"threads": found.belongings.threads, "memories": found.belongings.memories}
         print_line(about | {"changed": changed} | gone)
     else:
-        typer.echo(f"{'Would delete' if dry_run else 'Deleted'}: {what}.")
+        echo(f"{'Would delete' if dry_run else 'Deleted'}: {what}.")
     for problem in found.problems:
-        typer.echo(problem, err=True)
+        echo(problem, err=True)

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from longthread.cli import options
 from longthread.cli.progress import bytes_text, counted, shown
 from longthread.cli.prune import prune_
+from longthread.cli.screen import Console, echo
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing, run, some
 from longthread.errors import InvalidInput, NotCopied
@@ -37,7 +37,7 @@ def upgrade(database: options.Database = None) -> None:
                 return f"{store.where} has schema version {now}: nothing to do."
             return f"{store.where}: " + (f"version {found} → {now}" if found else f"made, version {now}")
 
-    typer.echo(run(work()))
+    echo(run(work()))
 
 
 @db.command()
@@ -82,16 +82,16 @@ def copy(
     if as_json:
         print_line(asdict(outcome) | {"went_on": went_on, "threads": {"from": found.source, "to": found.target}})
     else:
-        typer.echo(
+        echo(
             f"{counted(outcome.written, 'thread')} copied, {outcome.updated:,} brought up to date, {outcome.same:,} "
             f"there already; {counted(outcome.rows, 'row')} written."
         )
         if went_on:
-            typer.echo(f"Went on meanwhile: {some(went_on)}. Copy again with --update.")
+            echo(f"Went on meanwhile: {some(went_on)}. Copy again with --update.")
         elif found.missing:
-            typer.echo(f"FROM has {counted(found.source, 'thread')}, and TO {found.target:,}. Copy again.")
+            echo(f"FROM has {counted(found.source, 'thread')}, and TO {found.target:,}. Copy again.")
         elif not refused:
-            typer.echo("Both stores have as many rows of every thread.")
+            echo("Both stores have as many rows of every thread.")
     if outcome.refused:
         remedy = _OF_THREADS if not update and any(_is_thread(refusal) for refusal in outcome.refused) else _OF_REST
         raise NotCopied(where=where, refused=some([str(refusal) for refusal in outcome.refused]), remedy=remedy)
@@ -126,9 +126,9 @@ def index(database: options.Database = None, as_json: options.AsJson = False) ->
     if as_json:
         print_line({"threads": threads, "warnings": warnings})
         return
-    typer.echo(f"{counted(threads, 'thread')} indexed.")
+    echo(f"{counted(threads, 'thread')} indexed.")
     for warning in warnings:
-        typer.echo(warning, err=True)
+        echo(warning, err=True)
 
 
 _TOLD = ("where", "dialect", "server", "schema", "latest", "bytes", "free", "live")

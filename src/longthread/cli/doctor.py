@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from longthread import __version__
 from longthread.cli import options
+from longthread.cli.screen import Console
 from longthread.errors import LongthreadError, StoreError
 from longthread.settings import EMBEDDED, Settings
 from longthread.store import log

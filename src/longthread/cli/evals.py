@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longthread.cli.progress import shown
+from longthread.cli.screen import echo
 from longthread.cli.whole import run
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
@@ -71,14 +72,14 @@ def recall(
             meant = None if embedder == "none" else embedder_of(settings, embedder)
             problems = await _problems(meant) if meant else []
             works = meant if not problems else None
-            typer.echo(f"By keywords and by meaning, with {called(works)}." if works else "By keywords alone.")
+            echo(f"By keywords and by meaning, with {called(works)}." if works else "By keywords alone.")
             for problem in problems:
-                typer.echo(problem, err=True)
+                echo(problem, err=True)
             with shown("measuring") as progress:
                 found = await evaluate(store, collections, Recaller(store, works), ks, progress)
             return found | ({"warnings": [*found.get("warnings", ()), *problems]} if problems else {})
 
-    typer.echo(json.dumps(run(work()), ensure_ascii=False))
+    echo(json.dumps(run(work()), ensure_ascii=False))
 
 
 @evals.command()
@@ -104,11 +105,11 @@ def context(
             return await watch(Path(folder), **options, database=database, told=progress)
 
     found = run(work())
-    typer.echo(
+    echo(
         f"Of each prompt, {found.cached:.1%} had been sent with the call before; of what had been sent, "
         f"{found.prefix_reuse:.1%} began the next prompt. Changed thinking blocks: {found.changed_thinking}."
     )
-    typer.echo(json.dumps(found.to_json()))
+    echo(json.dumps(found.to_json()))
 
 
 @evals.command()
@@ -132,7 +133,7 @@ def sql(
             return summary(await judge(statements, source=source, seconds=seconds, progress=progress))
 
     found = run(work())
-    typer.echo(json.dumps(found, ensure_ascii=False))
+    echo(json.dumps(found, ensure_ascii=False))
     if found["failed"]:
         raise typer.Exit(1)
 
@@ -153,7 +154,7 @@ def linking(
         schema = await pooled(folder, tables)
         return measured(schema, read_questions(file, schema), ks)
 
-    typer.echo(json.dumps(run(work())))
+    echo(json.dumps(run(work())))
 
 
 def _numbers(text: str) -> list[int]:

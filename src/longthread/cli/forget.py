@@ -13,6 +13,7 @@ from longthread.cli import options
 from longthread.cli.named import find_thread
 from longthread.cli.progress import counted
 from longthread.cli.prune import row_of
+from longthread.cli.screen import confirm, echo
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing
 from longthread.errors import InvalidInput
@@ -47,14 +48,14 @@ def forget(
     whom = f"user {user}" if user is not None else f"conversation {thread_id}"
     if not dry_run:
         if not yes:
-            typer.confirm(f"Forget {whom}: {_described(found)}?", abort=True, err=True)
+            confirm(f"Forget {whom}: {_described(found)}?")
         found = _run(settings, lambda store: _forget(store, settings.user, user, thread_id))
     if as_json:
         print_line({"forgotten": not dry_run, "threads": found.threads, "rows": found.rows, "problems": found.problems})
         return
-    typer.echo(f"{'Would forget' if dry_run else 'Forgotten'}: {whom}: {_described(found)}.")
+    echo(f"{'Would forget' if dry_run else 'Forgotten'}: {whom}: {_described(found)}.")
     for problem in found.problems:
-        typer.echo(problem, err=True)
+        echo(problem, err=True)
 
 
 async def _look(store: Driver, own: str, user: str | None, thread: str | None) -> tuple[Forgotten, str | None]:

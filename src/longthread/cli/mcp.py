@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from longthread.cli import options
+from longthread.cli.screen import echo
 from longthread.errors import ExtraMissing
 from longthread.settings import Settings
 
@@ -41,6 +42,6 @@ def mcp(
     del library
     choice = Choice(agent=agent, any_source=any_source, read_only=read_only)
     if http:
-        run_http(settings, choice, on_ready=lambda url: typer.echo(f"Longthread is at {url}{PATH}", err=True))
+        run_http(settings, choice, on_ready=lambda url: echo(f"Longthread is at {url}{PATH}", err=True))
     else:
         run_stdio(settings, choice)

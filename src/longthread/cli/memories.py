@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar, get_args
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from longthread.cli import options
 from longthread.cli.moments import moment
+from longthread.cli.screen import Console, confirm, echo, tabbed
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput, MemoryNotFound
 from longthread.memory.forgetting import forget_memory
@@ -77,7 +77,7 @@ def add(
     if as_json:
         print_line(_json(memory) | {"new": is_new})
     else:
-        typer.echo(f"{'Remembered' if is_new else 'Known already, and said again'}: {memory.id}")
+        echo(f"{'Remembered' if is_new else 'Known already, and said again'}: {memory.id}")
 
 
 @memories.command()
@@ -93,7 +93,7 @@ def search(
     found = _with(database, lambda all_, _, user: all_.search(Owner(user), text, k=limit))
     _warn(found.warnings)
     if not found.hits and not as_json:
-        typer.echo("Nothing was found.", err=True)
+        echo("Nothing was found.", err=True)
     if as_json:
         for hit in found.hits:
             print_line(_json(hit.memory) | {"score": round(hit.score, 3)})
@@ -133,7 +133,7 @@ def forget(
 
     found = _with(database, read)
     if not yes:
-        typer.confirm(f"Forget “{found.content}”?", abort=True, err=True)
+        confirm(f"Forget “{found.content}”?")
     gone = _with(database, lambda _, store, user: forget_memory(store, found.id, user_id=user, anew=True))
     _warn(gone.problems)
 
@@ -187,7 +187,7 @@ def _print(found: Sequence[Memory], *, as_json: bool) -> None:
         for memory in found:
             until = memory.expires_at.isoformat(timespec="seconds") if memory.expires_at else ""
             fields = (memory.id, memory.type, f"{memory.importance:g}", " ".join(memory.content.split()), until)
-            typer.echo("\t".join(fields))
+            echo(tabbed(fields))
         return
     table = Table(box=None, pad_edge=False)
     for column in ("memory", "type", "importance", "expires", "id"):
@@ -213,4 +213,4 @@ def _json(memory: Memory) -> dict[str, Any]:
 
 def _warn(problems: Sequence[str]) -> None:
     for problem in problems:
-        typer.echo(problem, err=True)
+        echo(problem, err=True)

@@ -14,6 +14,7 @@ from longthread.agent.owner import may_be_alive
 from longthread.cli import options
 from longthread.cli.moments import age
 from longthread.cli.progress import bytes_text, counted, shown
+from longthread.cli.screen import confirm, echo
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing, run
 from longthread.errors import InvalidInput
@@ -83,8 +84,8 @@ def prune_(
         window=settings.memory_max_messages_per_thread,
     )
     if apply and not yes and sys.stdin.isatty():
-        typer.echo(f"To go: {_described(run(_prune(settings.database, policy, apply=False)).found)}")
-        typer.confirm("Delete it? It cannot be undone.", abort=True, err=True)
+        echo(f"To go: {_described(run(_prune(settings.database, policy, apply=False)).found)}")
+        confirm("Delete it? It cannot be undone.")
     _show(run(_prune(settings.database, policy, apply=apply)), applied=apply, as_json=as_json)
 
 
@@ -107,15 +108,15 @@ def _show(outcome: _Outcome, *, applied: bool, as_json: bool) -> None:
         about = {"applied": applied, "size_before": before, "size": size, "problems": outcome.problems}
         print_line(asdict(found) | about)
         return
-    typer.echo(f"{'Deleted' if applied else 'Would delete'}: {_described(found)}")
+    echo(f"{'Deleted' if applied else 'Would delete'}: {_described(found)}")
     if found.busy:
-        typer.echo(f"Left alone: {counted(found.busy, 'thread')} with a run under way.")
+        echo(f"Left alone: {counted(found.busy, 'thread')} with a run under way.")
     if applied:
-        typer.echo(f"The store had {bytes_text(before)} and has {bytes_text(size)}.")
+        echo(f"The store had {bytes_text(before)} and has {bytes_text(size)}.")
     else:
-        typer.echo("Nothing was changed. Do it with --apply.")
+        echo("Nothing was changed. Do it with --apply.")
     for problem in outcome.problems:
-        typer.echo(problem, err=True)
+        echo(problem, err=True)
 
 
 def _before(now: datetime, given: str | None, option: str) -> str | None:

@@ -12,6 +12,7 @@ import typer
 
 from longthread.cli import options
 from longthread.cli.named import find_thread
+from longthread.cli.screen import echo, tabbed
 from longthread.cli.terminal import by_user, print_line
 from longthread.cli.whole import existing
 from longthread.model.approval import Approval
@@ -91,11 +92,11 @@ def _print(ran: _Ran, *, as_json: bool) -> None:
             }
         )
         return
-    typer.echo(_line(ran))
+    echo(_line(ran))
     for call in ran.approvals:
-        typer.echo("\t".join(("", f"{call.at or call.asked_at:%Y-%m-%d %H:%M}", *_decided(call))))
+        echo(tabbed(("", f"{call.at or call.asked_at:%Y-%m-%d %H:%M}", *_decided(call))))
     for each in ran.asked:
-        typer.echo(f"↳ {_line(each)}\t{each.run.thread_id}")
+        echo(f"↳ {_line(each)}\t{each.run.thread_id}")
 
 
 def _asked(ran: _Ran) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
 from longthread.cli import options
 from longthread.cli.moments import moment
 from longthread.cli.named import find_thread
+from longthread.cli.screen import Console, echo, tabbed
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing, run
 from longthread.errors import InvalidInput
@@ -95,7 +95,7 @@ def recall(
     )
     found = run(_find(settings, asked))
     for warning in found.warnings:
-        typer.echo(warning, err=True)
+        echo(warning, err=True)
     if as_json:
         for hit in found.hits:
             print_line(_json(hit, found.titles, asked))
@@ -142,12 +142,12 @@ async def _scope(store: Driver, given: Scope) -> Scope:
 def _print(found: _Found, wanted: set[str]) -> None:
     console = Console()
     if not found.hits:
-        typer.echo("Nothing was found.", err=True)
+        echo("Nothing was found.", err=True)
     if not console.is_terminal:
         for hit in found.hits:
             entry = hit.entry
             fields = (entry.thread_id, entry.id, entry.role, _time(entry), _shown(entry, wanted, _CHARS))
-            typer.echo("\t".join(fields))
+            echo(tabbed(fields))
         return
     # A conversation where it is found first, with all that is found in it.
     order = list(dict.fromkeys(hit.entry.thread_id for hit in found.hits))

@@ -13,6 +13,7 @@ from longthread.cli import options
 from longthread.cli.named import find_thread
 from longthread.cli.outfile import output
 from longthread.cli.progress import counted
+from longthread.cli.screen import echo
 from longthread.cli.whole import run
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
@@ -61,7 +62,7 @@ def result(
 
     count = run(work())
     if to is not None:
-        typer.echo(f"{counted(count, 'row')} written to {to}.", err=True)
+        echo(f"{counted(count, 'row')} written to {to}.", err=True)
 
 
 async def _asked(

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from longthread.cli import options
+from longthread.cli.screen import echo
 from longthread.errors import InvalidInput
 from longthread.settings import EMBEDDED, Settings
 from longthread.store.open import described, is_postgres
@@ -69,10 +70,10 @@ def _serve(settings: Settings, *, open_browser: bool) -> None:
 
 
 def _announce(url: str, settings: Settings) -> None:
-    typer.echo(f"Longthread is at      {url}")
-    typer.echo(f"Conversations are in  {described(settings.database)}")
-    typer.echo(f"Source                {settings.source or 'none: start with --source'}")
-    typer.echo(f"Model                 {settings.model or 'demo (rule-based; set LONGTHREAD_MODEL for a real one)'}")
+    echo(f"Longthread is at      {url}")
+    echo(f"Conversations are in  {described(settings.database)}")
+    echo(f"Source                {settings.source or 'none: start with --source'}")
+    echo(f"Model                 {settings.model or 'demo (rule-based; set LONGTHREAD_MODEL for a real one)'}")
     if settings.source == "demo":
-        typer.echo("Try                   运载火箭有哪些？   How many launches were there per year?")
-    typer.echo("Ctrl-C stops it; everything is kept.")
+        echo("Try                   运载火箭有哪些？   How many launches were there per year?")
+    echo("Ctrl-C stops it; everything is kept.")

@@ -9,6 +9,7 @@ import typer
 
 from longthread.cli import options
 from longthread.cli.catalog import DryRun, apply_documents, with_catalog
+from longthread.cli.screen import echo
 from longthread.cli.terminal import print_line
 
 
@@ -39,4 +40,4 @@ def export(
         if as_json:
             print_line({"name": name, "folder": str(folder)})
         else:
-            typer.echo(f"Written: {folder}")
+            echo(f"Written: {folder}")

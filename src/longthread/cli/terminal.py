@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.markdown import Markdown
 from rich.markup import escape
 from rich.syntax import Syntax
 
+from longthread.cli.screen import Console
 from longthread.model.event import Event
+from longthread.model.visible import in_line, visible
 from longthread.settings import DEFAULT_USER
 
 
@@ -77,12 +77,12 @@ class Terminal:
 
     def show_call(self, call: Mapping[str, Any]) -> None:
         """Show a call that waits, with all of its arguments: they are what somebody decides about."""
-        tool, args = _visible(call["tool"]), json.dumps(call["args"], ensure_ascii=False, indent=2)
+        tool, args = in_line(call["tool"]), json.dumps(call["args"], ensure_ascii=False, indent=2)
         self.err.print(f"[cyan]? {escape(tool)}[/cyan]  [dim]{escape(call['id'])}[/dim]", highlight=False)
         if call["description"]:
-            said = _visible(_line(call["description"]))
+            said = visible(_line(call["description"]))
             self.err.print(f"  {said}", style="dim", markup=False, highlight=False)
-        self.err.print(_visible(args), markup=False, highlight=False)
+        self.err.print(visible(args), markup=False, highlight=False)
 
     def _show_result(self, data: Mapping[str, Any]) -> None:
         took = f"{data['elapsed_ms']} ms"
@@ -92,8 +92,9 @@ class Terminal:
             return
         found = data["observation"].get("data")
         shown = found.get("shown") or found.get("columns_shown") if isinstance(found, dict) else None
-        label = f"[{found['query']}] " if isinstance(found, dict) and found.get("query") else ""
-        self.err.print(f"  [green]✓[/green] [dim]{escape(label)}{escape(str(shown or ''))}  {took}[/dim]")
+        if isinstance(found, dict) and found.get("query"):
+            shown = f"[{found['query']}] {_rows(str(shown or ''))}"
+        self.err.print(f"  [green]✓[/green] [dim]{escape(str(shown or ''))}  {took}[/dim]")
 
     def _show_answer(self, data: Mapping[str, Any]) -> None:
         answer = str(data["answer"])
@@ -110,14 +111,14 @@ class Terminal:
 
     def _print_text(self, text: str) -> None:
         if self.out.is_terminal:
-            self.out.print(Markdown(text))
+            self.out.print(Markdown(visible(text)))
         else:
             self.out.print(text, markup=False, highlight=False)
 
     def _print_sql(self, label: str, sql: str) -> None:
         if self.out.is_terminal:
             self.out.print(f"\n[dim]{escape(f'[{label}]')}[/dim]")
-            self.out.print(Syntax(sql, "sql", background_color="default", word_wrap=True))
+            self.out.print(Syntax(visible(sql), "sql", background_color="default", word_wrap=True))
         else:
             self.out.print(f"\n[{label}] {sql}", markup=False, highlight=False)
 
@@ -129,27 +130,12 @@ def by_user(name: str | None) -> str:
 
 def print_line(data: Mapping[str, Any]) -> None:
     """One JSON object on one line of stdout."""
-    sys.stdout.write(json.dumps(data, ensure_ascii=False, default=str) + "\n")
+    # What is escaped here is escaped as in JSON: it says the same.
+    sys.stdout.write(visible(json.dumps(data, ensure_ascii=False, default=str)) + "\n")
     sys.stdout.flush()
 
 
 _PAUSES = {"max_steps": "Paused: the steps are used up.", "stopped": "Stopped. What was done is kept."}
-
-
-_UNSEEN = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
-)
-"""Characters that command a terminal, turn the direction of what stands beside them, or do not show."""
-
-
-def _visible(text: str) -> str:
-    """A text with such characters written as in JSON: so it can be relied on that it is what it looks like."""
-    return _UNSEEN.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    code = found[0].encode("utf-16-be").hex()
-    return "".join(f"\\u{code[place : place + 4]}" for place in range(0, len(code), 4))
 
 
 def _args(args: Mapping[str, Any]) -> str:
@@ -157,6 +143,13 @@ def _args(args: Mapping[str, Any]) -> str:
         return ""
     text = str(next(iter(args.values()))) if len(args) == 1 else json.dumps(args, ensure_ascii=False)
     return _line(text)
+
+
+def _rows(shown: str) -> str:
+    """How many rows a result has, from `N of M`, as words."""
+    here, _, there = shown.partition(" of ")
+    count = here if there == here else shown
+    return f"{count} row" if count == "1" else f"{count} rows"
 
 
 def _line(text: str, limit: int = 200) -> str:

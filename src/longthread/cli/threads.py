@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from longthread.agent.held import held_labels
 from longthread.agent.owner import may_be_alive
 from longthread.cli import options
 from longthread.cli.archive import export, import_
@@ -24,6 +24,7 @@ from longthread.cli.named import find_thread
 from longthread.cli.progress import counted
 from longthread.cli.ran import runs
 from longthread.cli.results import result
+from longthread.cli.screen import Console, confirm, echo, tabbed
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing
 from longthread.memory.forgetting import forget_thread
@@ -96,7 +97,8 @@ def show(thread: Name, as_json: options.AsJson = False, database: options.Databa
     if found.parent_id is not None:
         console.print(f"[dim]asked for in {escape(found.parent_id)}[/dim]")
     for entry in entries:
-        console.print(f"\n[cyan]{entry.role}[/cyan] [dim]{_when(entry.created_at)} {entry.kind or ''}[/dim]")
+        label = "".join(f"[{each}]" for each in held_labels([entry])) if entry.role == "tool" else entry.kind or ""
+        console.print(f"\n[cyan]{entry.role}[/cyan] [dim]{_when(entry.created_at)} {escape(label)}[/dim]")
         text = condense_result(entry.text, 300) if entry.role == "tool" else entry.text
         console.print(text, markup=False, highlight=False)
         for call in entry.tool_calls:
@@ -142,12 +144,12 @@ def delete(
     found, count, below = _with(database, look)
     if not yes:
         besides = f" and {counted(below, 'conversation')} below it" if below else ""
-        typer.confirm(f"Delete “{found.title}” with its {count} entries{besides}?", abort=True, err=True)
+        confirm(f"Delete “{found.title}” with its {count} entries{besides}?")
 
     async def write(store: Driver, user: str) -> None:
         gone = await forget_thread(store, found.id, user_id=user, alive=may_be_alive, anew=True)
         for problem in gone.problems:
-            typer.echo(problem, err=True)
+            echo(problem, err=True)
 
     _with(database, write)
 
@@ -160,7 +162,7 @@ def state(thread: Name, database: options.Database = None) -> None:
         async with store.reading() as tx:
             return state_of(entries, await summaries.state(tx, found.id))
 
-    typer.echo(json.dumps(_with(database, read), ensure_ascii=False, indent=2))
+    echo(json.dumps(_with(database, read), ensure_ascii=False, indent=2))
 
 
 def _with(database: str | None, action: Callable[[Driver, str], Awaitable[T]]) -> T:
@@ -229,7 +231,7 @@ def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
         for each in found:
             thread, size, at = each.thread, str(each.thread.entry_count), _when(each.thread.updated_at)
             fields = (thread.id, thread.title, size, at, thread.source, each.unfinished)
-            typer.echo("\t".join(field or "" for field in fields))
+            echo(tabbed(field or "" for field in fields))
         return
     table = Table(box=None, pad_edge=False)
     for column in ("title", "entries", "last active", "status", "source"):

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from longthread.cli import options
 from longthread.cli.named import find_thread
 from longthread.cli.progress import counted
+from longthread.cli.screen import Console, echo
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing
 from longthread.errors import InvalidInput
@@ -69,7 +69,7 @@ def view(
         print_line(_json(found) if isinstance(found, _Found) else _json_of_last(found))
         return
     if prompt and isinstance(found, _Found):
-        typer.echo(found.look.system)
+        echo(found.look.system)
         return
     console = Console()
     if not console.is_terminal:

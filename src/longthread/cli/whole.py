@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-import typer
-
+from longthread.cli.screen import echo
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 
@@ -24,7 +23,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except KeyboardInterrupt:
-        typer.echo("Stopped. What was done is kept; give the command again to go on.", err=True)
+        echo("Stopped. What was done is kept; give the command again to go on.", err=True)
         raise
 
 

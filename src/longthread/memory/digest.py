@@ -44,7 +44,7 @@ _WORDS: Mapping[bool, Mapping[str, str]] = {
         "errors": "Errors",
         "left": "and {count} before that",
         "more": "and {count} more",
-        "rows": "rows",
+        "rows": "row|rows",
     },
     True: {
         "asked": "之前的问题",

@@ -10,24 +10,26 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def findings(data: Any, rows: str) -> Iterator[str]:
-    """What was found, from the data of an observation of the analysis tools; `rows` is the word for rows."""
+    """What was found, from the data of an observation of the analysis tools; `rows` are the words for one row and for
+    several, parted by `|`."""
     if not isinstance(data, Mapping):
         return
     if isinstance(data.get("rows"), list) and "sql" in data:
-        yield f"[{data.get('query', 'SQL')}] {_count(data)} {rows}: {short(data['rows'])}"
+        yield f"[{data.get('query', 'SQL')}] {_count(data, rows)}: {short(data['rows'])}"
     elif "columns" in data and "table_name" in data:
         yield f"{data['table_name']}: {column_names(data['columns'])}"
     elif isinstance(data.get("tables"), list):
         yield ", ".join(map(str, data["tables"][:20])) + (" …" if len(data["tables"]) > 20 else "")
 
 
-def _count(data: Mapping[str, Any]) -> str:
-    """How many rows there are, and are shown, in no language."""
+def _count(data: Mapping[str, Any], rows: str) -> str:
+    """How many rows there are, and are shown."""
     count = len(data["rows"])
+    one, _, many = rows.partition("|")
     shown, _, total = str(data.get("shown", count)).partition(" of ")
     if total in ("", shown):
-        return shown
-    return f"{shown}+" if not total.isdecimal() else f"{shown}/{total}"
+        return f"{shown} {one if shown == '1' else many or one}"
+    return f"{shown}+ {many or one}" if not total.isdecimal() else f"{shown}/{total} {many or one}"
 
 
 def column_names(columns: Any, most: int = 20) -> str:

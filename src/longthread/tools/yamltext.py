@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from longthread.model.visible import UNSEEN
+
 _WIDTH = 110
 _OTHER_BREAKS = frozenset("\x85\u2028\u2029")
 """Line breaks that a block of text would come back without."""
@@ -14,7 +16,9 @@ _OTHER_BREAKS = frozenset("\x85\u2028\u2029")
 
 def as_yaml(data: Mapping[str, Any]) -> str:
     """An object as a document: its keys in their order, and texts of several lines as such."""
-    return str(yaml.dump(dict(data), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH))
+    text = str(yaml.dump(dict(data), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH))
+    # What has such characters stands between quotes, where they may be written so.
+    return UNSEEN.sub(lambda found: f"\\U{ord(found[0]):08x}", text)
 
 
 def nodes_as_yaml(root: Any) -> str:
@@ -27,7 +31,8 @@ class Dumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML has no types
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
-    style = '"' if not _OTHER_BREAKS.isdisjoint(text) else "|" if "\n" in text else None
+    quoted = not _OTHER_BREAKS.isdisjoint(text) or UNSEEN.search(text) is not None
+    style = '"' if quoted else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -168,7 +168,9 @@ async def test_a_run_that_fails_is_an_error_that_says_how_to_go_on(open_analyst:
         failed = await client.call_tool("ask", {"question": "How many?"})
         answer: Any = failed.structured_content
         assert (failed.is_error, answer["status"]) == (True, "failed")
-        assert answer["thread"] in said(failed) and "resume" in said(failed)
+        assert answer["thread"] in said(failed) and "longthread resume" not in failed.model_dump_json()
+        for told in (said(failed), answer["error"]["message"]):
+            assert told.count("The conversation is kept; the tool `resume` tries again.") == 1
         assert (await called(client, "resume", thread=answer["thread"]))["status"] == "finished"
 
 
@@ -178,7 +180,7 @@ async def test_a_paused_run_says_how_to_go_on(open_analyst: Open) -> None:
         paused = await client.call_tool("ask", {"question": "How many?"})
         answer: Any = paused.structured_content
         assert (paused.is_error, answer["status"], answer["reason"]) == (False, "paused", "max_steps")
-        assert "`resume`" in said(paused)
+        assert said(paused).count("`resume`") == 1 and "continue" not in said(paused)
 
 
 async def test_calls_that_wait_for_a_person_are_told_and_not_made(open_analyst: Open) -> None:
@@ -240,6 +242,9 @@ async def test_no_other_user_is_seen(open_analyst: Open) -> None:
         ("list_threads", {"limit": 0}, "`limit`"),
         ("list_threads", {"cursor": "!"}, "cursor is not one that was given out"),
         ("search_threads", {"query": ""}, "`query`"),
+        ("search_threads", {"query": " \u3000\n"}, "nothing to look for.*`list_threads`"),
+        ("read_thread", {"thread": "none"}, "The tool `list_threads` shows those"),
+        ("forget", {"memory": "none"}, "The tool `search_memories` shows those"),
         ("read_thread", {"thread": 7}, "`thread`"),
         ("read_thread", {"thread": "none"}, "no thread none"),
         ("recall", {}, "nothing to look for"),

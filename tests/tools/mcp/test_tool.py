@@ -277,3 +277,19 @@ async def test_without_the_library_the_message_says_what_to_install(
     monkeypatch.setitem(sys.modules, "longthread.tools.mcp.session", None)
     with pytest.raises(ToolInvalid, match=r"pip install 'longthread\[mcp\]'"):
         await mcp.build(defined(command="x"), servers)
+
+
+async def test_a_server_that_cannot_be_used_is_news_once_and_told_in_one_line(servers: mcp.Servers) -> None:
+    code = "def begin():\n    raise RuntimeError('no key')\nbegin()"
+    broken = {"command": sys.executable, "args": ["-c", code]}
+    news = []
+    for name in ("one", "another", "one"):
+        with pytest.raises(ToolInvalid) as problem:
+            await the(servers, name, **broken)
+        news.append(not problem.value.details["known"])
+        assert "ended with code 1. It said last: RuntimeError: no key. The next call" in str(problem.value)
+        assert "Traceback" not in str(problem.value) and "its failed" not in str(problem.value)
+    assert news == [True, False, False]
+    with pytest.raises(ToolInvalid) as problem:
+        await the(servers, "other", command="/nowhere/server")
+    assert not problem.value.details["known"] and "The MCP server server failed" in str(problem.value)

@@ -13,6 +13,7 @@ from longthread.agent.handle import RunHandle
 from longthread.errors import InvalidInput, LongthreadError, RunWaiting
 from longthread.model.event import HALTS, Event
 from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, Answer, Offer, Progress, each, schema, text
+from longthread.server.mcp.wording import for_clients
 from longthread.tools.catalog.catalog import Catalog
 
 _DEMO = "demo"
@@ -162,7 +163,7 @@ async def _watched(handle: RunHandle, progress: Progress) -> Event:
         if event.type == "step_started":
             await progress(_told(event))
         elif event.type == "warning":
-            await progress(str(event.data.get("message", ""))[:_LONGEST_PROGRESS])
+            await progress(for_clients(str(event.data.get("message", "")))[:_LONGEST_PROGRESS])
     return await handle.wait()
 
 
@@ -188,6 +189,8 @@ def _answer(handle: RunHandle, final: Event) -> Answer:
         "queries": queries,
     }
     data |= {name: said[name] for name in ("reason", "hint", "error") if said.get(name)}
+    if said.get("error"):
+        data["error"] = {**said["error"], "message": for_clients(str(said["error"].get("message", "")))}
     if final.type == "waiting":
         data["calls"] = [{"tool": each["tool"], "args": each["args"]} for each in said["calls"]]
     data |= {"tokens": dict(said["usage"])} if said.get("usage") else {}
@@ -197,13 +200,14 @@ def _answer(handle: RunHandle, final: Event) -> Answer:
 def _as_text(data: Mapping[str, Any]) -> str:
     parts = [data["answer"]]
     if data["status"] == "paused":
-        parts.append(f"(Paused: {data.get('reason', '')}. {data.get('hint', '')} The tool `resume` goes on.)")
+        parts.append(f"(Paused: {data.get('reason', '')}. The tool `resume` goes on.)")
     if data["status"] == "waiting":
         calls = "; ".join(f"{each['tool']} {json.dumps(each['args'], ensure_ascii=False)}" for each in data["calls"])
         how = f"A person decides: `longthread approve {data['thread']}`, or reject. The run goes on there."
         parts.append(f"(Waiting for approval of {calls}. {how})")
     if data["status"] == "failed":
         message = data.get("error", {}).get("message", "")
-        parts.append(f"The run failed: {message} The conversation is kept; the tool `resume` tries again.")
+        again = "" if "`resume`" in message else " The conversation is kept; the tool `resume` tries again."
+        parts.append(f"The run failed: {message}{again}")
     parts += [f"[{each['query']}] {each['sql']}" for each in data["queries"]]
     return "\n\n".join(part for part in [*parts, f"thread: {data['thread']}"] if part)

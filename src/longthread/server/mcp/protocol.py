@@ -37,6 +37,7 @@ from longthread.server.mcp.recalling import Recalling
 from longthread.server.mcp.remembering import Memorising
 from longthread.server.mcp.threads import Reading
 from longthread.server.mcp.transcripts import MEDIA_TYPE, TEMPLATE, Transcripts, uri_of
+from longthread.server.mcp.wording import for_clients
 from longthread.tools.arguments import Arguments
 
 T = TypeVar("T")
@@ -102,7 +103,7 @@ class _Tools:
             arguments = self._arguments[offer.name].checked(params.arguments or {})
             answer = await _alone(offer.call(arguments, progress))
         except LongthreadError as error:
-            return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
+            return CallToolResult(content=[TextContent(text=for_clients(str(error)))], is_error=True)
         return CallToolResult(
             content=[TextContent(text=answer.text)], structured_content=dict(answer.data), is_error=answer.failed
         )
@@ -147,7 +148,7 @@ class _Resources:
         try:
             threads, cursor = await self._transcripts.page(params.cursor if params else None)
         except LongthreadError as error:
-            raise MCPError(INVALID_PARAMS, str(error)) from error
+            raise MCPError(INVALID_PARAMS, for_clients(str(error))) from error
         found = [
             Resource(uri=uri_of(each), name=each.title or each.id, mime_type=MEDIA_TYPE, description="A conversation")
             for each in threads
@@ -163,6 +164,6 @@ class _Resources:
         try:
             text = await self._transcripts.read(params.uri)
         except LongthreadError as error:
-            raise MCPError(INVALID_PARAMS, str(error), {"uri": params.uri[:1_000]}) from error
+            raise MCPError(INVALID_PARAMS, for_clients(str(error)), {"uri": params.uri[:1_000]}) from error
         contents = TextResourceContents(uri=params.uri, mime_type=MEDIA_TYPE, text=text)
         return ReadResourceResult(contents=[contents])

@@ -8,6 +8,7 @@ from typing import Any
 
 from longthread.agent.approving import pending_of
 from longthread.agent.owner import may_be_alive
+from longthread.errors import InvalidInput
 from longthread.memory.excerpt import excerpt
 from longthread.memory.terms import terms
 from longthread.model.entry import Entry
@@ -117,10 +118,16 @@ class Reading:
         return threads[:limit], encode_cursor(last.updated_at.isoformat(timespec="microseconds"), last.id)
 
     async def _search(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+        query = given["query"].strip()
+        if not query:
+            raise InvalidInput(
+                reason="There is nothing to look for. Give words as `query`; the tool `list_threads` gives all "
+                "conversations."
+            )
         async with self._store.reading() as tx:
-            hits = await log.search_threads(tx, given["query"].strip(), user_id=self._user, limit=given["limit"])
+            hits = await log.search_threads(tx, query, user_id=self._user, limit=given["limit"])
             listed = await self._listed(tx, [thread for thread, _ in hits])
-        wanted = set(terms(given["query"]))
+        wanted = set(terms(query))
         for item, (_, hit) in zip(listed, hits, strict=True):
             item["match"] = excerpt(" ".join(hit.split()), wanted, _HIT_CHARS)
         return Answer({"threads": listed}, _lines(listed, None))

@@ -47,7 +47,8 @@ class Result:
             were = "long value was" if self.cut_cells == 1 else "long values were"
             notes.append(f"{self.cut_cells} {were} cut; each says how long it is.")
         if not self.stopped and len(self.rows) < min(self.counted, keep):
-            notes.append(f"Only {len(self.rows)} rows fit into {limits.bytes} bytes. Select fewer columns.")
+            fits = "row fits" if len(self.rows) == 1 else "rows fit"
+            notes.append(f"Only {len(self.rows)} {fits} into {limits.bytes} bytes. Select fewer columns.")
         return {
             "columns": self.columns,
             "rows": self.rows,

@@ -49,6 +49,14 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class Equipment:
+    """The tools of an agent that are not built in, and of each that it goes without, why."""
+
+    tools: Sequence[Tool] = ()
+    missing: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Role:
     """An agent that is about to run. `run` is what is kept of it with the run; `functions` are the tools of its skills,
     in their order; `source` is the one that it asks, where it says so; `sub_agents` are the agents that it may ask."""
@@ -96,7 +104,7 @@ class Role:
         """Whether it has a tool for what was said before."""
         return not self.builtins.isdisjoint(MEMORY_TOOLS)
 
-    async def tools(self, workshop: Workshop) -> list[Tool]:
+    async def tools(self, workshop: Workshop) -> Equipment:
         """Its tools that are not built in. One that cannot be used and is not required is left out.
 
         Raises:
@@ -107,15 +115,16 @@ class Role:
         found = await asyncio.gather(*(self._built(each, workshop) for each in wanted))
         taken = self.builtins | {LOAD_SKILL} | {each.tool.function for each in wanted}
         made: dict[str, Tool] = {}
+        missing = [str(each) for each in found if isinstance(each, ToolInvalid)]
         for each, tools in zip(wanted, found, strict=True):
-            for tool in tools:
+            for tool in () if isinstance(tools, ToolInvalid) else tools:
                 if tool.name in made or (tool.name in taken and tool.name != each.tool.function):
                     _logger.warning("The agent %s goes without a second tool named %s.", self.agent.name, tool.name)
                 else:
                     made[tool.name] = tool
-        return list(made.values())
+        return Equipment(list(made.values()), missing)
 
-    async def _built(self, each: Function, workshop: Workshop) -> list[Tool]:
+    async def _built(self, each: Function, workshop: Workshop) -> list[Tool] | ToolInvalid:
         try:
             if not each.tool.is_active:
                 raise ToolInvalid(tool=each.tool.name, problem="it is switched off: is_active is false.")
@@ -125,7 +134,7 @@ class Role:
                 raise
             if not error.details.get("known"):  # a server that is broken is told once, and again when it was mended
                 _logger.warning("The agent %s goes without a tool. %s", self.agent.name, error)
-            return []
+            return error
 
 
 async def role_named(store: Driver, name: str) -> Role:

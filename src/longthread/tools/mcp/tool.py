@@ -17,6 +17,7 @@ from longthread.tools.mcp.offer import Offer
 from longthread.tools.mcp.result import observed
 from longthread.tools.mcp.servers import Servers
 from longthread.tools.secrets import Secrets, read_secrets
+from longthread.tools.spelling import spelled
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
 _logger = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ async def build(definition: Definition, servers: Servers, *, secrets: Secrets | 
     for offer in offers.values():
         if not server.said.wants(offer.name):
             continue
-        called = _NOT_IN_A_NAME.sub("_", f"{definition.name}_{offer.name}")[:_LONGEST_NAME]
+        called = _NOT_IN_A_NAME.sub("_", spelled(f"{definition.name}_{offer.name}"))[:_LONGEST_NAME]
         try:
             tool = server.tool(offer, called, None, {})
         except ToolInvalid as error:

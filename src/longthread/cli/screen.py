@@ -1,0 +1,47 @@
+"""The way to a terminal: whatever names, titles, answers and errors hold, none of it commands the terminal."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+import rich.console
+import typer
+from rich.text import Text
+
+from longthread.model.visible import in_line, visible
+
+
+class Console(rich.console.Console):
+    """Rich's, which shows no character that is none of its own."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """A text as it is shown."""
+        return super().render_str(visible(text), **how)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a line."""
+    typer.echo(visible(text), err=err)
+
+
+def confirm(question: str) -> None:
+    """Ask whether to go on; the command ends where the answer is no."""
+    typer.confirm(visible(question), abort=True, err=True)
+
+
+def tabbed(fields: Iterable[str]) -> str:
+    """Fields for a program, parted by tabs: each stays one."""
+    return "\t".join(map(in_line, fields))
+
+
+class _Visible(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
+def make_logs_visible() -> None:
+    """Warnings that nobody has configured a log for go to standard error: let them show no more than others do."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Visible())

@@ -1,0 +1,61 @@
+"""Sources are opened for users: within the settings' limits, and by the policies that hold for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from longthread.settings import Settings
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.opening import open_source
+from longthread.tools.analysis.policy.document import Policies
+from longthread.tools.analysis.source import Source
+
+
+class Opener:
+    """Opens sources as the settings say.
+
+    Raises:
+        PoliciesInvalid: the settings name policies that cannot be read.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._policies = Policies.read(settings.source_policies) if settings.source_policies else None
+        self._limits = Limits(
+            seconds=settings.sql_timeout,
+            rows=settings.sql_rows,
+            memory_mb=settings.sql_memory_mb,
+            isolated=settings.sql_isolated,
+        )
+
+    async def open(self, spec: str, user_id: str) -> Source:
+        """A source as `open_source` takes it, for a user. Whoever gets it closes it. Raises SourceError."""
+        policy = self._policies.of(spec, user_id) if self._policies is not None else None
+        return await open_source(spec, limits=self._limits, policy=policy)
+
+
+class RunSources:
+    """Sources that are open for one run.
+
+    Args:
+        own: the run's own source, where it has one.
+        opening: opens a source of the catalog by its name.
+    """
+
+    def __init__(self, own: Source | None, opening: Callable[[str], Awaitable[Source]]) -> None:
+        self.own = own
+        self._opening = opening
+        self._opened: dict[str, Source] = {}
+        self._lock = asyncio.Lock()
+
+    async def named(self, name: str) -> Source:
+        """A source of the catalog, opened when it is first asked. Raises SourceError, DefinitionNotFound."""
+        async with self._lock:
+            if name not in self._opened:
+                self._opened[name] = await self._opening(name)
+            return self._opened[name]
+
+    async def close(self) -> None:
+        """Close them all."""
+        for source in (*([self.own] if self.own is not None else []), *self._opened.values()):
+            await source.close()

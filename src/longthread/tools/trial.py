@@ -1,0 +1,93 @@
+"""A tool is tried: built as for an agent's run, and called without a model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from longthread.errors import DefinitionNotFound, InvalidInput, ToolInvalid
+from longthread.model.builtin import DATA_TOOLS
+from longthread.model.catalog import Definition, ToolDefinition, tool_of
+from longthread.settings import Settings
+from longthread.store.driver import Driver
+from longthread.tools.analysis.isolation.nursery import NURSERY
+from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.toolbox import analysis_tools
+from longthread.tools.catalog.catalog import Catalog, named_address
+from longthread.tools.code import Interpreters
+from longthread.tools.mcp import Servers
+from longthread.tools.registry import Workshop, build
+from longthread.tools.sources import Opener, RunSources
+from longthread.tools.tool import Tool
+
+
+@asynccontextmanager
+async def tried(store: Driver, settings: Settings, name: str, *, source: str | None = None) -> AsyncIterator[Tool]:
+    """A tool of the catalog, ready to be called.
+
+    Args:
+        name: the definition's, or the one by which a model calls it: of the tools of an MCP server, `files_read`.
+        source: what a built-in data tool asks; by default the settings'.
+
+    Raises:
+        DefinitionNotFound: there is no such tool.
+        ToolInvalid: it cannot be used, or it is several.
+        InvalidInput: it needs a conversation, or there is no source to ask.
+        SourceError: the source cannot be opened.
+    """
+    if settings.sql_isolated:
+        NURSERY.start()
+    catalog, opener = Catalog(store), Opener(settings)
+
+    async def opening(name: str) -> Source:
+        return await opener.open(await catalog.address(name), settings.user)
+
+    definition = _meant(await catalog.definitions("tool"), name)
+    if definition.type != "builtin" and source is not None:
+        raise InvalidInput(reason=f"The tool {name} asks the source that its definition names. Leave --source out.")
+    sources = RunSources(None, opening)
+    try:
+        if definition.type == "builtin":
+            spec = _asked(definition, source or settings.source)
+            sources.own = await opener.open(await named_address(store, spec), settings.user)
+            yield next(tool for tool in analysis_tools(sources.own) if tool.name == definition.function)
+            return
+        async with Interpreters(cpython=settings.code_cpython) as interpreters, Servers() as servers:
+            yield _chosen(await _built(definition, Workshop(sources.named, interpreters, servers)), definition, name)
+    finally:
+        await sources.close()
+
+
+def _meant(definitions: Sequence[Definition], name: str) -> ToolDefinition:
+    """The definition that makes a tool. Raises DefinitionNotFound."""
+    tools = [tool_of(each) for each in definitions]
+    exact = [each for each in tools if name in {each.name, each.id}]
+    exact = exact or [each for each in tools if each.function == name]
+    servers = [each for each in tools if each.type == "mcp" and name.startswith(f"{each.function}_")]
+    found = exact or sorted(servers, key=lambda each: len(each.function), reverse=True)
+    if not found:
+        there = "`longthread tools list` shows those there are."
+        raise DefinitionNotFound(kind="tool", name=name[:100], nearest=there)
+    return found[0]
+
+
+def _asked(definition: ToolDefinition, source: str | None) -> str:
+    if definition.function not in DATA_TOOLS:
+        raise InvalidInput(reason=f"The tool {definition.name} works on a conversation, and can be used in one alone.")
+    if not source:
+        raise InvalidInput(reason="There is no source to ask. Give one with --source, or try --source demo.")
+    return source
+
+
+async def _built(definition: ToolDefinition, workshop: Workshop) -> list[Tool]:
+    if not definition.is_active:
+        raise ToolInvalid(tool=definition.name, problem="it is switched off: is_active is false.")
+    return await build(definition, workshop)
+
+
+def _chosen(tools: Sequence[Tool], definition: ToolDefinition, name: str) -> Tool:
+    for tool in tools:
+        if tool.name == name or (len(tools) == 1 and name in {definition.name, definition.id}):
+            return tool
+    there = ", ".join(tool.name for tool in tools[:20])
+    raise ToolInvalid(tool=name[:100], problem=f"its server has several, or none of the name. There are: {there}.")
