@@ -76,3 +76,22 @@ def test_calls_are_decided_over_http(serve: Any, store_address: str) -> None:
         ).status_code
         == 404
     )
+
+
+def test_a_run_that_waits_is_stopped_over_http(serve: Any, store_address: str) -> None:
+    define_clerk(store_address)
+    running = serve(MAILS)
+    given, calls = asked(running)
+    path = f"/api/conversations/{given['thread_id']}"
+    for _ in range(2):  # what has stopped stays so
+        stopped = running.client.post(f"{path}/stop")
+        assert (stopped.status_code, stopped.json()["run"]["status"]) == (200, "paused")
+        assert stopped.json()["run"]["outcome"]["reason"] == "stopped"
+    assert running.client.get(f"{path}/approvals").json()["pending"] == []
+    events = told(running.client.get(given["events"]).text)
+    assert events[-1]["outcome"]["type"] == "cancelled"
+    late = running.client.post(f"{path}/approvals", json={"decisions": {calls[0]: {"type": "approve"}}})
+    assert (late.status_code, late.json()["code"]) == (409, "not_pending")
+    again = running.client.post(f"{path}/resume")
+    assert again.status_code == 202
+    assert told(running.client.get(again.json()["events"]).text)[-1]["result"]["answer"] == "Both were told."

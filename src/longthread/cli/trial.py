@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # what builds tools takes time to load, and other commands do
 
 
 def run(
-    name: Annotated[str, typer.Argument(help="Its name, or the one by which a model calls it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, or the one by which a model calls it.")],
     args: Annotated[str, typer.Option("--args", help="Its arguments, as a JSON object.")] = "{}",
     source: Annotated[
         str | None, typer.Option("--source", "-s", help="What a built-in data tool asks, as for `ask`.")
