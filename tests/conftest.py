@@ -1,4 +1,4 @@
-"""Fixtures that every part of the suite shares: a store on each backend, and a real PostgreSQL."""
+"""Fixtures that every part of the suite shares: a store on each backend, a real PostgreSQL and a real MariaDB."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any
 import psycopg
 import pytest
 from sqlalchemy.engine import make_url
+from tests import mysqlserver
 from tests.lending import Databases, database
 from tests.warm import warm
 
@@ -145,6 +146,27 @@ def warmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with the commands `longthread` and `python`, which need not import anything any more."""
     with warm(tmp_path_factory.mktemp("warm")) as commands:
         yield commands
+
+
+@pytest.fixture(scope="session")
+def mysql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A URL of a MySQL or MariaDB server where databases and accounts may be made: LONGTHREAD_TEST_MYSQL_URL, or a
+    MariaDB of this process's own."""
+    given = os.environ.get("LONGTHREAD_TEST_MYSQL_URL")
+    if given:
+        yield given
+        return
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with mysqlserver.server(shared, tmp_path_factory.mktemp("mysql")) as url:
+        yield url
+
+
+@pytest.fixture
+def mysql_url(mysql_server: str) -> Iterator[str]:
+    """A URL of an empty database of this test's own."""
+    with mysqlserver.database(mysql_server) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

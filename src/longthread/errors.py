@@ -314,7 +314,7 @@ class SourceError(LongthreadError):
 
 class SourceNotFound(SourceError):
     """There is no source at {source}. Give a database file, a CSV or Parquet file, a folder of them, a SQLAlchemy URL
-    such as postgresql://host/db, or `demo`."""
+    such as postgresql://host/db or mysql://host/db, or `demo`."""
 
 
 class SourceUnreadable(SourceError):
@@ -332,7 +332,7 @@ class SourceUnreachable(SourceError):
 
 class SourceLoginFailed(SourceUnreachable):
     """The database server of {source} did not let us in: {reason} A conversation keeps no password: give the source
-    again with --source and its password, or set PGPASSWORD, or write a .pgpass file."""
+    again with --source and its password, or set PGPASSWORD or MYSQL_PWD, or write a .pgpass or .my.cnf file."""
 
 
 class SourceEmpty(SourceError):

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import psycopg
 import pytest
+from tests import mysqlserver
 
 from longthread.errors import StatementsInvalid
 from longthread.testing.judging import Verdict, judge, summary
@@ -19,16 +20,12 @@ from longthread.testing.statements import Statement, read_statements
 
 ROOT = Path(__file__).parents[2]
 EVERYDAY = ROOT / "evals" / "sql"
-ATTACKED = """
+ATTACKED = f"""
 CREATE TABLE users (id INTEGER, name VARCHAR(40), password VARCHAR(40));
 CREATE TABLE secrets (id INTEGER, value VARCHAR(40));
-INSERT INTO users SELECT x, 'name', 'secret' FROM (VALUES (1),(2),(3),(4),(5),(6),(7),(8),(9)) AS v(x);
+INSERT INTO users VALUES {", ".join(f"({number}, 'name', 'secret')" for number in range(1, 10))};
 INSERT INTO secrets VALUES (1, 'hidden')
 """
-ATTACKED_SQLITE = ATTACKED.replace(
-    "SELECT x, 'name', 'secret' FROM (VALUES (1),(2),(3),(4),(5),(6),(7),(8),(9)) AS v(x)",
-    "SELECT column1, 'name', 'secret' FROM (VALUES (1),(2),(3),(4),(5),(6),(7),(8),(9))",
-)
 Made = Callable[[str], str]
 
 
@@ -36,7 +33,14 @@ def nothing(*_: Any) -> None:
     """Progress that nobody sees."""
 
 
-@pytest.fixture(params=["sqlite", "duckdb", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=[
+        "sqlite",
+        "duckdb",
+        pytest.param("postgresql", marks=pytest.mark.postgres),
+        pytest.param("mysql", marks=pytest.mark.mysql),
+    ]
+)
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Made]]:
     """A dialect, and what makes a database of it from a script; the address comes back."""
 
@@ -49,6 +53,10 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, 
             with closing(duckdb.connect(str(tmp_path / "made.duckdb"))) as base:
                 base.execute(script)
             return str(tmp_path / "made.duckdb")
+        if request.param == "mysql":
+            given = str(request.getfixturevalue("mysql_url"))
+            mysqlserver.run(given, script, ansi=True)
+            return given
         url = str(request.getfixturevalue("postgres_url"))
         with psycopg.connect(url, autocommit=True) as server:
             server.execute(script.encode())
@@ -75,7 +83,7 @@ async def test_everyday_statements_run_on_their_engine(made: tuple[str, Made]) -
 
 async def test_attacks_are_refused_or_stopped_on_their_engine(made: tuple[str, Made], shared_data: Path) -> None:
     dialect, make = made
-    source = make(ATTACKED_SQLITE if dialect == "sqlite" else ATTACKED)
+    source = make(ATTACKED)
     attacks = of(dialect, shared_data / "sql_safety" / "attacks.jsonl")
     verdicts = await judge(attacks, source=source, seconds=1, progress=nothing)
     assert summary(verdicts)["failed"] == []

@@ -160,7 +160,7 @@ async def test_urls_open_files(opened: Opened, make_sqlite: Any) -> None:
 @pytest.mark.parametrize(
     ("spec", "error"),
     [
-        ("mysql://me:hunter2@db.example/x", SourceUnsupported),
+        ("oracle://me:hunter2@db.example/x", SourceUnsupported),
         ("snowflake://me:hunter2@account/x", SourceUnsupported),
         ("postgresql://me:hunter2@host:port/x", InvalidInput),
         ("postgresql://me:hunter2@[::1/x", InvalidInput),

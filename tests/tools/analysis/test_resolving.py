@@ -56,6 +56,11 @@ RUNS = [
     ("duckdb", "FROM orders SELECT * EXCLUDE (id) ORDER BY total"),
     ("duckdb", "PIVOT orders ON status USING sum(total)"),
     ("duckdb", "SELECT o.total.x FROM orders o"),
+    ("mysql", "SELECT Name, CUSTOMERS.Country, customers._rowid FROM customers"),
+    ("mysql", "SELECT total AS t FROM orders GROUP BY t HAVING t > 2"),
+    ("mysql", "SELECT 1 FROM dual"),
+    ("mysql", "SELECT table_name FROM information_schema.tables"),
+    ("mysql", "SELECT jt.a FROM JSON_TABLE('[1]', '$[*]' COLUMNS (a INT PATH '$')) AS jt"),
 ]  # fmt: skip
 
 UNKNOWN = [
@@ -78,12 +83,16 @@ UNKNOWN = [
     ("duckdb", "SELECT o.totals FROM orders o", "total (of o)"),
     ("postgresql", "SELECT orderId FROM \"Items\"", "orderId (of Items)"),
     ("postgresql", "SELECT o.customerid FROM orders o", "customer_id (of o)"),
+    ("mysql", "SELECT o.customerid FROM orders o", "customer_id (of o)"),
+    ("mysql", "SELECT 姓 FROM 客户", "姓名"),
+    ("mysql", "SELECT c.id FROM orders o", "The query reads: o."),
 ]  # fmt: skip
 
 MISSING = [
     ("sqlite", "SELECT 1 FROM customer", "customers"),
     ("sqlite", "SELECT 1 FROM orders WHERE id IN (SELECT id FROM order_item)", "order"),
     ("duckdb", "WITH a AS (SELECT 1) SELECT * FROM a, ordrs", "orders"),
+    ("mysql", "WITH a AS (SELECT 1) SELECT * FROM a, ordrs", "orders"),
 ]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import mysqlserver
 
 from longthread.errors import SourceError, SqlTimeout
 from longthread.tools.analysis import Source
@@ -26,13 +27,24 @@ def _busy() -> int:
     return sum(thread.name == "longthread-watch" for thread in threading.enumerate())
 
 
-@pytest.fixture(params=["sqlite", "duckdb", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=[
+        "sqlite",
+        "duckdb",
+        pytest.param("postgresql", marks=pytest.mark.postgres),
+        pytest.param("mysql", marks=pytest.mark.mysql),
+    ]
+)
 async def engine(request: pytest.FixtureRequest, tmp_path: Path, make_sqlite: Any) -> str:
     if request.param == "sqlite":
         return str(make_sqlite("CREATE TABLE t (a INTEGER)"))
     if request.param == "duckdb":
         (tmp_path / "t.csv").write_text("a\n1\n")
         return str(tmp_path / "t.csv")
+    if request.param == "mysql":
+        given = str(request.getfixturevalue("mysql_url"))
+        mysqlserver.run(given, "CREATE TABLE t (a int)")
+        return given
     import psycopg
 
     url = request.getfixturevalue("postgres_url")

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import psycopg
 import pytest
+from tests import mysqlserver
 
 from longthread.errors import SourceNotFound, ToolInvalid
 from longthread.tools.analysis import Limits, Source, open_source
@@ -70,10 +71,26 @@ def in_postgresql(url: str) -> str:
     return url
 
 
-@pytest.fixture(params=["sqlite", "duckdb", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def in_mysql(url: str) -> str:
+    mysqlserver.run(url, SCRIPT + "INSERT INTO secrets VALUES ('hush')")
+    with closing(mysqlserver.connected(url)) as connection, connection.cursor() as cursor:
+        cursor.executemany("INSERT INTO data VALUES (%s, %s)", ROWS)
+    return url
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        "duckdb",
+        pytest.param("postgresql", marks=pytest.mark.postgres),
+        pytest.param("mysql", marks=pytest.mark.mysql),
+    ]
+)
 def spec(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgresql":
         return in_postgresql(request.getfixturevalue("postgres_url"))
+    if request.param == "mysql":
+        return in_mysql(request.getfixturevalue("mysql_url"))
     return in_sqlite(tmp_path) if request.param == "sqlite" else in_duckdb(tmp_path)
 
 
@@ -210,7 +227,7 @@ async def test_every_type_comes_as_it_is(main: Open) -> None:
     kinds = {"s": "string", "i": "integer", "n": "number", "b": "boolean", "z": ["null", "string"]}
     parameters = {"properties": {name: {"type": kind} for name, kind in kinds.items()}}
     sql = (
-        "SELECT id FROM data WHERE id = {{i}} AND id < {{n}} AND {{b}} AND CAST({{z}} AS TEXT) IS NULL AND {{s}} = 'x'"
+        "SELECT id FROM data WHERE id = {{i}} AND id < {{n}} AND {{b}} AND CAST({{z}} AS CHAR) IS NULL AND {{s}} = 'x'"
     )
     given = {"s": "x", "i": 3, "n": 3.5, "b": True, "z": None, "parameters": parameters}
     assert ids(await ask(await main(), of(sql), **given)) == [3]
@@ -256,7 +273,7 @@ async def test_a_value_that_says_how_much_is_built_is_judged(main: Open) -> None
 async def test_time_is_capped(main: Open) -> None:
     sql = (
         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) "
-        "SELECT max(n) FROM c WHERE n <> {{limit}} AND CAST(n AS TEXT) <> {{query}}"
+        "SELECT max(n) FROM c WHERE n <> {{limit}} AND CAST(n AS CHAR) <> {{query}}"
     )
     found = await ask(await main(seconds=3), of(sql), query="x")
     assert found["error"]["type"] in {"sql_timeout", "sql_too_large"}

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from longthread.tools.analysis import naming
+from longthread.tools.analysis.naming import quoted
+
 _RESERVED = frozenset(
     [
         "all",
@@ -101,17 +104,20 @@ _RESERVED = frozenset(
 )
 
 
-def quote(name: str, dialect: str) -> str:
-    """An identifier, quoted where the dialect needs it. A dot in a PostgreSQL or DuckDB name parts schema and table."""
-    if "." in name and dialect != "sqlite":
+def quote(name: str, dialect: str, *, whole: bool = False) -> str:
+    """An identifier, quoted where the dialect needs it. A dot in a PostgreSQL or DuckDB name parts schema and table,
+    unless it is `whole`."""
+    if dialect == "mysql":  # MySQL and MariaDB have hundreds of reserved words, and not the same
+        return quoted(name, dialect)
+    if "." in name and dialect != "sqlite" and not whole:
         return ".".join(quote(part, dialect) for part in name.split("."))
     simple = re.fullmatch(r"[a-z_][a-z0-9_]*" if dialect == "postgresql" else r"[A-Za-z_][A-Za-z0-9_]*", name)
     if simple and name.lower() not in _RESERVED:
         return name
-    return '"' + name.replace('"', '""') + '"'
+    return quoted(name)
 
 
-def literal(value: Any) -> str:
+def literal(value: Any, dialect: str = "") -> str:
     """A value as SQL."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
@@ -119,7 +125,7 @@ def literal(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else repr(value)
-    return "'" + str(value).replace("'", "''") + "'"
+    return naming.literal(str(value), dialect)
 
 
 def date_part(text: str, grain: str, dialect: str, *, is_text: bool = False) -> str:
@@ -129,6 +135,11 @@ def date_part(text: str, grain: str, dialect: str, *, is_text: bool = False) -> 
         if grain == "quarter":
             return f"strftime('%Y', {text}) || '-Q' || ((CAST(strftime('%m', {text}) AS INTEGER) + 2) / 3)"
         return cut or f"CAST(strftime('%Y', {text}) AS INTEGER)"
+    if dialect == "mysql":
+        if grain == "quarter":
+            return f"CONCAT(YEAR({text}), '-Q', QUARTER({text}))"
+        cut = {"month": f"DATE_FORMAT({text}, '%Y-%m')", "day": f"DATE_FORMAT({text}, '%Y-%m-%d')"}.get(grain)
+        return cut or f"YEAR({text})"
     moment = f"CAST({text} AS TIMESTAMP)" if is_text else text
     if grain == "year":
         return f"CAST(EXTRACT(YEAR FROM {moment}) AS INTEGER)"

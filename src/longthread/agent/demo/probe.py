@@ -80,10 +80,11 @@ def _searchable(table: Table, column: Column) -> bool:
 
 def _part(table: Table, column: Column, words: Sequence[str], dialect: str, number: int) -> str:
     name = quote(column.name, dialect)
-    text = name if column.kind == "text" else f"CAST({name} AS TEXT)"
-    tests = " OR ".join(f"LOWER({text}) LIKE {literal(f'%{word}%')}" for word in words)
+    text = name if column.kind == "text" else f"CAST({name} AS {'CHAR' if dialect == 'mysql' else 'TEXT'})"
+    tests = " OR ".join(f"LOWER({text}) LIKE {literal(f'%{word}%', dialect)}" for word in words)
     inner = (
-        f"SELECT DISTINCT {literal(table.name)} AS {_COLUMNS[0]}, {literal(column.name)} AS {_COLUMNS[1]}, "
+        f"SELECT DISTINCT {literal(table.name, dialect)} AS {_COLUMNS[0]}, "
+        f"{literal(column.name, dialect)} AS {_COLUMNS[1]}, "
         f"{text} AS {_COLUMNS[2]}, LENGTH({text}) AS size "
         f"FROM {quote(table.name, dialect)} WHERE {tests} ORDER BY size LIMIT {_ENOUGH}"
     )

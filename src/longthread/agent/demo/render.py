@@ -60,18 +60,20 @@ class _Query:
     def _name(self, name: str) -> str:
         return quote(name, self.dialect)
 
+    def _literal(self, value: object) -> str:
+        return literal(value, self.dialect)
+
     def _alias(self, alias: str) -> str:
-        return '"' + alias.replace('"', '""') + '"' if self._name(alias).startswith('"') or "." in alias else alias
+        return quote(alias, self.dialect, whole=True)
 
     def _field(self, field: Field) -> str:
         if not self.joined.hops:
-            return self._name(field.ref.column) if self.dialect == "sqlite" else quote(field.ref.column, self.dialect)
+            return self._column(field.ref.column)
         alias = self.joined.aliases[field.ref.table, field.via]
         return f"{self._alias(alias)}.{self._column(field.ref.column)}"
 
     def _column(self, name: str) -> str:
-        simple = quote(name, self.dialect)
-        return simple if "." not in name else '"' + name.replace('"', '""') + '"'
+        return quote(name, self.dialect, whole=True)
 
     def _from(self) -> str:
         lines = ["FROM " + self._table(self.joined.base, self.joined.aliases[self.joined.base, None])]
@@ -150,9 +152,9 @@ class _Query:
         if operator == "not null":
             return f"{text} IS NOT NULL"
         if operator in ("in", "not in"):
-            return f"{text} {operator.upper()} ({', '.join(literal(value) for value in values)})"
+            return f"{text} {operator.upper()} ({', '.join(self._literal(value) for value in values)})"
         if operator in ("like", "not like"):
-            return f"LOWER({text}) {operator.upper()} {literal(str(values[0]).lower())}"
+            return f"LOWER({text}) {operator.upper()} {self._literal(str(values[0]).lower())}"
         if operator == "range":
             return self._range(text, condition)
         if operator == "ranges":
@@ -166,7 +168,7 @@ class _Query:
             value = written[0 if value else 1]
         elif isinstance(value, bool) and not re.search("bool", column.type, re.I):
             value = int(value)
-        return f"{text} {'<>' if operator == '!=' else operator} {literal(value)}"
+        return f"{text} {'<>' if operator == '!=' else operator} {self._literal(value)}"
 
     def _range(self, text: str, condition: Condition) -> str:
         low, high = condition.values
@@ -178,8 +180,8 @@ class _Query:
             if first is not None and last == first + 1:
                 return f"{text} = {first}"
             low, high = first, last
-        tests = [f"{text} >= {literal(low)}"] if low is not None else []
-        tests += [f"{text} < {literal(high)}"] if high is not None else []
+        tests = [f"{text} >= {self._literal(low)}"] if low is not None else []
+        tests += [f"{text} < {self._literal(high)}"] if high is not None else []
         return " AND ".join(tests)
 
     def _newest(self, text: str, condition: Condition) -> str:
@@ -302,7 +304,7 @@ class _Query:
         return [f"{field.via.column}_{field.ref.column}" if field.via else "" for field in dimension.fields]
 
     def _having(self, item: Having) -> str:
-        return f"{self._measure(item.measure)} {item.operator} {literal(item.value)}"
+        return f"{self._measure(item.measure)} {item.operator} {self._literal(item.value)}"
 
     def _wrapped(self, text: str, labels: list[str]) -> str:
         inner = text.replace("\n", "\n  ")
@@ -364,7 +366,7 @@ class _Query:
             if measure in plan.measures:
                 outer.append(f"{text} AS {label}")
             having += [
-                f"{text} {item.operator} {literal(item.value)}" for item in plan.having if item.measure == measure
+                f"{text} {item.operator} {self._literal(item.value)}" for item in plan.having if item.measure == measure
             ]
         body = f"SELECT DISTINCT {', '.join(inner)}\n{self._from()}{self._where(self._not_empty())}".replace(
             "\n", "\n  "

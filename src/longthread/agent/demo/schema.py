@@ -200,13 +200,14 @@ def _column(data: Mapping[str, Any]) -> Column:
 def _kind(column: Column) -> Kind:
     dated = bool(_DATE_WORDS & set(column.words[-1:])) or column.name.endswith(("日期", "时间", "日", "生日"))
     shown = [value for value in (column.low, column.high, *column.values) if value is not None]
-    if _BOOL.search(column.type) or yes_no(column) is not None:
+    type_name = column.type.partition("(")[0]  # in parentheses may be the words of an enumeration
+    if _BOOL.search(type_name) or yes_no(column) is not None:
         return "bool"
-    if _DATE.search(column.type):
+    if _DATE.search(type_name):
         return "date"
     if shown and all(isinstance(value, str) and _ISO.match(value) for value in shown):
         return "date"
-    if _NUMBER.search(column.type):
+    if _NUMBER.search(type_name):
         if {0, 1} == set(shown) and len(column.values) == 2:
             return "bool"
         flag = column.words[:1] in (("is",), ("ha",), ("has",)) or column.name.startswith("是否")

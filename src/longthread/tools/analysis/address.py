@@ -118,4 +118,5 @@ def _harmless(query: Query) -> dict[str, str | tuple[str, ...]]:
 
 def _comparable(spec: str) -> str:
     text = remembered(spec.strip())
-    return re.sub(r"^postgres(?:ql)?(?:\+\w+)?://", "postgresql://", text)
+    text = re.sub(r"^postgres(?:ql)?(?:\+\w+)?://", "postgresql://", text)
+    return re.sub(r"^(?:mysql|mariadb)(?:\+\w+)?://", "mysql://", text)

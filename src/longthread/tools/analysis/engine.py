@@ -14,7 +14,7 @@ from longthread.tools.analysis.schema import Schema
 
 def place(number: int, dialect: str) -> str:
     """How a statement writes the place of its parameter `number`, the first of which is 1."""
-    return f":p{number}" if dialect == "sqlite" else f"${number}"
+    return f":p{number}" if dialect in ("sqlite", "mysql") else f"${number}"
 
 
 class Connection(ABC):

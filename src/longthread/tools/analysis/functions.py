@@ -144,21 +144,32 @@ _POSTGRESQL = """
 """
 
 _MYSQL = """
-    abs adddate addtime any_value atan2 bin bit_length cast ceil ceiling char_length character_length coalesce
-    concat concat_ws conv convert convert_tz cot crc32 curdate current_date current_time current_timestamp curtime
-    date date_add date_format date_sub datediff day dayname dayofmonth dayofweek dayofyear degrees elt exp
-    export_set extract field find_in_set floor format from_days from_unixtime get_format greatest group_concat
-    grouping hex hour if ifnull inet_aton inet_ntoa insert instr interval isnull json_array json_arrayagg
-    json_contains json_contains_path json_depth json_extract json_keys json_length json_object json_objectagg
-    json_overlaps json_pretty json_quote json_search json_table json_type json_unquote json_valid json_value
-    last_day lcase least left length ln localtime localtimestamp locate log log10 log2 lower lpad ltrim make_set
-    makedate maketime md5 microsecond mid minute mod month monthname now nullif oct octet_length ord period_add
-    period_diff pi position pow power quarter quote radians rand regexp_instr regexp_like regexp_replace
-    regexp_substr repeat replace reverse right round rpad rtrim sec_to_time second sha1 sha2 sign sin soundex space
-    sqrt st_distance st_distance_sphere std stddev str_to_date strcmp subdate substr substring substring_index
-    subtime sum sysdate tan time time_format time_to_sec timediff timestamp timestampadd timestampdiff to_days
-    to_seconds trim truncate ucase unhex unix_timestamp upper utc_date utc_time utc_timestamp uuid var_pop variance
-    version week weekday weekofyear weight_string year yearweek
+    abs acos add_months adddate addtime any_value ascii asin atan atan2 avg bin bin_to_uuid bit_and bit_count
+    bit_length bit_or bit_xor cast ceil ceiling char char_length character_length charset chr coalesce
+    coercibility collation concat concat_ws conv convert convert_tz cos cot count crc32 crc32c cume_dist
+    curdate current_date current_role current_time current_timestamp current_user curtime database date
+    date_add date_format date_sub datediff day dayname dayofmonth dayofweek dayofyear degrees dense_rank elt
+    exp export_set extract field find_in_set first_value floor format format_bytes from_base64 from_days
+    from_unixtime geometrycollection geomfromtext get_format greatest group_concat grouping hex hour if ifnull
+    inet6_aton inet6_ntoa inet_aton inet_ntoa insert instr interval is_ipv4 is_ipv6 is_uuid isnull json_array
+    json_array_append json_array_insert json_array_intersect json_arrayagg json_compact json_contains
+    json_contains_path json_depth json_detailed json_equals json_exists json_extract json_insert json_keys
+    json_length json_loose json_merge json_merge_patch json_merge_preserve json_normalize json_object
+    json_object_filter_keys json_object_to_array json_objectagg json_overlaps json_pretty json_query
+    json_quote json_remove json_replace json_schema_valid json_search json_set json_storage_size json_table
+    json_type json_unquote json_valid json_value lag last_day last_value lcase lead least left length lengthb
+    linestring ln localtime localtimestamp locate log log10 log2 lower lpad ltrim make_set makedate maketime
+    max mbrcontains mbrcoveredby mbrcovers mbrdisjoint mbrequals mbrintersects mbroverlaps mbrtouches
+    mbrwithin md5 median microsecond mid min minute mod month monthname multilinestring multipoint
+    multipolygon natural_sort_key now nth_value ntile nullif nvl nvl2 oct octet_length ord percent_rank
+    percentile_cont percentile_disc period_add period_diff pi point polygon position pow power quarter quote
+    radians rand rank regexp regexp_instr regexp_like regexp_replace regexp_substr repeat replace reverse
+    right round row row_number rpad rtrim schema sec_to_time second sformat sha sha1 sha2 sign sin soundex
+    space sqrt st_distance st_distance_sphere std stddev stddev_pop stddev_samp str_to_date strcmp subdate
+    substr substring substring_index subtime sum sysdate tan time time_format time_to_sec timediff timestamp
+    timestampadd timestampdiff to_base64 to_char to_days to_seconds trim truncate ucase unhex unix_timestamp
+    upper utc_date utc_time utc_timestamp uuid uuid_short uuid_to_bin var_pop var_samp variance version week
+    weekday weekofyear weight_string year yearweek
 """
 
 _TSQL = """
@@ -190,7 +201,9 @@ _NEVER = """
     st_read st_read_meta st_readosm st_readshp st_drivers st_createoverview st_fromgdalraster
     load_extension readfile writefile edit fts3_tokenizer getenv query query_table read_text read_blob glob
     json_execute_serialized_sql dblink dblink_exec dblink_connect set_config lo_import lo_export pg_sleep pg_read_file
-    load_file benchmark sleep openrowset openquery opendatasource xp_cmdshell
+    load_file benchmark sleep get_lock release_lock release_all_locks is_free_lock is_used_lock master_pos_wait
+    source_pos_wait wait_for_executed_gtid_set last_insert_id nextval setval name_const
+    openrowset openquery opendatasource xp_cmdshell
 """
 
 NEVER = frozenset(_NEVER.split())

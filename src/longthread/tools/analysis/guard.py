@@ -23,6 +23,7 @@ from sqlglot.parsers.sqlite import SQLiteParser
 from longthread.errors import SqlRefused
 from longthread.tools.analysis.building import LARGEST, built_size, name_of
 from longthread.tools.analysis.functions import ALLOWED, NEVER, PREFIXES
+from longthread.tools.analysis.lexemes import has_odd_comment
 
 _LONGEST = 20_000
 """Characters of one statement: parsing 130,000 took 2.5 s, and no question needs that many."""
@@ -85,9 +86,10 @@ _FILE = re.compile(
     r"://|[*?]|[/\\]|\.(?:[ct]sv|parquet|jsonl?|ndjson|txt|db|duckdb|sqlite|xlsx|arrow)(?:\.gz|\.zst)?$", re.I
 )
 _EXPLAIN_OPTIONS = re.compile(
-    r"\s*(?:(?:QUERY\s+PLAN|ANALY[ZS]E|VERBOSE)\b\s*)*(?:\((?!\s*(?:SELECT|WITH|VALUES|\())[^()]*\))?", re.I
+    r"\s*(?:(?:QUERY\s+PLAN|ANALY[ZS]E|VERBOSE|EXTENDED|PARTITIONS|FORMAT\s*=\s*\w+)\b\s*)*"
+    r"(?:\((?!\s*(?:SELECT|WITH|VALUES|\())[^()]*\))?",
+    re.I,
 )
-_EXECUTABLE_COMMENT = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|(?P<comment>/\*M?!)""", re.S)
 
 # sqlglot logs that it met a statement it does not know; such a statement is refused, with its reason.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
@@ -125,7 +127,7 @@ def sqlglot_name(dialect: str) -> str:
 
 
 class Guard:
-    """The guard of one dialect: `sqlite`, `postgresql`, `duckdb`; `mysql` and `tsql` are judged too."""
+    """The guard of one dialect: `sqlite`, `postgresql`, `mysql`, `duckdb`; `tsql` is judged too."""
 
     def __init__(self, dialect: str) -> None:
         self._dialect = sqlglot_name(dialect)
@@ -169,8 +171,8 @@ class Guard:
             raise _refused("it contains a NUL character")
         if len(text) > _LONGEST:
             raise _refused(f"it has {len(text)} characters, and the limit is {_LONGEST}. Write a shorter one")
-        if self._dialect in ("mysql", "tsql") and any(m["comment"] for m in _EXECUTABLE_COMMENT.finditer(text)):
-            raise _refused("it has an executable comment")
+        if self._dialect == "mysql" and has_odd_comment(text):
+            raise _refused("it has an executable comment, a hint, or a comment that others read otherwise")
         return text
 
     def _parsed(self, text: str) -> exp.Expr:
@@ -187,7 +189,8 @@ class Guard:
         root = statements[0]
         if type(root) in _REFUSED_NODES:
             raise _refused(_REFUSED_NODES[type(root)])
-        listing = self._dialect == "duckdb" and isinstance(root, exp.Show) and root.name.upper() == "TABLES"
+        listing = isinstance(root, exp.Show) and root.name.upper() == "TABLES" and not root.args.get("db")
+        listing = listing and self._dialect in ("duckdb", "mysql")
         if not isinstance(root, _ROOTS) and not listing:
             raise _refused(f"it is a {root.key.upper()}, not a query")
         return root
@@ -205,6 +208,8 @@ class Guard:
             raise _refused("it uses a variable")
         if isinstance(node, exp.Describe | exp.Summarize) and isinstance(node.this, exp.Literal):
             raise _refused("it would read a file")
+        if self._dialect == "mysql" and isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+            raise _refused(f"the function {node.expression.name[:60]} is one of a database's own")
         if self._dialect == "tsql" and isinstance(node, exp.Alias | exp.TableAlias) and _is_statement(node):
             raise _refused("it is more than one statement")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 
-def quoted(name: str) -> str:
-    """An identifier in double quotes, as all three dialects take it."""
-    return '"' + name.replace('"', '""') + '"'
+def quoted(name: str, dialect: str = "") -> str:
+    """An identifier in the quotes of the dialect: MySQL has its own, all others take double ones."""
+    mark = "`" if dialect == "mysql" else '"'
+    return f"{mark}{name.replace(mark, mark * 2)}{mark}"
 
 
-def literal(text: str) -> str:
+def literal(text: str, dialect: str = "") -> str:
     """A text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
+    told = text.replace("\\", "\\\\") if dialect == "mysql" else text
+    return "'" + told.replace("'", "''") + "'"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import URL
 
-from longthread.errors import SourceEmpty, SourceNotFound, SourceUnreadable, SourceUnsupported
+from longthread.errors import ExtraMissing, SourceEmpty, SourceNotFound, SourceUnreadable, SourceUnsupported
 from longthread.tools.analysis.address import absolute, is_url, parsed, remembered, shown
 from longthread.tools.analysis.engine import Engine
 from longthread.tools.analysis.engines.files import data_files, reader_of
@@ -84,8 +84,10 @@ def _engine_of_url(url: URL, spec: str, limits: Limits) -> Engine:
     kind = url.get_backend_name().lower()
     if kind in ("postgresql", "postgres"):
         return PostgresqlEngine(url, spec, limits)
+    if kind in ("mysql", "mariadb"):
+        return _mysql(url, spec, limits)
     if kind not in ("sqlite", "duckdb"):
-        reason = f"Longthread has no driver for {kind}:// URLs; it speaks postgresql, sqlite and duckdb."
+        reason = f"Longthread has no driver for {kind}:// URLs; it speaks postgresql, mysql, sqlite and duckdb."
         raise SourceUnsupported(source=spec, reason=reason)
     if not url.database or url.database == ":memory:":
         raise SourceEmpty(source=spec)
@@ -93,6 +95,16 @@ def _engine_of_url(url: URL, spec: str, limits: Limits) -> Engine:
     if not path.exists():
         raise SourceNotFound(source=spec)
     return _embedded(kind, path, spec, limits)
+
+
+def _mysql(url: URL, spec: str, limits: Limits) -> Engine:
+    try:
+        from longthread.tools.analysis.engines.mysql import MysqlEngine
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pymysql":
+            raise
+        raise ExtraMissing(what="A MySQL source", package="pymysql", extra="mysql") from error
+    return MysqlEngine(url, spec, limits)
 
 
 def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:

@@ -43,7 +43,7 @@ class Profile:
     """Whether all columns were done in time."""
 
 
-def profile(connection: Connection, table: Table, columns: tuple[Column, ...], limits: Limits) -> Profile:
+def profile(connection: Connection, table: Table, columns: tuple[Column, ...], limits: Limits, dialect: str) -> Profile:
     """The statistics of `columns`. Columns that the time does not allow have none."""
     found = Profile()
     until = time.monotonic() + limits.statistics_seconds
@@ -58,7 +58,7 @@ def profile(connection: Connection, table: Table, columns: tuple[Column, ...], l
                 found.complete = False
                 break
             try:
-                found.columns[column.name] = _statistics(connection, relation, column, limits)
+                found.columns[column.name] = _statistics(connection, relation, column, limits, dialect)
             except Interrupted:
                 if not watch.expired:
                     raise
@@ -86,10 +86,10 @@ def count_rows(connection: Connection, table: Table, seconds: float) -> tuple[in
     return table.estimated_rows, table.estimated_rows is not None
 
 
-def _statistics(connection: Connection, relation: str, column: Column, limits: Limits) -> dict[str, Any]:
+def _statistics(connection: Connection, relation: str, column: Column, limits: Limits, dialect: str) -> dict[str, Any]:
     if column.shape in _SKIPPED:
         return {}
-    name = quoted(column.name)
+    name = quoted(column.name, dialect)
     bounds = (
         f", min({name}), max({name})" if column.shape != "boolean" else ", NULL, NULL"
     )  # PostgreSQL has no min(bool)
@@ -106,13 +106,13 @@ def _statistics(connection: Connection, relation: str, column: Column, limits: L
         if column.shape in ("text", "boolean") or (column.shape == "integer" and distinct <= _SHOWN):
             statistics["values"] = values
     if distinct and column.shape == "text":
-        statistics |= _numbers(connection, relation, name)
+        statistics |= _numbers(connection, relation, name, "CHAR" if dialect == "mysql" else "TEXT")
     return statistics
 
 
-def _numbers(connection: Connection, relation: str, name: str) -> dict[str, str]:
+def _numbers(connection: Connection, relation: str, name: str, text: str) -> dict[str, str]:
     """A note where most values of a text column are numbers, and what keeps them from being taken for such."""
-    query = f"SELECT substr(CAST({name} AS TEXT), 1, 40) FROM {relation} WHERE {name} IS NOT NULL LIMIT {_LOOKED_AT}"
+    query = f"SELECT substr(CAST({name} AS {text}), 1, 40) FROM {relation} WHERE {name} IS NOT NULL LIMIT {_LOOKED_AT}"
     values = [str(row[0]).strip() for row in connection.execute(query)]
     others = [value for value in values if not _NUMBER.fullmatch(value)]
     numbers = len(values) - len(others)

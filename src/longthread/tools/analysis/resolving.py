@@ -24,12 +24,16 @@ _WORDS = """
 """
 _EVERYWHERE = frozenset(_WORDS.split())
 _HIDDEN = {
+    "mysql": frozenset({"_rowid"}),
     "sqlite": frozenset({"rowid", "oid", "_rowid_", "rank"}),
     "duckdb": frozenset({"rowid", "filename", "file_row_number", "file_index", "generate_series", "range", "unnest"}),
     # A type's name behind a table's is a cast of its row.
     "postgresql": frozenset(["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "oid", "name", "text", "varchar"]),
 }
 _SYSTEM = ("sqlite_", "pg_", "duckdb_")
+_STANDARD = ("information_schema", "INFORMATION_SCHEMA")
+_WHOLE = ("sqlite", "duckdb", "mysql")
+"""Dialects whose schemas list every table that a statement can read."""
 _LISTED = 12
 
 
@@ -117,6 +121,8 @@ class Resolver:
         folded = self._compared(table.this)
         if not table.db and folded in tables:
             return tables[folded]
+        if self._schema.home and table.db not in ("", self._schema.home, *_STANDARD):
+            raise TableNotFound(table=f"{table.db}.{table.name}"[:200], nearest=self._schema.nearest(table.name))
         named = self._by_name.get(table.name.casefold(), [])
         if table.db:
             whole = f"{table.db}.{table.name}".casefold()
@@ -133,7 +139,11 @@ class Resolver:
         """Whether there is surely no such table. PostgreSQL may have some that a schema does not list (partitions,
         tables of extensions); SQLite keeps tables of its own behind virtual ones."""
         name = table.name.casefold()
-        if self._dialect not in ("sqlite", "duckdb") or table.db or name.startswith(_SYSTEM):
+        if self._dialect not in _WHOLE or table.db.casefold() in _STANDARD or name.startswith(_SYSTEM):
+            return False
+        if self._dialect == "mysql":
+            return name not in self._by_name and name != "dual"
+        if table.db:
             return False
         return name not in self._by_name and not any(name.startswith(f"{label}_") for label in self._by_name)
 
@@ -152,6 +162,8 @@ class Resolver:
 
     def _column(self, column: exp.Column, frames: Sequence[_Frame]) -> None:
         parts = column.parts
+        if len(parts) == 3 and self._schema.home and parts[0].name == self._schema.home:
+            parts = parts[1:]
         name = parts[-1]
         if len(parts) > 2 or not all(isinstance(part, exp.Identifier) for part in parts[:-1]):
             return
@@ -171,7 +183,7 @@ class Resolver:
         """What stands before a dot and is no source: in DuckDB it may be a struct."""
         if owner.name.casefold() in self._mentioned or (self._dialect == "duckdb" and self._is_known(owner, frames)):
             return
-        if self._by_name.get(owner.name.casefold()) or self._dialect in ("sqlite", "postgresql"):
+        if self._by_name.get(owner.name.casefold()) or self._dialect in ("sqlite", "postgresql", "mysql"):
             near = [name for frame in frames for name in frame.sources if name]
             hint = f" The query reads: {', '.join(near)}." if near else " The query has no FROM."
             raise ColumnNotFound(column=f"{owner.name}.…", nearest=f"No table or alias {owner.name} is in sight.{hint}")

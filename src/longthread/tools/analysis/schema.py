@@ -56,10 +56,12 @@ class Table:
 
 
 class Schema:
-    """All tables of a source, in the order of their names."""
+    """All tables of a source, in the order of their names. `home` is the database that they are in, where statements
+    can name others of the same server."""
 
-    def __init__(self, tables: Iterable[Table]) -> None:
+    def __init__(self, tables: Iterable[Table], home: str = "") -> None:
         self.tables: Mapping[str, Table] = {table.label: table for table in tables}
+        self.home = home
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -143,14 +145,17 @@ def shape_of(type_name: str) -> Shape:
         ("struct", "map", "list", "union", "array", "json", "interval", "tsvector")
     ):
         return "other"
+    bare = word.partition("(")[0].strip()  # in parentheses may be the words of an enumeration
+    if bare in ("enum", "set"):
+        return "text"
     for shape, marks in _SHAPES:
-        if any(mark in word for mark in marks):
+        if any(mark in bare for mark in marks):
             return shape
     return "other" if word else "text"
 
 
 _SHAPES: tuple[tuple[Shape, tuple[str, ...]], ...] = (
-    ("other", ("point", "polygon", "geometry", "range", "uuid")),
+    ("other", ("point", "polygon", "geometry", "linestring", "range", "uuid")),
     ("boolean", ("bool",)),
     ("date", ("date", "time")),
     ("integer", ("int", "serial", "year")),

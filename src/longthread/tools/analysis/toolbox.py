@@ -32,14 +32,15 @@ _DESCRIBE_TABLE = (
 _SAMPLE_ROWS = "Shows a few rows of one table, to see what the values look like."
 _RUN_SQL = (
     "Runs one read-only SELECT in {dialect} and returns its rows, at most {rows}. Names with spaces or other special "
-    "characters need double quotes."
+    "characters need {quotes}."
 )
 _PATTERN = "Part of a table's name, or a pattern with *."
 _ABOUT = "What the tables are about, in words; by default the question."
 _TABLE = "The table's name, as list_tables gives it."
 _LIMIT = "How many rows; 5 by default."
 _UNKNOWN = re.compile(
-    r"""no such (?P<kind>table|column): (?P<name>.+?)\.?$|relation "(?P<relation>[^"]+)" does not exist"""
+    r"""no such (?P<kind>table|column): (?P<name>.+?)\.?$|relation "(?P<relation>[^"]+)" does not exist|"""
+    r"""Unknown (?P<field>column) '(?P<other>[^']+)'|Table '(?P<missing>[^']+)' doesn't exist"""
 )
 
 
@@ -48,7 +49,11 @@ def analysis_tools(source: Source, question: str = "") -> list[Tool]:
     again after a crash. `question` is what is asked: of a large database the likely tables are listed."""
     box = _Toolbox(source, question)
     limit = {"type": "integer", "description": _LIMIT, "minimum": 1, "maximum": source.limits.sample_rows}
-    run_sql = _RUN_SQL.format(dialect=source.dialect, rows=source.limits.rows)
+    run_sql = _RUN_SQL.format(
+        dialect=source.dialect,
+        rows=source.limits.rows,
+        quotes="backticks" if source.dialect == "mysql" else "double quotes",
+    )
     listing = {"pattern": _text_of(_PATTERN), "about": _text_of(_ABOUT)}
     sql = f"One SELECT statement in the {source.dialect} dialect."
     return [
@@ -137,8 +142,8 @@ class _Toolbox:
     async def describe_table(self, arguments: Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
         table = schema.find(_text(arguments, "table"))
-        columns = table.columns[: self._limits.described_columns]
-        found = await self._source.work(lambda connection: profile(connection, table, columns, self._limits))
+        columns, dialect = table.columns[: self._limits.described_columns], self._source.dialect
+        found = await self._source.work(lambda connection: profile(connection, table, columns, self._limits, dialect))
         return _description(schema, table, columns, found)
 
     async def sample_rows(self, arguments: Arguments) -> dict[str, Any]:
@@ -184,8 +189,9 @@ def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:
     unknown = _UNKNOWN.search(reason)
     if unknown is None:
         return error
-    name = (unknown["name"] or unknown["relation"]).rsplit(".", 1)[-1]
-    if unknown["kind"] != "column":
+    named = unknown["name"] or unknown["relation"] or unknown["other"] or unknown["missing"]
+    name = named.rsplit(".", 1)[-1]
+    if "column" not in (unknown["kind"], unknown["field"]):
         return SqlFailed(reason=f"{reason} {schema.nearest(name)}")
     # Of the tables that the query names, if it names any that exist.
     asked = [table for table in schema.tables.values() if table.label.casefold() in sql.casefold()]

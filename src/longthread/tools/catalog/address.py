@@ -17,7 +17,7 @@ _HIDDEN = "***"
 _HOLDS_ONE = (
     "It holds a password, and whoever reads the catalog would read that. Write ${NAME} in its place, with a name of "
     "your own, and set LONGTHREAD_SECRET_NAME in the environment or in .env where Longthread runs; or leave it out, "
-    "for PGPASSWORD or a .pgpass file."
+    "for PGPASSWORD, MYSQL_PWD or a password file."
 )
 
 

@@ -24,6 +24,10 @@ from longthread.tools.placeholder import Parts, Place, is_scalar, parts_of, type
 
 _LARGEST = 2**63
 _ESCAPE = "\\"
+_ESCAPING = ("postgresql", "mysql")
+"""Dialects whose patterns have that escape of themselves."""
+_NO_ILIKE = ("sqlite", "mysql")
+_QUOTES = {"mysql": "'\""}
 _LIKES = (exp.Like, exp.ILike)
 _PATTERNS = (exp.RegexpLike, exp.RegexpILike, exp.SimilarTo)
 _NAMES = (exp.Column, exp.Dot, exp.Identifier, exp.Parameter, exp.Interval, exp.Table, exp.TableAlias, exp.DataType)
@@ -91,7 +95,7 @@ class Template:
             first = len(values) + 1
             values += given
             run += ", ".join(place(first + number, self.dialect) for number in range(len(given))) + text
-            said += ", ".join(map(_written, given)) + text
+            said += ", ".join(_written(value, self.dialect) for value in given) + text
         return Statement(run, values, said)
 
     @property
@@ -121,12 +125,12 @@ class _Compiler:
         end = 0
         for token in self._tokens(marked):
             found = self._bound(token, marked)
-            if found is None and not (self._dialect == "sqlite" and token.token_type is TokenType.ILIKE):
+            if found is None and not (self._dialect in _NO_ILIKE and token.token_type is TokenType.ILIKE):
                 continue
             texts[-1] += marked[end : token.start]
             end = token.end + 1
             if found is None:
-                texts[-1] += "LIKE"  # which is what SQLite has, and as deaf to case
+                texts[-1] += "LIKE"  # which is what they have, and as deaf to case
             else:
                 bound.append(found)
                 texts.append("")
@@ -157,7 +161,7 @@ class _Compiler:
             return None
         if token.token_type is TokenType.VAR and token.text in self._names:
             return (self._names[token.text],), False
-        if token.token_type is TokenType.STRING and marked[token.start] == "'":
+        if token.token_type is TokenType.STRING and marked[token.start] in _QUOTES.get(self._dialect, "'"):
             return tuple(self._taken_apart(token.text)), True
         if token.token_type is TokenType.IDENTIFIER:
             raise _refused(_IN_A_NAME)
@@ -210,7 +214,7 @@ class _Compiler:
         parent = node.parent
         if isinstance(parent, _LIKES) and node.arg_key == "expression":
             given = parent.parent.expression.name if isinstance(parent.parent, exp.Escape) else ""
-            adds = not given and self._dialect != "postgresql"
+            adds = not given and self._dialect not in _ESCAPING
             if adds and not texts[number].rstrip().upper().endswith("LIKE"):
                 raise _refused("a place stands in a pattern behind an operator. Write LIKE or ILIKE.")
             if adds:
@@ -286,12 +290,12 @@ def _doubled(part: str | Place) -> str | Place:
     return part.replace(_ESCAPE, _ESCAPE * 2) if isinstance(part, str) else part
 
 
-def _written(value: Any) -> str:
+def _written(value: Any, dialect: str) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    return literal(value) if isinstance(value, str) else f" {value!r} "
+    return literal(value, dialect) if isinstance(value, str) else f" {value!r} "
 
 
 def _refused(problem: str) -> ToolInvalid:

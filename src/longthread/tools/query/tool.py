@@ -16,7 +16,7 @@ from longthread.tools.definition import Definition, Fields
 from longthread.tools.query.template import Template, compiled
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
-DIALECTS = ("postgresql", "sqlite", "duckdb")
+DIALECTS = ("postgresql", "mysql", "sqlite", "duckdb")
 """The dialects of sources, the one first that a template's author has most likely in mind."""
 _MOST_ROWS = 10_000
 _LONGEST = 10_000

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import psycopg
 import pytest
+from tests import mysqlserver
 
 from longthread.errors import PolicyUnusable
 from longthread.tools.analysis import Source, open_source
@@ -128,7 +129,14 @@ BYPASSES = [
 ]  # fmt: skip
 
 
-@pytest.fixture(params=["sqlite", "duckdb", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=[
+        "sqlite",
+        "duckdb",
+        pytest.param("postgresql", marks=pytest.mark.postgres),
+        pytest.param("mysql", marks=pytest.mark.mysql),
+    ]
+)
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database with the tables, and in PostgreSQL and DuckDB with a function that reads them."""
     if request.param == "sqlite":
@@ -140,6 +148,11 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
             base.execute(TABLES)
             base.execute("CREATE MACRO leak(x) AS (SELECT max(amount) FROM salaries)")
         return str(tmp_path / "made.duckdb")
+    if request.param == "mysql":
+        given = str(request.getfixturevalue("mysql_url"))
+        leak = "CREATE FUNCTION leak(x INT) RETURNS INT READS SQL DATA RETURN (SELECT max(amount) FROM salaries)"
+        mysqlserver.run(given, TABLES + leak)
+        return given
     url = str(request.getfixturevalue("postgres_url"))
     with psycopg.connect(url, autocommit=True) as server:
         server.execute(TABLES.encode())

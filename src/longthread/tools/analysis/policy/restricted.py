@@ -14,10 +14,12 @@ from longthread.errors import ColumnNotFound, PolicyUnusable, SourceError, Table
 from longthread.tools.analysis.guard import Guard, sqlglot_name
 from longthread.tools.analysis.naming import quoted
 from longthread.tools.analysis.policy.bound import Unbound, UserPolicy, condition, masked, parsed
+from longthread.tools.analysis.policy.writing import written
 from longthread.tools.analysis.resolving import Resolver
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
-_FENCE = {"sqlite": "LIMIT -1", "postgresql": "OFFSET 0", "duckdb": "LIMIT 4000000000000000000"}
+_FENCE = {"sqlite": "LIMIT -1", "postgresql": "OFFSET 0", "duckdb": "LIMIT 4000000000000000000",
+          "mysql": "LIMIT 18446744073709551615"}  # fmt: skip
 """Keeps a database from trying a statement's own conditions on rows that the user may not see: an error would tell what
 is in them."""
 _VIEW = "longthread_view"
@@ -59,21 +61,21 @@ def restrict(
             tables[label] = seen
     waiting = {label: views[label] for label, table in schema.tables.items() if table.kind == "view" and label in views}
     while waiting:  # a view may read others: those that read tables alone come first
-        known = Restricted(schema, Schema(tables.values()), dict(relations))
+        known = Restricted(schema, Schema(tables.values(), schema.home), dict(relations))
         bodies = {label: body for label, sql in waiting.items() if (body := _body(sql, known, dialect, rewrite))}
         for label, body in bodies.items():
             del waiting[label]
-            columns = ", ".join(quoted(column.name) for column in schema.tables[label].columns)
+            columns = ", ".join(quoted(column.name, dialect) for column in schema.tables[label].columns)
             relation = f"(WITH {_VIEW}({columns}) AS ({body}) SELECT {columns} FROM {_VIEW})"
             relations[label] = relation
-            source = f"{relation} AS {quoted(label)}"
+            source = f"{relation} AS {quoted(label, dialect)}"
             seen = _seen(schema.tables[label], policy, labels.get(label), dialect, source, relations)
             if seen is not None:
-                tables[label] = replace(seen, sql=f"{relations[label]} AS {quoted(label)}")
+                tables[label] = replace(seen, sql=f"{relations[label]} AS {quoted(label, dialect)}")
         if not bodies:
             break
     shown = [_without_hidden_keys(tables[label], tables) for label in schema.tables if label in tables]
-    return Restricted(schema, Schema(shown), relations)
+    return Restricted(schema, Schema(shown, schema.home), relations)
 
 
 def _body(sql: str, known: Restricted, dialect: str, rewrite: Rewrite) -> str | None:
@@ -81,7 +83,7 @@ def _body(sql: str, known: Restricted, dialect: str, rewrite: Rewrite) -> str | 
     try:
         tree = sqlglot.parse_one(sql, read=sqlglot_name(dialect))
         query = tree.expression if isinstance(tree, exp.Create) else tree
-        text = query.sql(sqlglot_name(dialect))
+        text = written(query, dialect)
         Resolver(known.schema, dialect).check(Guard(dialect).judge(text).tree)
         return rewrite(text, known)
     except (SourceError, SqlglotError):
@@ -113,7 +115,7 @@ def _seen(
     relations[table.label] = relation
     return replace(
         table,
-        sql=f"{relation} AS {quoted(table.label)}",
+        sql=f"{relation} AS {quoted(table.label, dialect)}",
         columns=tuple(_plain(column) if column.name.casefold() in mask else column for column in columns),
         primary_key=table.primary_key if not hide & {name.casefold() for name in table.primary_key} else (),
         estimated_rows=None if rows is not None else table.estimated_rows,
@@ -121,14 +123,14 @@ def _seen(
 
 
 def _condition(text: str, policy: UserPolicy, dialect: str) -> str:
-    return condition(text, policy.values, sqlglot_name(dialect)).sql(sqlglot_name(dialect))
+    return written(condition(text, policy.values, sqlglot_name(dialect)), dialect)
 
 
 def _selected(column: Column, mask: Mapping[str, str | None], dialect: str) -> str:
     name = column.name.casefold()
     if name not in mask:
-        return quoted(column.name)
-    return f"{masked(mask[name], sqlglot_name(dialect)).sql(sqlglot_name(dialect))} AS {quoted(column.name)}"
+        return quoted(column.name, dialect)
+    return f"{written(masked(mask[name], sqlglot_name(dialect)), dialect)} AS {quoted(column.name, dialect)}"
 
 
 def _plain(column: Column) -> Column:

@@ -15,6 +15,7 @@ from longthread.errors import SqlRefused, TableNotFound
 from longthread.tools.analysis.building import name_of
 from longthread.tools.analysis.guard import Guard, sqlglot_name
 from longthread.tools.analysis.policy.restricted import Restricted
+from longthread.tools.analysis.policy.writing import written
 from longthread.tools.analysis.schema import Table
 
 _KEPT = frozenset({"this", "db", "catalog", "alias", "joins", "laterals"})
@@ -26,7 +27,7 @@ _TELLING = """
 """
 _CATALOG = frozenset(_TELLING.split())
 _ROWS = """
-    unnest explode generate_series exploding_generate_series range generate_subscripts repeat_row
+    unnest explode json_table generate_series exploding_generate_series range generate_subscripts repeat_row
     json_each json_tree json_each_text json_array_elements json_array_elements_text json_object_keys json_to_record
     json_to_recordset jsonb_each jsonb_tree jsonb_each_text jsonb_array_elements jsonb_array_elements_text
     jsonb_object_keys jsonb_to_record jsonb_to_recordset jsonb_path_query regexp_matches regexp_split_to_table
@@ -50,7 +51,7 @@ def rewritten(sql: str, restricted: Restricted, dialect: str) -> str:
         if isinstance(table.this, exp.Identifier):
             _replace(table, restricted, dialect, injected)
     _drop_schemas(tree, restricted, dialect)
-    text = tree.sql(sqlglot_name(dialect), comments=False)
+    text = written(tree, dialect, comments=False)
     _verify(text, restricted, dialect, injected)
     return text
 
@@ -85,7 +86,7 @@ def _replace(table: exp.Table, restricted: Restricted, dialect: str, injected: s
     if extra:
         raise _refused(f"{table.name} stands with {extra[0].upper()}, which cannot be bounded to what may be read.")
     query = sqlglot.parse_one(relation, read=sqlglot_name(dialect))
-    injected.add(query.this.sql(sqlglot_name(dialect)))
+    injected.add(written(query.this, dialect))
     alias = table.args.get("alias") or exp.TableAlias(this=table.this.copy())
     query.set("alias", alias.copy())
     for key in ("joins", "laterals"):
@@ -106,7 +107,7 @@ def _meant(table: exp.Table, restricted: Restricted) -> Table | None:
         found = [one for one in found if one.label.casefold() == f"{schema}.{name}"]
     elif len(found) > 1:
         found = [one for one in found if one.label.casefold() == name]
-    if schema and len(found) == 1 and schema not in _schemas(found[0]):
+    if schema and len(found) == 1 and schema not in _schemas(found[0], restricted.whole.home):
         found = []
     if len(found) != 1:
         raise TableNotFound(table=table.sql()[:200], nearest=restricted.schema.nearest(table.name))
@@ -132,8 +133,10 @@ def _is_in_sight(table: exp.Table, name: str) -> bool:
     return False
 
 
-def _schemas(table: Table) -> set[str]:
+def _schemas(table: Table, home: str) -> set[str]:
     """The schemas that a table may be named with."""
+    if home:
+        return {home.casefold()}
     before, dot, _ = table.label.rpartition(".")
     return {before.casefold()} if dot else {"main", "public"}
 
@@ -141,7 +144,8 @@ def _schemas(table: Table) -> set[str]:
 def _drop_schemas(tree: exp.Expr, restricted: Restricted, dialect: str) -> None:
     """`main.t.a` becomes `t.a`: what was a table is a subquery now, which has no schema. In DuckDB such a name may also
     be a field of a struct, so only the usual schema is dropped."""
-    schemas = {name for table in restricted.whole.tables.values() for name in _schemas(table)}
+    home = restricted.whole.home
+    schemas = {name for table in restricted.whole.tables.values() for name in _schemas(table, home)}
     for column in tree.find_all(exp.Column):
         owner = column.args.get("db")
         if owner is not None and owner.name.casefold() in (schemas if dialect != "duckdb" else {"main"}):
@@ -166,7 +170,7 @@ def _is_guarded(table: Table, restricted: Restricted) -> bool:
 def _is_inside(table: exp.Table, dialect: str, injected: set[str]) -> bool:
     node = table.find_ancestor(exp.Select)
     while node is not None:
-        if node.sql(sqlglot_name(dialect)) in injected:
+        if written(node, dialect) in injected:
             return True
         node = node.find_ancestor(exp.Select)
     return False

@@ -1,0 +1,184 @@
+"""MySQL and MariaDB, through PyMySQL."""
+
+from __future__ import annotations
+
+import configparser
+import contextlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pymysql
+from pymysql.constants import ER
+from sqlalchemy.engine import URL
+
+from longthread.errors import SourceLoginFailed, SourceUnreachable, SourceUnsupported
+from longthread.tools.analysis.address import scrubbed, secrets_of
+from longthread.tools.analysis.engine import Connection, Engine
+from longthread.tools.analysis.engines.mysqlsession import MysqlConnection, Raw
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.naming import quoted
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+
+_KILL_SECONDS = 5
+_OPTIONS = frozenset({"unix_socket", "ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password"})
+_SWITCHES = frozenset({"ssl_disabled", "ssl_verify_cert", "ssl_verify_identity"})
+_PASSWORDS = "~/.my.cnf"
+_LOGIN = frozenset({ER.ACCESS_DENIED_ERROR, 1698, 3118, 4151})
+
+_TABLES = """
+    SELECT TABLE_NAME, TABLE_TYPE = 'VIEW', IF(TABLE_TYPE = 'VIEW', '', TABLE_COMMENT), TABLE_ROWS
+    FROM information_schema.TABLES
+    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW')
+    ORDER BY TABLE_NAME
+"""
+_COLUMNS = """
+    SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE = 'YES', COLUMN_COMMENT, COLUMN_KEY = 'PRI'
+    FROM information_schema.COLUMNS
+    WHERE TABLE_SCHEMA = DATABASE() AND FIND_IN_SET('select', PRIVILEGES)
+    ORDER BY TABLE_NAME, ORDINAL_POSITION
+"""
+_KEYS = """
+    SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME
+    FROM information_schema.KEY_COLUMN_USAGE
+    WHERE TABLE_SCHEMA = DATABASE() AND (CONSTRAINT_NAME = 'PRIMARY' OR REFERENCED_TABLE_SCHEMA = DATABASE())
+    ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION
+"""
+_MARKED = (
+    "SELECT CONCAT_WS(' ', QUOTE(TABLE_NAME), TABLE_TYPE, QUOTE(TABLE_COMMENT)) AS line FROM information_schema.TABLES"
+    " WHERE TABLE_SCHEMA = DATABASE()",
+    "SELECT CONCAT_WS(' ', QUOTE(TABLE_NAME), QUOTE(COLUMN_NAME), ORDINAL_POSITION, COLUMN_TYPE, IS_NULLABLE, "
+    "COLUMN_KEY, PRIVILEGES, QUOTE(COLUMN_COMMENT)) AS line FROM information_schema.COLUMNS"
+    " WHERE TABLE_SCHEMA = DATABASE()",
+    "SELECT CONCAT_WS(' ', QUOTE(TABLE_NAME), QUOTE(CONSTRAINT_NAME), QUOTE(COLUMN_NAME), ORDINAL_POSITION, "
+    "QUOTE(REFERENCED_TABLE_NAME), QUOTE(REFERENCED_COLUMN_NAME)) AS line FROM information_schema.KEY_COLUMN_USAGE"
+    " WHERE TABLE_SCHEMA = DATABASE()",
+)
+_MARK = """
+    SELECT count(*), BIT_XOR(CAST(CONV(LEFT(MD5(line), 16), 16, 10) AS UNSIGNED)),
+           BIT_XOR(CAST(CONV(RIGHT(MD5(line), 16), 16, 10) AS UNSIGNED))
+    FROM ({}) shape
+"""
+_VIEWS = "SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()"
+
+
+class MysqlEngine(Engine):
+    """One database of a MySQL or MariaDB server. Functions that it defines are not called: what a server knows of them
+    does not say whether they only read."""
+
+    dialect = "mysql"
+
+    def __init__(self, url: URL, source: str, limits: Limits) -> None:
+        if not url.database:
+            reason = "the URL names no database. Write mysql://user@host/DATABASE."
+            raise SourceUnsupported(source=source, reason=reason)
+        self.name = url.database
+        self._source = source
+        self._limits = limits
+        password = str(url.password or os.environ.get("MYSQL_PWD") or _kept_password())
+        self._secrets = [*secrets_of(url), *filter(None, [password])]
+        self._given = _options(url, source) | {"charset": "utf8mb4", "conv": {}, "autocommit": None}
+        self._given["password"] = password.encode()
+
+    def connect(self) -> MysqlConnection:
+        """Raises SourceUnreachable when the server does not answer or does not let us in."""
+        try:
+            raw = self._connected(self._limits.connect_seconds, self.name)
+        except (pymysql.Error, OSError, ValueError, RuntimeError) as error:
+            # The cause is not chained: it may hold what was sent.
+            number, text = error.args[0] if error.args else 0, error.args[-1] if error.args else "no answer"
+            reason = (scrubbed(text, self._secrets).strip().splitlines() or ["no answer"])[0][:300]
+            kind = SourceLoginFailed if number in _LOGIN else SourceUnreachable
+            raise kind(source=self._source, reason=f"{reason.rstrip('.')}.") from None
+        return MysqlConnection(raw, self._source, self._secrets, self._limits, self._kill)
+
+    def _connected(self, seconds: float, database: str | None) -> Raw:
+        return pymysql.connect(
+            **self._given, database=database, connect_timeout=seconds, read_timeout=seconds, write_timeout=seconds
+        )
+
+    def _kill(self, session: int) -> None:
+        """Ends the statement that a session runs. Never raises: where the server is gone, so is the statement."""
+        with (
+            contextlib.suppress(pymysql.Error, OSError, ValueError, RuntimeError),
+            contextlib.closing(self._connected(_KILL_SECONDS, None)) as other,
+        ):
+            other.query(f"KILL QUERY {session}")
+
+    def read_schema(self, connection: Connection) -> Schema:
+        """Three queries, however many tables there are."""
+        columns: dict[str, list[Column]] = {}
+        for table, name, type_name, nullable, comment, is_key in connection.execute(_COLUMNS):
+            known = columns.setdefault(table, [])
+            known.append(Column(name, type_name, bool(nullable), bool(is_key), comment or None))
+        primary: dict[str, list[str]] = {}
+        foreign: dict[str, dict[str, tuple[str, list[str], list[str]]]] = {}
+        for table, key, column, target, referenced in connection.execute(_KEYS):
+            if target is None:
+                primary.setdefault(table, []).append(column)
+            elif target in columns:
+                own = foreign.setdefault(table, {}).setdefault(key, (target, [], []))
+                own[1].append(column)
+                own[2].append(referenced)
+        return Schema(
+            (
+                Table(
+                    label=name,
+                    sql=quoted(name, self.dialect),
+                    kind="view" if is_view else "table",
+                    comment=comment or None,
+                    columns=tuple(columns[name]),
+                    primary_key=tuple(primary.get(name, ())),
+                    foreign_keys=tuple(
+                        ForeignKey(tuple(own), target, tuple(other))
+                        for target, own, other in foreign.get(name, {}).values()
+                    ),
+                    estimated_rows=None if is_view or rows is None else int(rows),
+                )
+                for name, is_view, comment, rows in connection.execute(_TABLES)
+                if name in columns
+            ),
+            home=self.name,
+        )
+
+    def mark(self, connection: Connection) -> str:
+        """Hashes that the server makes of its catalog, so that a large schema does not travel."""
+        return " ".join(str(connection.execute(_MARK.format(lines)).first()) for lines in _MARKED)
+
+    def views(self, connection: Connection) -> dict[str, str]:
+        """The queries of views, as far as the account may see them."""
+        return {name: sql for name, sql in connection.execute(_VIEWS) if sql}
+
+    def close(self) -> None:
+        """Nothing but connections is held."""
+
+
+def _kept_password() -> str:
+    """The password that the user's option file has for all of MySQL's clients."""
+    options = configparser.RawConfigParser(allow_no_value=True, strict=False)
+    try:
+        options.read(Path(_PASSWORDS).expanduser(), "utf-8")
+        return (options.get("client", "password", fallback=None) or "").strip("'\"")
+    except (OSError, ValueError, RuntimeError, configparser.Error):  # not one that can be read: there is no password
+        return ""
+
+
+def _options(url: URL, source: str) -> dict[str, Any]:
+    """What of a URL the driver is told. Raises SourceUnsupported for an option that is not known: some of the driver's
+    would let a server read files."""
+    given: dict[str, Any] = {
+        "host": url.host,
+        "port": url.port or 0,
+        "user": url.username,
+        "program_name": "longthread",
+    }
+    for name, value in url.query.items():
+        text = value if isinstance(value, str) else value[-1]
+        if name in _OPTIONS:
+            given[name] = text
+        elif name in _SWITCHES:
+            given[name] = text.casefold() in ("1", "true", "yes", "on")
+        elif name != "charset":
+            known = ", ".join(sorted(_OPTIONS | _SWITCHES))
+            raise SourceUnsupported(source=source, reason=f"the option {name} is not known; known are {known}.")
+    return given

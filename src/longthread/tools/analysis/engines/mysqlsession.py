@@ -1,0 +1,229 @@
+"""One connection to MySQL or MariaDB, whose every transaction is read-only and is rolled back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import select
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from functools import partial
+from typing import Any, TypeAlias
+
+import pymysql
+from pymysql.constants import ER, FIELD_TYPE
+from pymysql.converters import escape_string
+from pymysql.cursors import Cursor, SSCursor
+
+from longthread.errors import SourceError, SourceLocked, SourceUnreachable, SqlFailed, SqlRefused
+from longthread.tools.analysis.address import scrubbed
+from longthread.tools.analysis.engine import Connection
+from longthread.tools.analysis.lexemes import with_values
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.rows import Rows
+from longthread.tools.analysis.watch import Interrupted
+
+Raw: TypeAlias = "pymysql.Connection[Any]"
+Value = Callable[[Any], Any]
+
+_RESET = 0x1F
+"""COM_RESET_CONNECTION, for which PyMySQL has no name."""
+_GRACE = 10
+"""Seconds after which the server itself ends a statement that we were to have ended."""
+_MODE = "IF(FIND_IN_SET('ONLY_FULL_GROUP_BY', @@sql_mode), 'ONLY_FULL_GROUP_BY', '')"
+"""The guard reads texts as the server's usual mode does. Of another mode only that is kept which reads them alike."""
+_JOINED = 1_000_000
+"""Bytes up to which GROUP_CONCAT joins: MySQL's own 1,024 cut silently."""
+_READING = re.compile(r"[\s(]*(?:SELECT|WITH|VALUES|TABLE|EXPLAIN|DESCRIBE|DESC|SHOW)\b", re.I)
+_STOPPED = frozenset({ER.QUERY_INTERRUPTED, ER.FILSORT_ABORT, 1969, 3024})
+_READ_ONLY = 1792
+_GONE = frozenset({0, 1053, 1158, 1159, 1160, 1161, 1184, 1927, 2006, 2013, 2014, 2055, 4031})
+_NUMBERS = {
+    FIELD_TYPE.TINY: int, FIELD_TYPE.SHORT: int, FIELD_TYPE.LONG: int, FIELD_TYPE.INT24: int, FIELD_TYPE.LONGLONG: int,
+    FIELD_TYPE.YEAR: int, FIELD_TYPE.FLOAT: float, FIELD_TYPE.DOUBLE: float, FIELD_TYPE.DECIMAL: Decimal,
+    FIELD_TYPE.NEWDECIMAL: Decimal,
+}  # fmt: skip
+
+
+class MysqlConnection(Connection):
+    """One session. `kill` ends a statement of the session that it is given, by another one."""
+
+    def __init__(self, raw: Raw, source: str, secrets: list[str], limits: Limits, kill: Callable[[int], None]) -> None:
+        self._raw = raw
+        self._source = source
+        self._secrets = secrets
+        self._limits = limits
+        self._kill = kill
+        self._abandoned = False
+        # A second descriptor of the line, so that another thread can look at it and cut it.
+        self._line = socket.socket(fileno=os.dup(raw._sock.fileno()))  # type: ignore[attr-defined]
+        with contextlib.ExitStack() as undoing:
+            undoing.callback(self.close)
+            with self._translated():
+                self._settle()
+            undoing.pop_all()
+
+    def _settle(self) -> None:
+        """What holds for the whole session."""
+        waits = max(1, int(self._limits.lock_seconds))
+        most = self._limits.seconds + _GRACE
+        own = f"max_execution_time = {int(most * 1000)}"
+        version = self._raw.get_server_info()  # type: ignore[no-untyped-call]
+        if "mariadb" in str(version).casefold():
+            # Its own bound of a recursive query ends it without a word.
+            own = f"max_statement_time = {most}, max_recursive_iterations = 4294967295"
+        self._do(
+            f"SET NAMES utf8mb4, autocommit = 0, sql_mode = {_MODE}, lock_wait_timeout = {waits}, "
+            f"innodb_lock_wait_timeout = {waits}, group_concat_max_len = {_JOINED}, {own}"
+        )
+        self._do("SET SESSION TRANSACTION READ ONLY")
+        self._wait(None)  # a statement may take longer than a login, and has a watch
+
+    def _wait(self, seconds: float | None) -> None:
+        self._raw._read_timeout = seconds  # type: ignore[attr-defined]
+
+    def _do(self, sql: str) -> None:
+        with contextlib.closing(self._raw.cursor(Cursor)) as cursor:
+            cursor.execute(sql)
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        del parameters  # catalog queries of this engine have none
+        with self._translated(), contextlib.closing(self._raw.cursor(Cursor)) as cursor:
+            cursor.execute(sql)
+            shapes = _shapes(cursor)
+            return Rows(_names(cursor), iter([_shaped(row, shapes) for row in cursor.fetchall()]))
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        if not _READING.match(sql):  # a session's settings are no data, and may be changed in a read-only transaction
+            raise SqlRefused(reason="it is no query.")
+        text = with_values(sql, [_written(value) for value in parameters]) if parameters else sql
+        cursor = self._raw.cursor(SSCursor)
+        with self._translated():
+            cursor.execute(text)
+            first = cursor.fetchone() if cursor.description else None
+        return Rows(_names(cursor), self._fetched(first, cursor))
+
+    def _fetched(self, first: Sequence[Any] | None, cursor: SSCursor) -> Iterator[Sequence[Any]]:
+        shapes = _shapes(cursor)
+        row = first
+        try:
+            with self._translated():
+                while row is not None:
+                    yield _shaped(row, shapes)
+                    row = cursor.fetchone()
+        finally:
+            if row is not None:  # the server would go on sending
+                self.interrupt()
+            with contextlib.suppress(pymysql.Error, UnicodeError):
+                cursor.close()
+
+    def interrupt(self) -> None:
+        if self._raw.open:
+            self._kill(self._raw.thread_id())  # type: ignore[no-untyped-call]
+
+    def abandon(self) -> bool:
+        """Cuts the line: what the work waits for does not come. The server ends the statement when its own time is
+        up."""
+        self._abandoned = True
+        with contextlib.suppress(OSError):
+            self._line.shutdown(socket.SHUT_RDWR)
+        return True
+
+    def lives(self) -> bool:
+        """Whether the session goes on. Between two statements a server says nothing but that it has ended it."""
+        try:
+            return self._raw.open and not self._abandoned and not select.select([self._line], [], [], 0)[0]
+        except (OSError, ValueError):  # closed
+            return False
+
+    def reset(self) -> None:
+        self._wait(self._limits.connect_seconds)
+        with self._translated():
+            self._raw._execute_command(_RESET, b"")  # type: ignore[attr-defined]
+            self._raw._read_ok_packet()  # type: ignore[attr-defined]
+            self._settle()
+
+    def close(self) -> None:
+        self._line.close()
+        with contextlib.suppress(pymysql.Error):
+            self._raw.close()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except pymysql.Error as error:
+            raise self._translation(error) from error
+        except UnicodeError as error:
+            self._raw.close()  # in the middle of an answer
+            raise SqlFailed(reason="a text in it is not UTF-8. Select HEX(…) of it.") from error
+        except (OSError, ValueError) as error:  # the line was cut inside of TLS
+            raise self._lost("the connection ended") from error
+
+    def _translation(self, error: pymysql.Error) -> Exception:
+        number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+        reason = " ".join(scrubbed(error.args[-1] if error.args else error, self._secrets).split()).rstrip(".")
+        if number in _STOPPED:
+            return Interrupted()
+        if number == ER.LOCK_WAIT_TIMEOUT:
+            return SourceLocked(source=self._source)
+        if number == _READ_ONLY:
+            return SqlRefused(reason=f"{reason}.")
+        if number in _GONE or not self._raw.open:
+            return self._lost(reason or "the connection ended")
+        if isinstance(error, pymysql.InterfaceError):
+            return SourceError(source=self._source, reason=f"{reason}.")
+        return SqlFailed(reason=f"{reason}.")
+
+    def _lost(self, reason: str) -> Exception:
+        return Interrupted() if self._abandoned else SourceUnreachable(source=self._source, reason=f"{reason}.")
+
+
+def _names(cursor: Cursor) -> list[str]:
+    return [column[0] for column in cursor.description or ()]
+
+
+def _shapes(cursor: Cursor) -> list[Value | None]:
+    """What makes of each column's text a value; None where the text is the value."""
+    return [_shape(int(column[1]), int(column[3] or 0)) for column in cursor.description or ()]
+
+
+def _shape(kind: int, length: int) -> Value | None:
+    if kind == FIELD_TYPE.BIT:
+        return partial(_bits, length)
+    if kind == FIELD_TYPE.JSON:
+        return json.loads
+    if kind in (FIELD_TYPE.DATETIME, FIELD_TYPE.TIMESTAMP):
+        # Not Python's own type, which has neither a year 0 nor a day 0.
+        return _moment
+    return _NUMBERS.get(kind)
+
+
+def _shaped(row: Sequence[Any], shapes: Sequence[Value | None]) -> list[Any]:
+    pairs = zip(row, shapes, strict=True)
+    return [value if shape is None or value is None else shape(value) for value, shape in pairs]
+
+
+def _moment(text: str) -> str:
+    return text.replace(" ", "T", 1)
+
+
+def _bits(length: int, value: bytes) -> str:
+    return f"{int.from_bytes(value, 'big'):0{length}b}"
+
+
+def _written(value: Any) -> str:
+    """A parameter as a literal: PyMySQL has no parameters of the server's own."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int | float):
+        exact = format(Decimal(repr(value)), "f")  # as 0.1 is, where that has not more digits than a DECIMAL
+        number = exact if len(exact) < 60 else repr(value)
+        return f"({number})" if value < 0 else number  # a minus before it makes no comment
+    return f"'{escape_string(str(value))}'"

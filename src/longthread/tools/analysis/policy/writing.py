@@ -1,0 +1,29 @@
+"""Trees as SQL text of a source's dialect."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.generators.mysql import MySQLGenerator
+
+from longthread.tools.analysis.guard import sqlglot_name
+
+
+class _MysqlGenerator(MySQLGenerator):
+    """Writes what MySQL and MariaDB both have: the function REGEXP_LIKE is MySQL's alone."""
+
+    def regexplike_sql(self, expression: exp.RegexpLike) -> str:
+        if expression.args.get("flag"):
+            return self.function_fallback_sql(expression)
+        text = " REGEXP ".join(self._operand(one) for one in (expression.this, expression.expression))
+        return text if isinstance(expression.parent, exp.Paren) else f"({text})"
+
+    def _operand(self, operand: exp.Expr) -> str:
+        plain = isinstance(operand, exp.Column | exp.Literal | exp.Paren | exp.Anonymous)
+        return self.sql(operand) if plain else f"({self.sql(operand)})"
+
+
+def written(tree: exp.Expr, dialect: str, *, comments: bool = True) -> str:
+    """The tree as a statement, or as a piece of one."""
+    if dialect == "mysql":
+        return _MysqlGenerator(dialect="mysql", comments=comments).generate(tree)
+    return tree.sql(sqlglot_name(dialect), comments=comments)
