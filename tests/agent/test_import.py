@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import operator
 import pickle
+import shutil
 import sqlite3
 import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +26,8 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send, interrupt
+from sqlalchemy.engine import make_url
+from tests.lending import database
 
 from longthread.agent.takeover import Imported, Progress, import_langgraph
 from longthread.errors import ExtraMissing, ImportIncomplete, NotACheckpointDatabase
@@ -131,9 +134,8 @@ def fill(saver: Any) -> None:
     graph.invoke(asked("你好"), on("对话"), durability="exit")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def source(request: pytest.FixtureRequest, tmp_path: Path) -> Source:
-    address = str(tmp_path / "stock.db") if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+def filled(address: str) -> Source:
+    """The database at an address, with threads of a stock saver's."""
     source = Source(address, {}, 0, 0)
     with source.saver() as saver:
         fill(saver)
@@ -141,6 +143,31 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Source:
         found = list(saver.list(None))
         source.checkpoints, source.writes = len(found), sum(len(item.pending_writes or []) for item in found)
     return source
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    """A file that is copied for each test."""
+    return filled(str(tmp_path_factory.mktemp("stock") / "stock.db"))
+
+
+@pytest.fixture(scope="module")
+def stock_database(postgres_server: str) -> Iterator[Source]:
+    """A PostgreSQL database that is copied for each test."""
+    with database(postgres_server) as url:
+        yield filled(url)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Source]:
+    if request.param == "sqlite":
+        found: Source = request.getfixturevalue("stock")
+        yield replace(found, address=shutil.copyfile(found.address, str(tmp_path / "stock.db")))
+    else:
+        found = request.getfixturevalue("stock_database")
+        template = str(make_url(found.address).database)
+        with database(request.getfixturevalue("postgres_server"), template) as url:
+            yield replace(found, address=url)
 
 
 @pytest.fixture
@@ -156,10 +183,9 @@ async def local(tmp_path: Path) -> Any:
         yield opened
 
 
-def stock_file(tmp_path: Path) -> Path:
-    with SqliteSaver.from_conn_string(str(tmp_path / "stock.db")) as stock:
-        fill(stock)
-    return tmp_path / "stock.db"
+@pytest.fixture
+def stock_file(stock: Source, tmp_path: Path) -> Path:
+    return Path(shutil.copyfile(stock.address, tmp_path / "stock.db"))
 
 
 async def everything(saver: LongthreadSaver) -> list[Any]:
@@ -220,9 +246,8 @@ async def test_what_was_said_since_stays_the_last_word(source: Source, saver: Lo
 
 
 async def test_a_thread_that_has_gone_on_here_is_not_mixed_with_what_is_missing(
-    tmp_path: Path, local: LongthreadSaver, monkeypatch: pytest.MonkeyPatch
+    stock_file: Path, local: LongthreadSaver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = stock_file(tmp_path)
     put = LongthreadSaver.aput
 
     async def dying(self: LongthreadSaver, config: RunnableConfig, checkpoint: Any, *rest: Any) -> RunnableConfig:
@@ -232,11 +257,11 @@ async def test_a_thread_that_has_gone_on_here_is_not_mixed_with_what_is_missing(
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(LongthreadSaver, "aput", dying)
-        await import_langgraph(str(path), local)
+        await import_langgraph(str(stock_file), local)
     graph = application().compile(checkpointer=local)
     said = await graph.ainvoke(asked("here now"), on("talk"))
     with pytest.raises(ImportIncomplete, match="thread talk has gone on here"):
-        await import_langgraph(str(path), local)
+        await import_langgraph(str(stock_file), local)
     assert (await graph.aget_state(on("talk"))).values == said
     assert (await graph.aget_state(on("asks"))).next == ("confirm",)
 
@@ -283,11 +308,10 @@ async def test_progress_is_told(source: Source, local: LongthreadSaver) -> None:
     assert list(dict.fromkeys(p.thread_id for p in said)) == list(THREADS)
 
 
-async def test_the_source_is_not_touched(tmp_path: Path, local: LongthreadSaver) -> None:
-    path = stock_file(tmp_path)
-    before = hashlib.sha256(path.read_bytes()).hexdigest()
-    await import_langgraph(str(path), local)
-    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+async def test_the_source_is_not_touched(stock_file: Path, local: LongthreadSaver) -> None:
+    before = hashlib.sha256(stock_file.read_bytes()).hexdigest()
+    await import_langgraph(str(stock_file), local)
+    assert hashlib.sha256(stock_file.read_bytes()).hexdigest() == before
 
 
 async def test_objects_of_unknown_classes_are_kept(tmp_path: Path, local: LongthreadSaver) -> None:
@@ -321,20 +345,18 @@ async def test_objects_of_unknown_classes_are_kept(tmp_path: Path, local: Longth
         sys.modules.pop("an_application", None)
 
 
-async def test_a_file_from_before_tasks_had_paths(tmp_path: Path, local: LongthreadSaver) -> None:
-    path = stock_file(tmp_path)
-    connection = sqlite3.connect(path)
+async def test_a_file_from_before_tasks_had_paths(stock_file: Path, local: LongthreadSaver) -> None:
+    connection = sqlite3.connect(stock_file)
     connection.executescript("PRAGMA journal_mode=DELETE; ALTER TABLE writes DROP COLUMN task_path;")
     connection.close()
-    done = await import_langgraph(str(path), local)
+    done = await import_langgraph(str(stock_file), local)
     assert done.threads == len(THREADS)
     resumed = await application().compile(checkpointer=local).ainvoke(Command(resume="yes"), on("asks"))
     assert texts(resumed)[-1] == "they say yes"
 
 
-async def test_what_cannot_be_read_is_told_and_the_rest_is_there(tmp_path: Path, local: LongthreadSaver) -> None:
-    path = stock_file(tmp_path)
-    connection = sqlite3.connect(path)
+async def test_what_cannot_be_read_is_told_and_the_rest_is_there(stock_file: Path, local: LongthreadSaver) -> None:
+    connection = sqlite3.connect(stock_file)
     [[total]] = connection.execute("SELECT count(*) FROM checkpoints")
     connection.execute(
         "UPDATE checkpoints SET type = 'pickle', checkpoint = ? WHERE thread_id = 'fans'", [pickle.dumps({})]
@@ -343,48 +365,45 @@ async def test_what_cannot_be_read_is_told_and_the_rest_is_there(tmp_path: Path,
     connection.commit()
     connection.close()
     with pytest.raises(ImportIncomplete, match=f"{pickled} of {total} checkpoints.*thread fans.*pickle"):
-        await import_langgraph(str(path), local)
+        await import_langgraph(str(stock_file), local)
     assert len(await everything(local)) == total - pickled
 
 
 @pytest.mark.parametrize("damage", [b"\x00\xff", b"\x80", b"", b"\x81\xa1v\x04", b"\xc0"])
 async def test_a_damaged_checkpoint_is_told_and_the_threads_behind_it_come(
-    tmp_path: Path, local: LongthreadSaver, damage: bytes
+    stock_file: Path, local: LongthreadSaver, damage: bytes
 ) -> None:
-    path = stock_file(tmp_path)
-    connection = sqlite3.connect(path)
+    connection = sqlite3.connect(stock_file)
     [[total]] = connection.execute("SELECT count(*) FROM checkpoints")
     [[last]] = connection.execute("SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = 'talk'")
     connection.execute("UPDATE checkpoints SET checkpoint = ? WHERE checkpoint_id = ?", [damage, last])
     connection.commit()
     connection.close()
     with pytest.raises(ImportIncomplete, match=rf"1 of {total} checkpoints.*{last} of thread talk cannot be read"):
-        await import_langgraph(str(path), local)
+        await import_langgraph(str(stock_file), local)
     assert len(await everything(local)) == total - 1
 
 
 @pytest.mark.parametrize("metadata", [b"[]", b"7", b"{", b"\xff"])
-async def test_damaged_metadata_is_told_too(tmp_path: Path, local: LongthreadSaver, metadata: bytes) -> None:
-    path = stock_file(tmp_path)
-    connection = sqlite3.connect(path)
+async def test_damaged_metadata_is_told_too(stock_file: Path, local: LongthreadSaver, metadata: bytes) -> None:
+    connection = sqlite3.connect(stock_file)
     [[total]] = connection.execute("SELECT count(*) FROM checkpoints")
     [[last]] = connection.execute("SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = 'talk'")
     connection.execute("UPDATE checkpoints SET metadata = ? WHERE checkpoint_id = ?", [metadata, last])
     connection.commit()
     connection.close()
     with pytest.raises(ImportIncomplete, match=rf"1 of {total} checkpoints.*{last} of thread talk cannot be read"):
-        await import_langgraph(str(path), local)
+        await import_langgraph(str(stock_file), local)
     assert len(await everything(local)) == total - 1
 
 
-async def test_another_users_thread_is_left_alone(tmp_path: Path, store_address: str) -> None:
-    path = stock_file(tmp_path)
+async def test_another_users_thread_is_left_alone(stock_file: Path, store_address: str) -> None:
     async with LongthreadSaver.from_conn_string(store_address, user_id="ada") as hers:
         graph = application().compile(checkpointer=hers)
         said = await graph.ainvoke(asked("mine"), on("talk"))
         async with LongthreadSaver.from_conn_string(store_address, user_id="bob") as his:
             with pytest.raises(ImportIncomplete, match="thread talk is here already, and is another user's"):
-                await import_langgraph(str(path), his)
+                await import_langgraph(str(stock_file), his)
             assert {item.config["configurable"]["thread_id"] for item in await everything(his)} == {*THREADS} - {"talk"}
         assert (await graph.aget_state(on("talk"))).values == said
 
@@ -480,9 +499,8 @@ async def test_a_server_is_only_read(postgres_url: str, local: LongthreadSaver) 
 
 @pytest.mark.parametrize(("kind", "name"), [("sqlite", "langgraph-checkpoint-sqlite")])
 async def test_a_missing_package_is_named(
-    kind: str, name: str, tmp_path: Path, local: LongthreadSaver, monkeypatch: pytest.MonkeyPatch
+    kind: str, name: str, stock_file: Path, local: LongthreadSaver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = stock_file(tmp_path)
     monkeypatch.setitem(sys.modules, f"langgraph.checkpoint.{kind}.aio", None)
     with pytest.raises(ExtraMissing, match=rf"{name}.*pip install 'longthread\[import\]'"):
-        await import_langgraph(str(path), local)
+        await import_langgraph(str(stock_file), local)
