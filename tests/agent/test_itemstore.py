@@ -262,9 +262,14 @@ async def test_numbers_and_namespaces_that_cannot_be_are_refused(items: Longthre
     for wrong in ("ab", {"ab"}, b"ab", 5):
         with pytest.raises(InvalidNamespaceError, match="Give a tuple of texts"):
             await items.aput(wrong, "k", {"v": 2})
-    for work in (items.aget("ab", "k"), items.asearch("ab")):  # type: ignore[arg-type]
+        for read in (items.aget(wrong, "k"), items.asearch(wrong), items.adelete(wrong, "k")):
+            with pytest.raises(InvalidNamespaceError, match="Give a tuple of texts"):
+                await read
+        for plainly in (items.get, items.delete):
+            with pytest.raises(InvalidNamespaceError, match="Give a tuple of texts"):
+                plainly(wrong, "k")
         with pytest.raises(InvalidNamespaceError, match="Give a tuple of texts"):
-            await work
+            items.search(wrong)
     with pytest.raises(InvalidNamespaceError, match="comma"):
         await items.alist_namespaces(prefix="a")  # type: ignore[arg-type]
     with pytest.raises(InvalidNamespaceError):

@@ -12,7 +12,8 @@ from tests.memory.talking import say
 from longthread.agent.embedders import embedder_of
 from longthread.agent.recalling import MOST, NOTHING_YET, offered, recall_tool
 from longthread.errors import EmbedderUnavailable, InvalidInput
-from longthread.memory.recall import Place, Question, Recaller
+from longthread.memory.keywords import Place
+from longthread.memory.recall import Question, Recaller
 from longthread.model.entry import Draft
 from longthread.settings import Settings
 from longthread.store import log

@@ -23,6 +23,7 @@ from tests.store.samples import fill
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.errors import MemoryNotFound, RunInProgress, ThreadNotFound
 from longthread.memory.asking import Asker
+from longthread.memory.binding import bind_user
 from longthread.memory.forgetting import (
     delete_thread,
     forget_memory,
@@ -113,6 +114,8 @@ async def test_a_forgotten_user_is_found_nowhere(store: Driver, store_address: s
     before = await others(store)
     await plant(store, "t", CANARY)
     await summarise(store, "t", CANARY)
+    await index_thread(store, "t")
+    await bind_user(store, "u", least=1)
     await fill_run(store, "t2", word=CANARY)
     await Memories(store).remember(OWNER, Statement(f"By hand: {CANARY}"))
     wanted = marks(*await vectors(store, "t"))
@@ -128,6 +131,7 @@ async def test_a_forgotten_user_is_found_nowhere(store: Driver, store_address: s
         *(
             "memory_vectors.chunk",
             "recall_postings.data",
+            "recall_volume_postings.data",
             "memories.content",
             "memories.terms",
             "memory_sources.content",
@@ -176,6 +180,8 @@ async def test_a_forgotten_thread_is_found_nowhere(store: Driver, store_address:
     await plant(store, "t", CANARY)
     await fill_run(store, "t2", word=CANARY)
     await summarise(store, "t", CANARY)
+    await index_thread(store, "t")
+    await bind_user(store, "u", least=1)
     wanted = marks(*await vectors(store, "t"))
     with pytest.raises(RunInProgress):
         await forget_thread(store, "t2", user_id="u", alive=lambda _: True)

@@ -18,7 +18,8 @@ from longthread.memory import indexing, vectors
 from longthread.memory import recall as recalling
 from longthread.memory.embedding import Vectors
 from longthread.memory.indexing import drop_index, index_thread
-from longthread.memory.recall import MEANING, Hit, Place, Question, Recaller, fuse
+from longthread.memory.keywords import Place
+from longthread.memory.recall import MEANING, Hit, Question, Recaller, fuse
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log, recall
 from longthread.store.driver import Driver

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from longthread.memory import shelf
-from longthread.memory.shelf import Asked, Shelf, put_together
-from longthread.store.signatures import Signatures
+from longthread.memory.shelf import Asked, Leveled, Shelf, by_both, put_together
+from longthread.store.signatures import Signatures, signed
 from longthread.store.vectors import Head
 
 DIMS = 128
@@ -30,7 +30,7 @@ def told(made: Shelf, asked: Asked | None = None) -> dict[tuple[str, int], tuple
     found = {}
     for slab in made.slabs:
         rows = slab.rows_in(None)
-        near = zip(slab.by_signs(asked, rows).tolist(), slab.by_both(asked, rows).tolist(), strict=True)
+        near = zip(slab.by_signs(asked, rows).tolist(), by_both([slab], asked, [rows]).tolist(), strict=True)
         found |= dict(zip(slab.places(rows), near, strict=True))
     return found
 
@@ -81,7 +81,17 @@ def test_the_rows_of_some_entries_say_the_same_as_among_all() -> None:
     assert slab.places(rows) == [("t", seq) for seq in (*range(5, 10), *range(200, 301))]
     some = slab.by_signs(asked, rows)
     assert np.allclose(some, slab.by_signs(asked, slab.rows_in(None))[rows], atol=1e-6)
+    finely = by_both([slab, slab], asked, [rows, slab.rows_in({})])
+    assert np.allclose(finely, by_both([slab], asked, [slab.rows_in(None)])[rows], atol=1e-6)
     assert len(slab.rows_in({})) == 0
+
+
+def test_what_is_told_by_few_bits_is_about_the_product() -> None:
+    signs = np.where(drawn(200, 1) > 0, np.float32(1), np.float32(-1))
+    asked = drawn(1, 2)[0]
+    for bits, error in ((2, 0.4), (3, 0.25), (6, 0.05)):
+        told_so = Leveled.of(asked, bits).products(np.ascontiguousarray(signed(signs).T))
+        assert np.abs(told_so - signs @ asked).std() < error
 
 
 def test_nothing() -> None:

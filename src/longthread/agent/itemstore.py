@@ -6,7 +6,17 @@ import logging
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Literal
 
-from langgraph.store.base import NOT_PROVIDED, BaseStore, IndexConfig, NotProvided, Op, Result, TTLConfig
+from langgraph.store.base import (
+    NOT_PROVIDED,
+    BaseStore,
+    IndexConfig,
+    Item,
+    NotProvided,
+    Op,
+    Result,
+    SearchItem,
+    TTLConfig,
+)
 
 from longthread.agent.backing import Backed, Backing, Opening, done, expect_backed
 from longthread.agent.itembatch import Batches
@@ -108,6 +118,30 @@ class LongthreadStore(BaseStore):
     ) -> None:
         expect_tuple(namespace)
         await super().aput(namespace, key, value, index, ttl=ttl)
+
+    def get(self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
+        expect_tuple(namespace)
+        return super().get(namespace, key, refresh_ttl=refresh_ttl)
+
+    async def aget(self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
+        expect_tuple(namespace)
+        return await super().aget(namespace, key, refresh_ttl=refresh_ttl)
+
+    def search(self, namespace_prefix: tuple[str, ...], /, **asked: Any) -> list[SearchItem]:
+        expect_tuple(namespace_prefix)
+        return super().search(namespace_prefix, **asked)
+
+    async def asearch(self, namespace_prefix: tuple[str, ...], /, **asked: Any) -> list[SearchItem]:
+        expect_tuple(namespace_prefix)
+        return await super().asearch(namespace_prefix, **asked)
+
+    def delete(self, namespace: tuple[str, ...], key: str) -> None:
+        expect_tuple(namespace)
+        super().delete(namespace, key)
+
+    async def adelete(self, namespace: tuple[str, ...], key: str) -> None:
+        expect_tuple(namespace)
+        await super().adelete(namespace, key)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         return self.backing.home.call("batch", self._batches.run, list(ops))

@@ -9,7 +9,8 @@ from typing import Any
 from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, ThreadNotFound
 from longthread.memory.excerpt import excerpt
 from longthread.memory.indexing import RECALL_TOOL, SAID_AT, content_of
-from longthread.memory.recall import Hit, Place, Question, Recalled, Recaller
+from longthread.memory.keywords import Place
+from longthread.memory.recall import Hit, Question, Recalled, Recaller
 from longthread.memory.terms import terms
 from longthread.model.entry import Entry
 from longthread.model.moment import moment_of

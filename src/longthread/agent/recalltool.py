@@ -14,7 +14,8 @@ from longthread.agent import recalling
 from longthread.agent.backing import Backed, Backing, expect_backed
 from longthread.agent.embedders import embedder_of
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
-from longthread.memory.recall import Place, Recaller
+from longthread.memory.keywords import Place
+from longthread.memory.recall import Recaller
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.recall import Scope

@@ -10,8 +10,9 @@ from longthread.agent.charting import chart_tool
 from longthread.agent.context import RunContext
 from longthread.agent.recalling import recall_tool
 from longthread.agent.remembering import Remembering
+from longthread.memory.keywords import Place
 from longthread.memory.memories import Memories
-from longthread.memory.recall import Place, Recaller
+from longthread.memory.recall import Recaller
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from longthread.memory.binding import bind_user
 from longthread.memory.embedding import Embedder, EmbedderFailed, called
 from longthread.memory.indexing import index_thread
 from longthread.memory.vectors import Embedded, embed_thread
+from longthread.store import volumes
 from longthread.store.driver import Driver
 from longthread.store.transfer import Progress, each_thread
 
@@ -38,6 +40,10 @@ async def index_all(store: Driver, embedder: Embedder | None, progress: Progress
                 told = f"The embedder {called(embedder)} does not work, and made no more vectors: {error}"
                 warnings.append(told)
         done += 1
+    async with store.reading() as tx:
+        users = await volumes.users_with_loose(tx)
+    for user_id in users:
+        await bind_user(store, user_id)
     if embedder is not None:
         warnings += Embedded(refused=refused).warning(embedder)
     return done, warnings

@@ -7,7 +7,7 @@ still there and still the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from longthread.errors import RunInProgress, ThreadNotFound
@@ -47,7 +47,7 @@ async def forget_thread(
         StoreError: the database failed.
     """
     gone = await delete_thread(store, thread_id, user_id=user_id, alive=alive)
-    gone.problems += await scrub(store, gone.rows, anew=anew)
+    gone.problems += await scrub(store, {*gone.rows, *_with_volumes(gone)}, anew=anew)
     return gone
 
 
@@ -103,7 +103,7 @@ async def forget_user(store: Driver, user_id: str, *, alive: Alive | None = None
             )
         signed = await catalog.forget_maker(tx, user_id)
     gone.rows += Counter()
-    changed = {*gone.rows, *_beside(tables), *(("catalog_versions",) if signed else ())}
+    changed = {*gone.rows, *_with_volumes(gone), *_beside(tables), *(("catalog_versions",) if signed else ())}
     gone.problems += await scrub(store, changed, anew=anew)
     return gone
 
@@ -156,6 +156,7 @@ async def look_at_thread(store: Driver, thread_id: str, *, user_id: str) -> Forg
         return found
 
 
+_VOLUMES = ("recall_volumes", "recall_volume_postings", "recall_loose")
 _MEMORIES = ("memories", "memory_sources", "memory_uses")
 
 
@@ -210,7 +211,12 @@ def _of_threads(tables: Tables) -> Iterable[tuple[str, str]]:
 
 def _of_users(tables: Tables) -> list[Table]:
     """The tables that say of each row whose it is, but for the threads', which go one by one."""
-    return [table for table in tables.shared if _USER in table.by_name]
+    return [table for table in tables.all if table.thread is None and _USER in table.by_name]
+
+
+def _with_volumes(gone: Forgotten) -> Sequence[str]:
+    """The tables of the volumes that went with threads that were in them."""
+    return _VOLUMES if gone.rows["recall_bound"] else ()
 
 
 def _beside(tables: Tables) -> list[str]:

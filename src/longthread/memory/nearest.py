@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
 from longthread.memory.embedding import Vectors
-from longthread.memory.shelf import Asked, Numbers, Ranges, Shelf, Slab, put_together
+from longthread.memory.shelf import Asked, Numbers, Ranges, Shelf, by_both, put_together
 from longthread.store import vectors
 from longthread.store.driver import Transaction
 from longthread.store.recall import Scope, Searched
@@ -69,8 +70,7 @@ class Nearest:
                 return _ranked(found, vector, count)
         shelf = await self._shelf(tx, scope, model)
         places = short_list(shelf, vector, count, ranges)
-        wanted = [(thread_id, first, last) for (thread_id, first), last in _stretches(places)]
-        near = await vectors.between(tx, model, wanted) if wanted else []
+        near = await vectors.at(tx, model, places)
         unsigned = await _without_signatures(tx, model, shelf.heads, threads)
         if unsigned and self._unsigned is not None:
             self._unsigned(sorted({row.thread_id for row in unsigned}), model)
@@ -109,38 +109,27 @@ def short_list(shelf: Shelf, vector: Vectors, count: int, ranges: Ranges | None)
     rows: Sequence[Numbers] = [slab.rows_in(ranges) for slab in shelf.slabs]
     if rows and sum(map(len, rows)) > count + MORE:
         asked = Asked.of(vector, shelf)
-        for measure, most in ((Slab.by_signs, LONG_LIST), (Slab.by_both, count + MORE)):
-            rows = _best(shelf.slabs, asked, rows, measure, most)
+        rows = _best(rows, partial(_by_signs, shelf, asked), LONG_LIST)
+        rows = _best(rows, partial(by_both, shelf.slabs, asked), count + MORE)
     return [place for slab, some in zip(shelf.slabs, rows, strict=True) for place in slab.places(some)]
 
 
-def _best(
-    slabs: Sequence[Slab],
-    asked: Asked,
-    rows: Sequence[Numbers],
-    measure: Callable[[Slab, Asked, Numbers], Vectors],
-    most: int,
-) -> Sequence[Numbers]:
-    """Those of the rows that are nearest by some measure, with all that equal the last of them, up to twice as many."""
+def _by_signs(shelf: Shelf, asked: Asked, rows: Sequence[Numbers]) -> Vectors:
+    return np.concatenate([slab.by_signs(asked, some) for slab, some in zip(shelf.slabs, rows, strict=True)])
+
+
+def _best(rows: Sequence[Numbers], measure: Callable[[Sequence[Numbers]], Vectors], most: int) -> Sequence[Numbers]:
+    """Those of the rows of each slab that are nearest by some measure, with all that equal the last of them, up to
+    twice as many."""
     if sum(map(len, rows)) <= most:
         return rows
-    near = [measure(slab, asked, some) for slab, some in zip(slabs, rows, strict=True)]
-    limit = -np.partition(-np.concatenate(near), most - 1)[most - 1]
-    found, room = [], 2 * most
-    for some, values in zip(rows, near, strict=True):
-        found.append(some[values >= limit][:room])
+    near = measure(rows)
+    limit = -np.partition(-near, most - 1)[most - 1]
+    found, room, start = [], 2 * most, 0
+    for some in rows:
+        found.append(some[near[start : start + len(some)] >= limit][:room])
+        start += len(some)
         room -= len(found[-1])
-    return found
-
-
-def _stretches(places: Iterable[tuple[str, int]]) -> list[tuple[tuple[str, int], int]]:
-    """Places as ranges: those that follow one another are read as one."""
-    found: list[tuple[tuple[str, int], int]] = []
-    for thread_id, seq in places:
-        if found and found[-1][0][0] == thread_id and found[-1][1] == seq - 1:
-            found[-1] = (found[-1][0], seq)
-        else:
-            found.append(((thread_id, seq), seq))
     return found
 
 

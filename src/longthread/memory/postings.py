@@ -8,7 +8,7 @@ numbers: whoever asks for a term knows, without having seen a segment, in which 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -24,6 +24,8 @@ _SIZES = ((64, 0), (1024, 5), (FULL, 10))
 """Up to how many entries a segment's buckets are told apart by how many bits of the hash."""
 _MOST = 65535
 """What a length is cut to."""
+_MANY = 512
+"""Terms of a bucket, for each that is looked for, above which they are looked up by their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,19 @@ class Segment:
 class Postings:
     """Where a term stands in a segment: the places of the entries behind its first, how often, and their lengths."""
 
-    places: NDArray[np.int64]
-    counts: NDArray[np.float32]
-    words: NDArray[np.float32]
+    places: NDArray[np.uint16]
+    counts: NDArray[np.uint16]
+    words: NDArray[np.uint16]
 
     def until(self, place: int) -> Postings:
         """Those before a place."""
         end = int(self.places.searchsorted(place))
         return Postings(self.places[:end], self.counts[:end], self.words[:end])
+
+    def where(self, counts: NDArray[np.bool_]) -> Postings:
+        """Those at places that count."""
+        some = counts[self.places]
+        return Postings(self.places[some], self.counts[some], self.words[some])
 
 
 def hash_of(term: str) -> int:
@@ -89,7 +96,7 @@ def _bucket(value: int, bits: int) -> int:
 
 def build(first: int, last: int, documents: Sequence[Document]) -> Segment:
     """The segment of entries `first` to `last`, of which `documents` are those that can be found."""
-    bits = next((bits for most, bits in _SIZES if len(documents) < most), _SIZES[-1][1])
+    bits = _bits_for(len(documents))
     found: dict[int, list[tuple[int, int, int]]] = {}
     for document in documents:
         words = min(document.words, _MOST)
@@ -111,32 +118,82 @@ def build(first: int, last: int, documents: Sequence[Document]) -> Segment:
     )
 
 
-def _pack(values: Sequence[int], found: Mapping[int, Sequence[tuple[int, int, int]]]) -> bytes:
-    """The number of terms, their hashes in order, where the postings of each end, and the postings."""
-    ends = np.cumsum([len(found[value]) for value in values], dtype="<u4")
-    rows = np.array([posting for value in values for posting in found[value]], dtype="<u2")
-    head = np.array([len(values)], dtype="<u4")
-    return b"".join((head.tobytes(), np.array(values, dtype="<u8").tobytes(), ends.tobytes(), rows.T.tobytes()))
-
-
-def look_up(data: bytes, hashes: Sequence[int] | NDArray[np.uint64]) -> dict[int, Postings]:
-    """Those of the terms that a bucket has."""
-    wanted = np.asarray(hashes, dtype=np.uint64)
-    count = int.from_bytes(data[:4], "little")
-    known = np.frombuffer(data, "<u8", count, 4)
-    places = known.searchsorted(wanted)
-    there = (known.take(places, mode="clip") == wanted).nonzero()[0].tolist() if count else []
-    if not there:
+def join(buckets: Iterable[tuple[bytes, int]], entries: int) -> dict[int, bytes]:
+    """The buckets of one segment made of others, which come in the order of their places: of each its data, and how far
+    its places move. `entries` can be found in all of them."""
+    hashes, columns = [], []
+    for data, shift in buckets:
+        count = int.from_bytes(data[:4], "little")
+        lengths = np.diff(np.frombuffer(data, "<u4", count, 4 + 8 * count), prepend=np.uint32(0))
+        hashes.append(np.repeat(np.frombuffer(data, "<u8", count, 4), lengths))
+        rows = np.frombuffer(data, "<u2", -1, 4 + 12 * count).reshape(3, -1)
+        columns.append(np.stack([rows[0] + np.uint16(shift), *rows[1:]]))
+    if not hashes:
         return {}
-    columns = np.frombuffer(data, "<u2", -1, 4 + 12 * count).reshape(3, -1)
+    all_hashes = np.concatenate(hashes)
+    order = all_hashes.argsort(kind="stable")
+    rows = np.concatenate(columns, axis=1)[:, order]
+    values, firsts = np.unique(all_hashes[order], return_index=True)
+    ends = np.append(firsts[1:], len(order))
+    bits = _bits_for(entries)
+    numbers = (values >> np.uint64(64 - bits)).astype(np.int64) if bits else np.zeros(len(values), np.int64)
+    made: dict[int, bytes] = {}
+    for number in np.unique(numbers).tolist():
+        start, stop = numbers.searchsorted([number, number + 1]).tolist()
+        first, last = int(firsts[start]), int(ends[stop - 1])
+        made[(1 << bits) + number] = _packed(values[start:stop], ends[start:stop] - first, rows[:, first:last])
+    return made
+
+
+def _bits_for(entries: int) -> int:
+    return next((bits for most, bits in _SIZES if entries < most), _SIZES[-1][1])
+
+
+def _pack(values: Sequence[int], found: Mapping[int, Sequence[tuple[int, int, int]]]) -> bytes:
+    ends = np.cumsum([len(found[value]) for value in values])
+    rows = np.array([posting for value in values for posting in found[value]], dtype="<u2")
+    return _packed(np.array(values, dtype="<u8"), ends, rows.T)
+
+
+def _packed(values: NDArray[np.uint64], ends: NDArray[np.int64], rows: NDArray[np.uint16]) -> bytes:
+    """The number of terms, their hashes in order, where the postings of each end, and the postings."""
+    head = np.array([len(values)], dtype="<u4")
+    parts = head, values.astype("<u8"), ends.astype("<u4"), np.ascontiguousarray(rows, dtype="<u2")
+    return b"".join(part.tobytes() for part in parts)
+
+
+def look_up(data: bytes, hashes: Sequence[int]) -> dict[int, Postings]:
+    """Those of the terms that a bucket has."""
+    count = int.from_bytes(data[:4], "little")
+    head, base = 4 + 8 * count, 4 + 12 * count
+    total = (len(data) - base) // 6
     found: dict[int, Postings] = {}
-    for at in there:
-        end_at = 4 + 8 * count + 4 * int(places[at])
-        start = int.from_bytes(data[end_at - 4 : end_at], "little") if places[at] else 0
-        rows = columns[:, start : int.from_bytes(data[end_at : end_at + 4], "little")]
-        measures = rows[1:].astype(np.float32)
-        found[int(wanted[at])] = Postings(rows[0].astype(np.int64), measures[0], measures[1])
+    for value, place in _places(data, hashes, count):
+        end_at = head + 4 * place
+        start = int.from_bytes(data[end_at - 4 : end_at], "little") if place else 0
+        end = int.from_bytes(data[end_at : end_at + 4], "little")
+        columns = (np.frombuffer(data, "<u2", end - start, base + 2 * (total * at + start)) for at in range(3))
+        found[value] = Postings(*columns)
     return found
+
+
+def _places(data: bytes, hashes: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
+    """Those of the terms that a bucket of `count` terms has, and which of its terms they are."""
+    if count * len(hashes) > _MANY:
+        wanted = np.array(hashes, dtype=np.uint64)
+        known = np.frombuffer(data, "<u8", count, 4)
+        at = known.searchsorted(wanted)
+        there = (known.take(at, mode="clip") == wanted).nonzero()[0].tolist()
+        yield from ((hashes[each], int(at[each])) for each in there)
+        return
+    # Most buckets have few terms: to look through their bytes takes less than to make arrays of them.
+    for value in hashes:
+        key, found = value.to_bytes(8, "little"), 4
+        while (found := data.find(key, found, 4 + 8 * count)) > 0:
+            if found % 8 == 4:
+                yield value, found // 8
+                break
+            found += 1
 
 
 _TIME = np.dtype([("place", "<u2"), ("at", "<i8")])

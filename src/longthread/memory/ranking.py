@@ -104,17 +104,22 @@ def score(layout: Layout, hashes: Sequence[int], corpus: Corpus) -> Scores:
         if not parts:
             continue
         lengths = [len(postings.places) for _, postings in parts]
-        places = np.concatenate([postings.places for _, postings in parts])
+        places = np.concatenate([postings.places for _, postings in parts], dtype=np.int64)
         places += np.repeat(np.array([start for start, _ in parts]), lengths)
-        counts = np.concatenate([postings.counts for _, postings in parts])
-        words = np.concatenate([postings.words for _, postings in parts])
+        counts = np.concatenate([postings.counts for _, postings in parts], dtype=np.float32)
+        norm = np.concatenate([postings.words for _, postings in parts], dtype=np.float32)
         rarity = math.log(1 + (max(0, corpus.entries - len(places)) + 0.5) / (len(places) + 0.5))
-        norm = SATURATION * (1 - LENGTH + LENGTH * words / np.float32(average))
-        values = np.float32(rarity * (SATURATION + 1)) * counts / (counts + norm)
+        # SATURATION * (1 - LENGTH + LENGTH * words / average), in place: there may be very many.
+        for step, number in ((np.multiply, LENGTH), (np.divide, average), (np.add, 1 - LENGTH)):
+            step(norm, np.float32(number), out=norm)
+        norm *= np.float32(SATURATION)
+        norm += counts
+        counts *= np.float32(rarity * (SATURATION + 1))
+        counts /= norm
         if len(places) > COMMON * corpus.entries:
-            scores[places] += values
+            scores[places] += counts
         else:
-            _add_spread(scores, places, values.astype(np.float32))
+            _add_spread(scores, places, counts)
     return scores
 
 
@@ -149,12 +154,13 @@ def spread(own: Scores) -> Scores:
     return out
 
 
-def best(scores: Scores, count: int) -> list[int]:
-    """The places with the highest scores above 0, the first of equals first."""
+def best(scores: Scores, count: int, *, tied: int = 0) -> list[int]:
+    """The places with the highest scores above 0, the first of equals first; with up to `tied` more that equal the
+    last."""
     count = min(count, len(scores))
     if count <= 0:
         return []
     limit = np.partition(scores, len(scores) - count)[len(scores) - count]
     candidates = np.flatnonzero(scores >= max(limit, np.float32(np.finfo(np.float32).tiny)))
     order = np.lexsort((candidates, -scores[candidates]))
-    return [int(place) for place in candidates[order][:count]]
+    return [int(place) for place in candidates[order][: count + tied]]

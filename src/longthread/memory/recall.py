@@ -13,24 +13,23 @@ import numpy as np
 from longthread.errors import EntryNotFound, InvalidInput, StoreError, ThreadNotFound
 from longthread.memory.asking import Asker
 from longthread.memory.background import Background
+from longthread.memory.binding import bind_user, drop_volumes
 from longthread.memory.branches import Branches
 from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors
 from longthread.memory.indexing import content_of, index_thread, is_recallable
-from longthread.memory.matching import telling
+from longthread.memory.keywords import Place, by_keywords
 from longthread.memory.nearest import Nearest
-from longthread.memory.postings import Postings, buckets_of, hash_of, in_bucket, look_up, places_between
-from longthread.memory.ranking import REACH, Block, Corpus, Layout, Scores, best, lay_out, score
+from longthread.memory.postings import places_between
 from longthread.memory.shelf import Ranges
 from longthread.memory.spans import ranges_of
 from longthread.memory.terms import FORM
 from longthread.memory.vectors import Embedded, Progress, embed_thread, named, sign_thread
+from longthread.memory.volumes import Area, Library
 from longthread.model.entry import Entry
 from longthread.store import log, recall, vectors
 from longthread.store.driver import Driver, Transaction
 from longthread.store.recall import Scope, Searched
 
-MOST_TERMS = 256
-"""Terms of a question that count, the first ones."""
 _CANDIDATES = 4
 """How many times as many places are looked at as entries are wanted, for some hold nothing that can be returned."""
 
@@ -44,14 +43,6 @@ _FEW = 16
 """Of so many entries, the least cosine says half of what all texts have in common."""
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """An entry by its thread and number."""
-
-    thread_id: str
-    seq: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +101,6 @@ class Recalled:
     warnings: Sequence[str] = field(default_factory=tuple)
 
 
-@dataclass(frozen=True, slots=True)
-class _Behind:
-    """Threads that are not indexed to their end."""
-
-    behind: Sequence[Searched]
-
-
 class Recaller:
     """Finds entries of a store: by keywords, and by what they mean when there is an embedder. Safe to share between
     tasks; close it when done."""
@@ -125,6 +109,7 @@ class Recaller:
         self._store = store
         self._embedder = embedder
         self._nearest = Nearest(unsigned=self._sign)
+        self._library = Library()
         self.asker = Asker(embedder)
         self._background = Background()
         self._looked_after: set[Scope] = set()
@@ -143,16 +128,26 @@ class Recaller:
             ThreadNotFound: the scope's thread is not there, or not the user's.
             StoreError: the database cannot be read.
         """
+        recalled = await self._find(question)
+        if question.scope.thread_id is None:
+            self._bind(question.scope.user_id)
+        return recalled
+
+    async def _find(self, question: Question) -> Recalled:
         question, of_topic = await self._about(question)
         vector, problem = await self.asker.vector(question.words)
         found = await self._found(question, of_topic, vector)
+        if isinstance(found, Area) and found.outdated:
+            await drop_volumes(self._store, question.scope.user_id, found.outdated)
+            found = await self._found(question, of_topic, vector)
         if vector is not None and self._embedder is not None:
             self._embed_rest(question.scope, named(self._embedder.name, len(vector)))
         if isinstance(found, list):
             return Recalled(found, problem)
-        warnings = await catch_up(self._store, found.behind, CATCH_UP_SECONDS)
+        behind = found.behind
+        warnings = await catch_up(self._store, behind, CATCH_UP_SECONDS)
         if warnings:
-            self._catch_up(question.scope, found.behind)
+            self._catch_up(question.scope, behind)
         again = await self._found(question, of_topic, vector, whole=False)
         assert isinstance(again, list)
         return Recalled(again, [*warnings, *problem])
@@ -169,16 +164,16 @@ class Recaller:
 
     async def _found(
         self, question: Question, of_topic: Ranges | None, vector: Vectors | None, *, whole: bool = True
-    ) -> list[Hit] | _Behind:
-        """The hits, or, where only a `whole` index will do, what is not indexed."""
+    ) -> list[Hit] | Area:
+        """The hits, or, where only a `whole` index will do, an area that is not indexed."""
+        before = question.before
         async with self._store.reading() as tx:
-            threads = await _threads(tx, question.scope)
-            behind = [thread for thread in threads if thread.behind]
-            if whole and behind:
-                return _Behind(behind)
+            area = await self._library.area(tx, question.scope, before.thread_id if before else None)
+            if whole and (area.behind or area.outdated):
+                return area
             ranges = await inside(tx, question, of_topic)
-            ranked = await self._ranked(tx, question, threads, vector, ranges)
-            return await load(tx, question, threads, ranked)
+            ranked = await self._ranked(tx, question, area, vector, ranges)
+            return await load(tx, question, ranked)
 
     async def entry(self, question: Question, thread_id: str, entry_id: str) -> Hit:
         """One entry by its id, with those around it.
@@ -192,26 +187,22 @@ class Recaller:
             if not threads or question.scope.thread_id not in (None, thread_id):
                 raise ThreadNotFound(thread=thread_id)
             found = await log.find_entry(tx, thread_id, entry_id)
-            hits = await load(tx, replace(question, k=1), threads, [(Place(thread_id, found.seq), 1.0)])
+            hits = await load(tx, replace(question, k=1), [(Place(thread_id, found.seq), 1.0)])
         if not hits:
             raise EntryNotFound(thread=thread_id, entry=entry_id)
         return hits[0]
 
     async def _ranked(
-        self,
-        tx: Transaction,
-        question: Question,
-        threads: Sequence[Searched],
-        vector: Vectors | None,
-        ranges: Ranges | None,
+        self, tx: Transaction, question: Question, area: Area, vector: Vectors | None, ranges: Ranges | None
     ) -> list[tuple[Place, float]]:
         count = question.k * _CANDIDATES
+        scope, before = question.scope, question.before
         if vector is None or self._embedder is None:
-            return await by_keywords(tx, question, threads, count, ranges)
-        words = await by_keywords(tx, question, threads, max(count, FUSED), ranges)
+            return await by_keywords(tx, question.words, area, count, ranges, before)
+        words = await by_keywords(tx, question.words, area, max(count, FUSED), ranges, before)
         model = named(self._embedder.name, len(vector))
-        near = await self._nearest.find(tx, question.scope, model, vector, max(count, FUSED), threads, ranges)
-        before = question.before
+        threads = area.threads if scope.thread_id else await recall.threads_in(tx, scope, form=FORM)
+        near = await self._nearest.find(tx, scope, model, vector, max(count, FUSED), threads, ranges)
         places = ((Place(thread_id, seq), value) for thread_id, seq, value in near)
         return fuse(
             words,
@@ -273,8 +264,17 @@ class Recaller:
 
         async def prepare() -> None:
             await self.prepare(scope)
+            await bind_user(self._store, scope.user_id)
 
         self._background.start(f"index {scope}", prepare, failing=f"Thread {scope.thread_id} could not be indexed")
+
+    def _bind(self, user_id: str) -> None:
+        """Have the index of a user's many threads put together in the background."""
+
+        async def bind() -> None:
+            await bind_user(self._store, user_id)
+
+        self._background.start(f"bind {user_id}", bind, failing="The index of threads could not be put together")
 
     def _catch_up(self, scope: Scope, threads: Sequence[Searched]) -> None:
         """Have the rest of threads indexed in the background."""
@@ -336,64 +336,6 @@ async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | 
     return []
 
 
-async def _threads(tx: Transaction, scope: Scope) -> list[Searched]:
-    threads = await recall.threads_in(tx, scope, form=FORM)
-    if scope.thread_id is not None and not threads:
-        raise ThreadNotFound(thread=scope.thread_id)
-    return threads
-
-
-async def by_keywords(
-    tx: Transaction, question: Question, threads: Sequence[Searched], count: int, ranges: Ranges | None = None
-) -> list[tuple[Place, float]]:
-    """The entries that share most with a question, by BM25 over terms, of those in `ranges`; the best first."""
-    # Where some terms say what it is about, those that every question may have rank nothing.
-    hashes = [hash_of(term) for term in telling(question.words)[:MOST_TERMS]]
-    blocks = _blocks(await recall.postings(tx, question.scope, buckets_of(hashes)), hashes, question.before)
-    if not blocks:
-        return []
-    layout = lay_out(blocks)
-    corpus = Corpus(sum(thread.entries for thread in threads), sum(thread.words for thread in threads))
-    scores = score(layout, hashes, corpus)
-    if ranges is not None:
-        _leave_out(layout, scores, ranges)
-    there = {thread.thread_id: thread for thread in threads}
-    found: list[tuple[Place, float]] = []
-    for place in best(scores, count + 2 * REACH):
-        thread_id, seq = layout.entry_at(place)
-        last = there[thread_id].entry_count
-        if question.before is not None and question.before.thread_id == thread_id:
-            last = min(last, question.before.seq - 1)
-        if there[thread_id].first_seq <= seq <= last:
-            found.append((Place(thread_id, seq), float(scores[place])))
-    return found[:count]
-
-
-def _blocks(rows: Sequence[tuple[str, int, int, bytes]], hashes: Sequence[int], before: Place | None) -> list[Block]:
-    found: dict[tuple[str, int], dict[int, Postings]] = {}
-    of_bucket = {bucket: np.array(in_bucket(hashes, bucket), np.uint64) for bucket in buckets_of(hashes)}
-    for thread_id, segment, bucket, data in rows:
-        there = look_up(data, of_bucket[bucket])
-        if before is not None and before.thread_id == thread_id:
-            # Before it is ranked: a question must not lift the entries around it.
-            there = {value: postings.until(before.seq - segment) for value, postings in there.items()}
-        there = {value: postings for value, postings in there.items() if len(postings.places)}
-        if there:
-            found.setdefault((thread_id, segment), {}).update(there)
-    ordered = sorted(found.items(), key=lambda item: item[0])
-    return [Block(thread_id, segment, postings) for (thread_id, segment), postings in ordered]
-
-
-def _leave_out(layout: Layout, scores: Scores, ranges: Ranges) -> None:
-    """Take the scores from entries that are not asked for."""
-    asked = np.zeros(len(scores), dtype=bool)
-    for start, end, block in zip(layout.starts, layout.ends, layout.blocks, strict=True):
-        shift = start - block.first
-        for first, last in ranges.get(block.thread, ()):
-            asked[max(first + shift, start - REACH) : max(0, min(last + shift, end + REACH) + 1)] = True
-    scores[~asked] = 0
-
-
 async def inside(tx: Transaction, question: Question, of_topic: Ranges | None) -> Ranges | None:
     """The entries that a question asks for, by its topic and its time; None: all of them."""
     if question.since is None and question.until is None:
@@ -413,19 +355,13 @@ async def inside(tx: Transaction, question: Question, of_topic: Ranges | None) -
     return found
 
 
-async def load(
-    tx: Transaction, question: Question, threads: Sequence[Searched], ranked: Sequence[tuple[Place, float]]
-) -> list[Hit]:
+async def load(tx: Transaction, question: Question, ranked: Sequence[tuple[Place, float]]) -> list[Hit]:
     """The entries at the best places that hold something, with those around them on their branch."""
-    tips = {thread.thread_id: thread.tip for thread in threads}
     hits: list[Hit] = []
     branches: dict[str, Branches] = {}
     for start in range(0, len(ranked), max(1, question.k)):
         some = ranked[start : start + question.k]
-        for place, _ in some:
-            if place.thread_id not in branches:
-                apart = await recall.branch_points(tx, place.thread_id)
-                branches[place.thread_id] = Branches(tips[place.thread_id], apart)
+        await _know_branches(tx, question, [place.thread_id for place, _ in some], branches)
         around = {place: _around(place, branches[place.thread_id], question) for place, _ in some}
         entries = await _entries(tx, around)
         for place, value in some:
@@ -439,6 +375,16 @@ async def load(
         if len(hits) >= question.k:
             break
     return hits[: question.k]
+
+
+async def _know_branches(
+    tx: Transaction, question: Question, threads: Sequence[str], branches: dict[str, Branches]
+) -> None:
+    """Read the branches of threads that are not known yet."""
+    new = sorted(set(threads) - branches.keys())
+    tips = await recall.tips(tx, question.scope.user_id, new) if new else {}
+    for thread_id in new:
+        branches[thread_id] = Branches(tips[thread_id], await recall.branch_points(tx, thread_id))
 
 
 def _around(place: Place, branches: Branches, question: Question) -> list[int]:

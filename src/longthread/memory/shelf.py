@@ -16,11 +16,11 @@ from longthread.store.vectors import BLOCK, Head
 SLAB = 16 * BLOCK
 """Entries that are compared at a time: what is between two steps stays in the processor's cache."""
 _WEIGHED_AT_ONCE = 512
-_MOST_BITS = 3
-"""Bits of each of the question's numbers that signs are compared with."""
+_ROUGH_BITS, _FINE_BITS = 3, 6
+"""Bits of each of the question's numbers that signs are compared with, and both bits."""
 _LONG = 1024
 """Numbers of a vector from which on they are one less: the more there are, the less each must say."""
-_STEPS = {2: 0.9957, 3: 0.586}
+_STEPS = {2: 0.9957, 3: 0.586, 6: 0.1041}
 """By the bits of a number: the standard deviations from one level to the next with which least is lost."""
 
 Ranges = Mapping[str, Sequence[tuple[int, int]]]
@@ -99,28 +99,11 @@ class Slab:
     def by_signs(self, asked: Asked, rows: Numbers) -> Vectors:
         """About the cosines of rows with the question, by their signs and a few bits of each of its numbers."""
         some = slice(None) if len(rows) == len(self.seqs) else rows
-        signs = self.signs[:, some]
-        apart = np.zeros(len(rows), dtype=asked.counting)
-        for start in range(0, len(rows), SLAB):
-            part = apart[start : start + SLAB]
-            differing, counts = np.empty(len(part), np.uint64), np.empty(len(part), np.uint8)
-            for plane in asked.planes:
-                part += part
-                for word, own in zip(signs, plane, strict=True):
-                    np.bitwise_xor(word[start : start + SLAB], own, out=differing)
-                    part += np.bitwise_count(differing, out=counts)
-        agreeing = asked.most - asked.step * apart.astype(np.float32)
-        found: Vectors = self._bases(asked, rows) + self.offsets[some] + self.terms[0, some] * agreeing
+        agreeing = asked.roughly.products(self.signs[:, some])
+        found: Vectors = self.bases(asked, rows) + self.offsets[some] + self.terms[0, some] * agreeing
         return found
 
-    def by_both(self, asked: Asked, rows: Numbers) -> Vectors:
-        """About the cosines of rows with the question, more exactly, by both bits and its numbers."""
-        sums = 2 * _sums(self.signs[:, rows], asked.tables) + _sums(self.large[:, rows], asked.tables)
-        products = sums - np.float32(1.5) * asked.turned.sum()
-        found: Vectors = self._bases(asked, rows) + self.terms[3, rows] + self.terms[2, rows] * products
-        return found
-
-    def _bases(self, asked: Asked, rows: Numbers) -> Vectors:
+    def bases(self, asked: Asked, rows: Numbers) -> Vectors:
         """Of each row the product of the question with the center of its block."""
         of_block: Vectors = self.centers @ asked.turned
         if len(rows) == len(self.seqs):
@@ -145,29 +128,69 @@ class Shelf:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question's vector, turned; and with a few bits of each number relative to a shelf's home: `planes`, the highest
-    bits first, of levels that are a `step` apart. `most` is the product with signs that agree with all planes."""
+class Leveled:
+    """Numbers by a few bits each: `planes`, the highest bits first, of levels that are a `step` apart. `most` is the
+    product with signs that agree with all planes."""
 
-    turned: Vectors
-    tables: Vectors
     planes: Bits
     counting: type[np.unsignedinteger[Any]]
     step: np.float32
     most: np.float32
 
     @classmethod
+    def of(cls, numbers: Vectors, bits: int) -> Leveled:
+        """Numbers that have about a normal distribution."""
+        highest = 2**bits - 1
+        step = np.sqrt((numbers * numbers).mean()) * np.float32(_STEPS[bits])
+        levels = np.floor(numbers / max(step, np.float32(1e-30))) + 2 ** (bits - 1)
+        levels = np.clip(levels, 0, highest).astype(np.uint8)
+        planes = np.array([signed(levels >> bit & 1) for bit in reversed(range(bits))])
+        counting = np.uint16 if len(numbers) * highest < 2**16 else np.uint32
+        return cls(planes, counting, step, step * np.float32(len(numbers) * highest / 2))
+
+    def products(self, words: Bits) -> Vectors:
+        """About the products of the numbers with signs, of which each column has 64 in a number."""
+        apart = np.zeros(words.shape[1], dtype=self.counting)
+        for start in range(0, len(apart), SLAB):
+            part = apart[start : start + SLAB]
+            differing, counts = np.empty(len(part), np.uint64), np.empty(len(part), np.uint8)
+            for plane in self.planes:
+                part += part
+                for word, own in zip(words, plane, strict=True):
+                    np.bitwise_xor(word[start : start + SLAB], own, out=differing)
+                    part += np.bitwise_count(differing, out=counts)
+        found: Vectors = self.most - self.step * apart.astype(np.float32)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question's vector, turned; `roughly` relative to a shelf's home, `finely` as it is, each by a few bits."""
+
+    turned: Vectors
+    roughly: Leveled
+    finely: Leveled
+
+    @classmethod
     def of(cls, vector: Vectors, shelf: Shelf) -> Asked:
         """A vector, as it is compared with what is on a shelf."""
         own = turned(vector)
-        apart = own - shelf.home
-        bits = _MOST_BITS if len(own) < _LONG else _MOST_BITS - 1
-        highest = 2**bits - 1
-        step = np.sqrt((apart * apart).mean()) * np.float32(_STEPS[bits])
-        levels = np.clip(np.floor(apart / max(step, np.float32(1e-30))) + 2 ** (bits - 1), 0, highest).astype(np.uint8)
-        planes = np.array([signed(levels >> bit & 1) for bit in reversed(range(bits))])
-        counting = np.uint16 if len(own) * highest < 2**16 else np.uint32
-        return cls(own, _tables(own), planes, counting, step, step * np.float32(len(own) * highest / 2))
+        bits = _ROUGH_BITS if len(own) < _LONG else _ROUGH_BITS - 1
+        return cls(own, Leveled.of(own - shelf.home, bits), Leveled.of(own, _FINE_BITS))
+
+
+def by_both(slabs: Sequence[Slab], asked: Asked, rows: Sequence[Numbers]) -> Vectors:
+    """About the cosines of some rows of slabs with the question, more exactly than by signs: by both bits, and more of
+    the question's."""
+    chosen = [(slab, some) for slab, some in zip(slabs, rows, strict=True) if len(some)]
+    signs = np.concatenate([slab.signs[:, some] for slab, some in chosen], axis=1)
+    large = np.concatenate([slab.large[:, some] for slab, some in chosen], axis=1)
+    bases = np.concatenate([slab.bases(asked, some) + slab.terms[3, some] for slab, some in chosen])
+    scales = np.concatenate([slab.terms[2, some] for slab, some in chosen])
+    # A level is the sign and half of what the second bit says, as signs.
+    levels = asked.finely.products(signs) + np.float32(0.5) * asked.finely.products(large)
+    found: Vectors = bases + scales * levels
+    return found
 
 
 def put_together(heads: Sequence[Head], fetched: Mapping[Head, Signatures], before: Shelf | None) -> Shelf:

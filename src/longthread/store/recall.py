@@ -69,11 +69,12 @@ async def threads_in(tx: Transaction, scope: Scope, *, form: int) -> list[Search
         rows = await tx.fetch("select_recall_thread", thread_id=scope.thread_id, **of_user)
     else:
         rows = await tx.fetch("select_recall_threads", **of_user)
-    return [_searched({**row, "wanted": form}) for row in rows]
+    return [searched({**row, "wanted": form}) for row in rows]
 
 
 @decoder
-def _searched(row: Row) -> Searched:
+def searched(row: Row) -> Searched:
+    """A thread from a row that says how much of it is indexed, and in which form it is `wanted`."""
     there = int(row["entry_count"]) - int(row["first_seq"]) + 1
     return Searched(
         thread_id=row["thread_id"],
@@ -87,12 +88,35 @@ def _searched(row: Row) -> Searched:
 
 
 async def postings(tx: Transaction, scope: Scope, buckets: Sequence[int]) -> list[tuple[str, int, int, bytes]]:
-    """The buckets of each segment in scope, as (thread, first entry, bucket, data), in this order."""
-    query = "select_recall_postings_of_user" if scope.thread_id is None else "select_recall_postings"
-    asked: dict[str, Any] = {"user_id": scope.user_id, "buckets": json.dumps(list(buckets))}
-    asked |= {"agent_id": scope.agent_id} if scope.thread_id is None else {"thread_id": scope.thread_id}
-    rows = await tx.fetch(query, **asked)
-    return [(row["thread_id"], int(row["segment"]), int(row["bucket"]), row["data"]) for row in rows]
+    """The buckets of each segment of the scope's thread, as (thread, first entry, bucket, data), in this order."""
+    asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "buckets": json.dumps(list(buckets))}
+    return [_bucket(row) for row in await tx.fetch("select_recall_postings", **asked)]
+
+
+async def postings_of(
+    tx: Transaction, user_id: str, threads: Sequence[str], buckets: Sequence[int]
+) -> list[tuple[str, int, int, bytes]]:
+    """The buckets of each segment of some of a user's threads, as `postings` gives them."""
+    if not threads:
+        return []
+    asked = {"user_id": user_id, "threads": json.dumps(threads), "buckets": json.dumps(list(buckets))}
+    return [_bucket(row) for row in await tx.fetch("select_postings_of_threads", **asked)]
+
+
+async def all_postings(tx: Transaction, user_id: str, threads: Sequence[str]) -> list[tuple[str, int, bytes]]:
+    """All buckets of some of a user's threads, as (thread, first entry of the segment, data), in this order."""
+    rows = await tx.fetch("select_all_postings", user_id=user_id, threads=json.dumps(threads))
+    return [(row["thread_id"], int(row["segment"]), row["data"]) for row in rows]
+
+
+async def tips(tx: Transaction, user_id: str, threads: Sequence[str]) -> dict[str, int]:
+    """The tips of some of a user's threads."""
+    rows = await tx.fetch("select_tips", user_id=user_id, threads=json.dumps(threads))
+    return {row["id"]: int(row["tip"]) for row in rows}
+
+
+def _bucket(row: Row) -> tuple[str, int, int, bytes]:
+    return row["thread_id"], int(row["segment"]), int(row["bucket"]), row["data"]
 
 
 async def extents(tx: Transaction, thread_id: str) -> list[Extent]:

@@ -92,8 +92,8 @@ class Tables:
 
     @property
     def shared(self) -> tuple[Table, ...]:
-        """Those whose rows belong to no thread."""
-        return tuple(table for table in self.all if table.thread is None)
+        """Those whose rows belong to no thread. Not those that follow from others."""
+        return tuple(t for t in self.all if t.thread is None and not t.name.startswith(_DERIVED))
 
     @property
     def shape(self) -> list[tuple[object, ...]]:

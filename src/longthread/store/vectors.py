@@ -24,6 +24,8 @@ BLOCK = 1024
 
 INDEXED = frozenset({384, 512, 768, 1024, 1536})
 """Dimensions that PostgreSQL has an index for."""
+_FEW_THREADS = 8
+"""So many threads are asked one by one, which takes less for each vector than to ask for all at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +225,27 @@ async def between(tx: Transaction, model: str, ranges: Iterable[tuple[str, int, 
     """The vectors of entries in ranges of (thread, first, last), in order; of threads that the reader may read."""
     asked = json.dumps([list(each) for each in ranges], ensure_ascii=False)
     rows = await tx.fetch("select_vectors_between", model=model, ranges=asked)
-    found = [Candidate(row["thread_id"], int(row["seq"]), numbers_of(row)) for row in rows]
+    found = [_candidate(row) for row in rows]
     return sorted(found, key=lambda row: (row.thread_id, row.seq))
+
+
+async def at(tx: Transaction, model: str, places: Sequence[tuple[str, int]]) -> list[Candidate]:
+    """The vectors of entries by their threads and numbers, in order; of threads that the reader may read."""
+    of_thread: dict[str, list[int]] = {}
+    for thread_id, seq in places:
+        of_thread.setdefault(thread_id, []).append(seq)
+    if len(of_thread) > _FEW_THREADS:
+        return await between(tx, model, ((thread_id, seq, seq) for thread_id, seq in places))
+    found: list[Candidate] = []
+    for thread_id in sorted(of_thread):
+        asked = {"thread_id": thread_id, "model": model, "seqs": json.dumps(of_thread[thread_id])}
+        rows = await tx.fetch("select_vectors_at", **asked)
+        found += sorted((_candidate(row) for row in rows), key=lambda row: row.seq)
+    return found
+
+
+def _candidate(row: Row) -> Candidate:
+    return Candidate(row["thread_id"], int(row["seq"]), numbers_of(row))
 
 
 async def indexed(tx: Transaction, scope: Scope, model: str, vector: Floats, count: int) -> list[Candidate] | None:
@@ -240,7 +261,7 @@ async def indexed(tx: Transaction, scope: Scope, model: str, vector: Floats, cou
     query = Sql(queries("postgres")["select_near_vectors"].replace("1536", str(len(vector))))
     asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "agent_id": scope.agent_id}
     rows = await tx.fetch(query, **asked, model=model, numbers=told(vector), limit=count)
-    return [Candidate(row["thread_id"], int(row["seq"]), numbers_of(row)) for row in rows]
+    return [_candidate(row) for row in rows]
 
 
 def told(vector: Floats) -> str:

@@ -10,6 +10,11 @@ FROM json_array_elements(CAST(:ranges AS JSON)) r JOIN memory_vectors v
   ON v.thread_id = r.value ->> 0 AND v.model = :model AND v.seq IS NOT NULL
   AND v.seq BETWEEN CAST(r.value ->> 1 AS BIGINT) AND CAST(r.value ->> 2 AS BIGINT);
 
+-- name: select_vectors_at
+SELECT v.thread_id, v.seq, vector_send(v.embedding) AS embedding, 1 AS sent FROM memory_vectors v
+WHERE v.thread_id = :thread_id AND v.model = :model AND v.seq IS NOT NULL
+  AND v.seq = ANY(CAST(translate(:seqs, '[]', '{}') AS BIGINT[]));
+
 -- name: has_vector_index
 SELECT 1 AS has;
 

@@ -4,14 +4,6 @@ WHERE p.thread_id = :thread_id AND p.bucket IN (SELECT value FROM json_each(:buc
   AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
 ORDER BY p.segment, p.bucket;
 
--- name: select_recall_postings_of_user
-SELECT p.thread_id, p.segment, p.bucket, p.data
-FROM threads t CROSS JOIN recall_postings p
-WHERE t.user_id = :user_id
-  AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
-  AND p.thread_id = t.id AND p.bucket IN (SELECT value FROM json_each(:buckets))
-ORDER BY p.thread_id, p.segment, p.bucket;
-
 -- name: select_entries_at
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
 FROM entries e WHERE e.thread_id = :thread_id AND e.seq IN (SELECT value FROM json_each(:seqs)) ORDER BY e.seq;
