@@ -35,6 +35,10 @@ class Database(Protocol):
         """Write what the database has put off, so that it counts for what was done before."""
         ...
 
+    def worked(self) -> float:
+        """A counter of the seconds that processors were at work for it in other processes than this one."""
+        ...
+
     def size_of(self, tables: Sequence[str]) -> int:
         """Bytes of these tables and their indexes."""
         ...
@@ -67,6 +71,10 @@ class SqliteFile:
         names = ", ".join(f"'{table}'" for table in tables)
         own = f"SELECT name FROM sqlite_schema WHERE tbl_name IN ({names})"
         return self._one(f"SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name IN ({own})")
+
+    def worked(self) -> float:
+        """None: it works in this process."""
+        return 0.0
 
     def _one(self, sql: str) -> int:
         with contextlib.closing(sqlite3.connect(self.address)) as connection:
@@ -102,10 +110,27 @@ class PostgresDatabase:
         assert row is not None
         return int(row[0])
 
+    def worked(self) -> float:
+        """What the server's processes on this machine have taken that are there now; 0 where they are elsewhere."""
+        stats = {int(path.parent.name): _stat(path) for path in Path("/proc").glob("[0-9]*/stat")}
+        own = stats.get(self._one("SELECT pg_backend_pid()"))
+        if own is None:
+            return 0.0
+        siblings = (stat for stat in stats.values() if stat[1:2] == own[1:2])
+        return sum(int(stat[11]) + int(stat[12]) for stat in siblings) / os.sysconf("SC_CLK_TCK")
+
     def _one(self, sql: str, *values: str) -> int:
         row = self._admin.execute(sql.encode(), values).fetchone()
         assert row is not None
         return row[0]
+
+
+def _stat(path: Path) -> list[str]:
+    """What the system tells of a process, from its state on; nothing when it has ended meanwhile."""
+    try:
+        return path.read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 class Databases:
