@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 
+from longthread.view.characters import Kinds
 from longthread.view.families import BIGRAMS, COMMON_HAN, COMMON_HANGUL, FAMILIES, SCRIPTS, Costs
 
 MESSAGE_OVERHEAD = 6
@@ -24,13 +25,9 @@ ANY = "any"
 _REMEMBERED = 4_000
 """Characters up to which a text's estimate is remembered."""
 _WORD = re.compile(r"[A-Z]?[a-z]{1,40}|[A-Z]{1,40}(?![a-z])")
-_DIGITS = re.compile(r"[0-9]{1,3}")
 _BLANKS = re.compile(r"[\t-\r\x1c-\x20]{1,512}")
 _MARKS = re.compile(r"[!-/:-@\[-`{-~]{1,512}")
-_BLANK_DIGIT = re.compile(r"[ \t][0-9]")
-_MARK_LETTER = re.compile(r"[!-/:-@\[-`{-~][A-Za-z]")
 _OUTSIDE = re.compile(r"[^\x00-\x7f]+")
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 
 _NAMES = (
     ("claude", "claude"),
@@ -75,23 +72,39 @@ class Estimator:
 
     def __init__(self, costs: Costs) -> None:
         self._costs = costs
-        self._word: Callable[[str], float] = lru_cache(1 << 16)(self._word_cost)
+        self._words: Callable[[bytes], float] = lru_cache(1 << 16)(self._words_cost)
         self._blanks: Callable[[str], float] = lru_cache(1 << 10)(self._blanks_cost)
         self._marks: Callable[[str], float] = lru_cache(1 << 14)(self._marks_cost)
 
     def count(self, text: str) -> float:
         """The tokens of a text."""
-        costs = self._costs
-        digits = _DIGITS.findall(text)
-        total = sum(map(self._word, _WORD.findall(text)))
-        total += sum(map(self._blanks, _BLANKS.findall(text)))
-        total += sum(map(self._marks, _MARKS.findall(text)))
-        total += costs.digits * len(digits) + costs.digit * sum(map(len, digits))
-        total += costs.blank_digit * len(_BLANK_DIGIT.findall(text))
-        total += costs.mark_letter * len(_MARK_LETTER.findall(text))
+        kinds = Kinds(text)
+        # What is very long is not looked for among what was there before.
+        cost = self._words if kinds.letters_in_short_runs else self._words_cost
+        total = sum(map(cost, kinds.letters)) + self._between_words(kinds)
         if not text.isascii():
             total += self._outside("".join(_OUTSIDE.findall(text)))
-        return total + len(_CONTROL.findall(text))
+        return total
+
+    def _between_words(self, kinds: Kinds) -> float:
+        """What is neither in a word nor outside of ASCII."""
+        costs = self._costs
+        total = costs.digits * kinds.digit_groups + costs.digit * kinds.digits
+        total += costs.blank_digit * kinds.blank_digits + costs.mark_letter * kinds.mark_letters
+        if kinds.blanks_alone:
+            total += sum(count * self._blanks(blank) for blank, count in kinds.single_blanks)
+        else:
+            total += sum(map(self._blanks, _BLANKS.findall(kinds.text)))
+        if kinds.marks_in_short_runs:
+            single, runs, changes, same = kinds.marks
+            total += costs.mark * single + costs.marks * runs + costs.mark_change * changes + costs.mark_same * same
+        else:
+            total += sum(map(self._marks, _MARKS.findall(kinds.text)))
+        return total + kinds.controls
+
+    def _words_cost(self, letters: bytes) -> float:
+        """What the words in a run of letters cost."""
+        return sum(map(self._word_cost, _WORD.findall(letters.decode())))
 
     def _word_cost(self, word: str) -> float:
         costs = self._costs
