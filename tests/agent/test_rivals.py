@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 
 from tests.agent.rivals import CHOICES
 
 
-async def test_of_two_processes_that_decide_at_once_one_is_heard(store_address: str, tmp_path: Path) -> None:
+async def test_of_two_processes_that_decide_at_once_one_is_heard(
+    store_address: str, tmp_path: Path, warmed: Path
+) -> None:
     plan = {"store": store_address, "data": str(tmp_path), "rounds": 4}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.agent.rivals", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        *(str(warmed / "python"), "-m", "tests.agent.rivals"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
     )
     out, _ = await process.communicate(json.dumps(plan).encode())
     assert process.returncode == 0

@@ -65,9 +65,11 @@ def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: AIM
 async def gone(context: RunContext, tool: Tool) -> Observation | None:
     """What a model is told of a call whose tool has been deleted or switched off since the run began; else None. What
     somebody took away while a call waited is not used for it, and nobody is asked about it."""
+    if tool.definition is None:
+        return None
     async with context.store.reading() as tx:
-        found = await catalog.some(tx, "tool", ids=[tool.definition] if tool.definition else [])
-    if tool.definition is None or any(each.definition.is_active for each in found):
+        found = await catalog.some(tx, "tool", ids=[tool.definition])
+    if any(each.definition.is_active for each in found):
         return None
     why = "was switched off" if found else "was deleted"
     said = f"The tool {tool.name} is no longer there: it {why} after this call was begun. The call was not made. Do "

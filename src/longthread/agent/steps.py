@@ -169,15 +169,13 @@ async def _run_call(
     context: RunContext, call: Mapping[str, Any], maker: AIMessage | None, *, interrupted: bool
 ) -> ToolMessage:
     tool, approval = context.tools.get(call["name"]), decided(context, call, maker)
-    refused = await gone(context, tool) if tool is not None and tool.approve else None
-    if tool is not None and refused is not None and interrupted:
-        refused = _interrupted(tool)
+    refused: Observation | None = None
     # Nothing is begun before a person has decided: to ask raises.
-    if tool is not None and tool.approve and approval is None and refused is None:
-        refused = ask_for(context, tool, call, maker)
+    if tool is not None and tool.approve and approval is None:
+        refused = await gone(context, tool) or ask_for(context, tool, call, maker)
     if approval is not None:
         call = {**call, "args": approval.made_with}
-        refused = rejected(approval) if approval.decision == "reject" else refused
+        refused = rejected(approval) if approval.decision == "reject" else None
     label = _next_label(context, call["name"])
     started, clock = datetime.now(UTC), time.monotonic()
     async with context.store.writing() as tx:
@@ -187,6 +185,8 @@ async def _run_call(
         about = {"action": call["name"], "args": call["args"], "call_id": call["id"]}
         index = await runs.start_step(tx, context.lease, "tool", marks=marks, started_at=started, **about)
     context.stream.ring()
+    if tool is not None and approval is not None and refused is None and (away := await gone(context, tool)):
+        refused = _interrupted(tool) if interrupted else away
     observation = refused or await _observe(context, call, maker, interrupted=interrupted)
     if approval is not None and refused is None:
         observation = told_of_edit(approval, observation)
