@@ -1,12 +1,15 @@
-"""LangGraph applications, whose threads a server shows, and an agent whose calls wait for approval."""
+"""What a server shows: threads of LangGraph applications, agents that ask each other, calls that wait for approval."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from typing import Any
 
 from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
 from longthread.catalog import Catalog
@@ -57,13 +60,68 @@ CLERK: list[dict[str, object]] = [
 ]
 """An agent whose tool is approved."""
 
+_ID = "01900000-0000-7000-8000-00000000000a"
+HELPER: dict[str, object] = {
+    "kind": "agent",
+    "id": _ID,
+    "name": "研究员",
+    "description": "查资料。",
+    "system_prompt": "You research.",
+}
+EDITOR: dict[str, object] = {
+    "kind": "agent",
+    "name": "editor",
+    "description": "Writes reports.",
+    "system_prompt": "You edit.",
+    "sub_agents": ["研究员", "clerk"],
+}
+"""An agent that asks another, and the clerk."""
+ASK_HELPER = f"ask_{sha256(_ID.encode()).hexdigest()[:8]}"
+"""The tool by which it asks who has no name of letters."""
 
-def define_clerk(address: str) -> None:
-    """Put the clerk into the catalog. In a thread of its own: a browser's loop may run in this one."""
 
-    async def define() -> None:
+def define(address: str, *items: dict[str, object]) -> None:
+    """Put definitions into the catalog. In a thread of its own: a browser's loop may run in this one."""
+
+    async def apply() -> None:
         async with open_store(address) as store:
-            await Catalog(store).apply(CLERK)
+            await Catalog(store).apply(items)
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, define()).result()
+        pool.submit(asyncio.run, apply()).result()
+
+
+def define_clerk(address: str) -> None:
+    """Put the clerk into the catalog."""
+    define(address, *CLERK)
+
+
+def played(messages: Sequence[BaseMessage]) -> Any:
+    """What the editor, those whom it asks, and the analyst say, each in its turn."""
+    last = max(place for place, each in enumerate(messages) if isinstance(each, HumanMessage))
+    said = sum(isinstance(each, AIMessage) for each in messages[last:])
+    parts = next((part for begins, part in PARTS.items() if str(messages[0].text).startswith(begins)), CHARTED)
+    return parts[min(said, len(parts) - 1)]
+
+
+def _call(action: str, **args: object) -> dict[str, Any]:
+    return {"thought": "", "action": action, "args": args}
+
+
+LAUNCHES = (
+    "SELECT column1 AS \"国家\", column2 AS \"次数\" FROM (VALUES ('美国', 44), ('中国', 39), ('俄罗斯联邦', 18))"
+)
+CHARTED: list[Any] = [
+    _call("run_sql", sql=LAUNCHES),
+    _call("chart", mark="bar", x="国家", y="次数", title="各国发射次数 <b>"),
+    _call("chart", mark="bar", x="国", y="次"),
+    {"finish": "**44** [q1]."},
+]
+PARTS: dict[str, list[Any]] = {
+    "You edit": [
+        [_call(ASK_HELPER, task="查一下。"), _call("ask_clerk", task="给 Ada 写信。")],
+        {"finish": "It is **asked**."},
+    ],
+    "You research": [{"finish": "美国 **44** 次。"}],
+    "You write mails": [_call("send_mail", to="ada"), {"finish": "**Sent**."}],
+}

@@ -143,3 +143,28 @@ def browser() -> Iterator[Any]:
         opened = playwright.chromium.launch(executable_path=str(CHROMIUM), headless=True, args=FLAGS)
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Any]:
+    """Opens pages: `open_page(running, path)`; whatever a page complains about fails the test."""
+    contexts: list[Any] = []
+    complaints: list[str] = []
+
+    def open_(running: Any, path: str = "/", *, quiet: bool = True, **options: Any) -> Any:
+        context = browser.new_context(**({"locale": "en", "viewport": {"width": 1200, "height": 800}} | options))
+        context.set_default_timeout(60_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        if quiet:
+            page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.goto(running.url + path)
+        # Shown when the page has asked the server what there is: until then it overwrites what is filled in.
+        page.wait_for_selector("#list-note:not([hidden]), #list li", state="attached")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert complaints == []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.server.apps import define_clerk, talked
+from tests.server.looking import ask, shape
+
+from longthread.server.app import WEB
 
 pytestmark = pytest.mark.browser
 
@@ -25,49 +27,12 @@ def backend() -> str:
     return "sqlite"
 
 
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Any]:
-    """Opens pages: `open_page(running, path)`; whatever a page complains about fails the test."""
-    contexts: list[Any] = []
-    complaints: list[str] = []
-
-    def open_(running: Any, path: str = "/", *, quiet: bool = True, **options: Any) -> Any:
-        context = browser.new_context(**({"locale": "en", "viewport": {"width": 1200, "height": 800}} | options))
-        context.set_default_timeout(60_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        if quiet:
-            page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-        page.goto(running.url + path)
-        # Shown when the page has asked the server what there is: until then it overwrites what is filled in.
-        page.wait_for_selector("#list-note:not([hidden]), #list li", state="attached")
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert complaints == []
-
-
-def ask(page: Any, question: str) -> None:
-    page.fill("#question", question)
-    page.press("#question", "Enter")
-
-
-def shape(page: Any) -> list[str]:
-    """What a conversation shows, without times."""
-    page.wait_for_function("() => !document.querySelector('.working')")
-    text = page.locator("#thread").inner_text()
-    return [line for line in re.sub(r"[\d.]+ m?s\b", "", text).split("\n") if line.strip()]
-
-
 def test_a_question_is_asked_and_answered_step_by_step(serve: Any, open_page: Any) -> None:
     page = open_page(serve(SCRIPT))
     ask(page, "How many rockets are there?")
     page.wait_for_selector(".meta")
     assert page.locator(".step-title").all_inner_texts() == ["Looked at the tables", "Ran query q1"]
-    assert page.locator(".step .sql code").inner_text() == "SELECT count(*) AS n FROM rockets -- all"
+    assert page.locator(".step .code code").inner_text() == "SELECT count(*) AS n FROM rockets -- all"
     assert page.locator(".sql-word").all_inner_texts() == ["SELECT", "AS", "FROM"]
     assert page.locator(".step .result td").all_inner_texts() == ["41"]
     assert page.locator(".answer strong").inner_text() == "41"
@@ -257,7 +222,7 @@ def test_every_text_is_in_both_languages(serve: Any, open_page: Any) -> None:
     keys = [set(re.findall(r"^    (\w+): \"", part, re.MULTILINE)) for part in (english, chinese)]
     assert keys[0] == keys[1]
     used = set()
-    for name in ("app", "approval", "conversation", "list", "step", "table", "turn"):
+    for name in (path.stem for path in WEB.glob("*.js") if path.stem not in {"i18n", "vega"}):
         used |= set(re.findall(r"\bt\(\"(\w+)\"", running.client.get(f"/web/{name}.js").text))
     used |= set(re.findall(r"data-t(?:-\w+)?=\"(\w+)\"", running.client.get("/").text))
     assert used - keys[0] == set()

@@ -6,14 +6,15 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from longthread.agent.held import Held, held, held_labels
+from longthread.agent.held import Held, held, held_before, held_labels
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.model.builtin import CHART
 from longthread.model.entry import Entry
 from longthread.model.fold import observation_of
+from longthread.model.run import Step
 from longthread.model.thread import Thread
 from longthread.store import log
-from longthread.store.driver import Driver
+from longthread.store.driver import Driver, Transaction
 from longthread.tools.analysis.chart import AGGREGATES, MARKS, Data, Wanted, chart, with_rows
 from longthread.tools.arguments import Arguments
 from longthread.tools.tool import Observation, Tool, failed, succeeded
@@ -93,14 +94,31 @@ def charts_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     calls = {call.id for entry in entries for call in entry.tool_calls if call.name == CHART}
     charts: list[dict[str, Any]] = []
     for at, entry in enumerate(entries):
-        spec = _spec(entry) if entry.role == "tool" and entry.tool_call_id in calls else None
+        asked = entry.role == "tool" and entry.tool_call_id in calls
+        spec = _spec(observation_of(entry.text)) if asked else None
         if spec is not None:
-            found = held(entries[:at], str(spec["data"]["name"]))
-            charts.append(with_rows(spec, Data(found.columns, found.rows)))
+            charts.append(_filled(spec, held(entries[:at], str(spec["data"]["name"]))))
     return charts
 
 
-def _spec(entry: Entry) -> dict[str, Any] | None:
-    data = observation_of(entry.text).get("data")
+async def chart_of(tx: Transaction, step: Step) -> dict[str, Any] | None:
+    """The chart that a call has made, with the rows of its result as they are kept; None where it has made none.
+
+    Raises:
+        ResultNotFound: the result is no longer kept.
+    """
+    spec = _spec(step.observation or {}) if step.action == CHART else None
+    if spec is None:
+        return None
+    return _filled(spec, await held_before(tx, step.thread_id, step.entry_seq or 0, str(spec["data"]["name"])))
+
+
+def _spec(observation: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The specification that a call has given; None where it failed, or is of somebody's own tool of that name."""
+    data = observation.get("data")
     spec = data.get("spec") if isinstance(data, dict) else None
-    return spec if isinstance(spec, dict) and isinstance(spec.get("data"), dict) else None
+    return spec if isinstance(spec, dict) and isinstance(spec.get("data"), dict) and "name" in spec["data"] else None
+
+
+def _filled(spec: Mapping[str, Any], found: Held) -> dict[str, Any]:
+    return with_rows(spec, Data(found.columns, found.rows))

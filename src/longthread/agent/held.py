@@ -10,6 +10,11 @@ from typing import Any
 
 from longthread.errors import ResultNotFound
 from longthread.model.entry import Entry
+from longthread.store import log
+from longthread.store.driver import Transaction
+
+_CHUNK = 100
+"""Entries that are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,16 @@ def held(entries: Sequence[Entry], label: str) -> Held:
         there = ", ".join(found) if found else "none"
         raise ResultNotFound(label=label[:50], labels=there)
     return found[wanted]
+
+
+async def held_before(tx: Transaction, thread_id: str, seq: int, label: str) -> Held:
+    """The result of a label on the branch that ends in an entry, read from there back. Raises ResultNotFound."""
+    while seq:
+        entries = await log.branch(tx, thread_id, seq, limit=_CHUNK)
+        if label in held_labels(entries):
+            return held(entries, label)
+        seq = entries[0].parent_seq
+    return held((), label)
 
 
 def held_labels(entries: Sequence[Entry]) -> list[str]:

@@ -18,7 +18,7 @@ from longthread.agent.models import resolve_model
 from longthread.agent.shelf import ModelFactory
 from longthread.server import problems
 from longthread.server.gate import Gate
-from longthread.server.routes import approvals, chat, conversations, health
+from longthread.server.routes import agents, approvals, chat, conversations, health
 from longthread.server.sources import SourcePolicy
 from longthread.server.state import Served
 from longthread.settings import Settings
@@ -53,7 +53,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         redoc_url=None,
     )
     problems.install(app)
-    for module in (health, conversations, chat, approvals):
+    for module in (health, agents, conversations, chat, approvals):
         app.include_router(module.router)
     _add_page(app)
     # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longthread.agent.owner import may_be_alive
 from longthread.model.entry import Entry
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.run import Run, Step
 from longthread.server.cursor import decode_cursor, encode_cursor
+from longthread.server.lineage import asked_by, lineage, ran, status_of
 from longthread.server.observation import cut
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Transaction
@@ -49,6 +49,7 @@ async def history(
         "thread_id": thread.id,
         "label": thread.title or "",
         "source": thread.source,
+        **await lineage(tx, thread),
         "createdAt": thread.created_at.isoformat(),
         "lastActiveAt": thread.updated_at.isoformat(),
         "messages": [_message(entry) for entry in page.messages],
@@ -61,9 +62,7 @@ async def history(
 
 async def run_json(tx: Transaction, run: Run) -> dict[str, Any]:
     """A run as JSON. Its `status` is `interrupted` when it is unfinished and nobody executes it."""
-    status: str = run.status
-    if run.status == "running" and not await runs.is_held(tx, run, alive=may_be_alive):
-        status = "interrupted"
+    status = await status_of(tx, run)
     asked = await approvals.of_run(tx, run.thread_id, run.id)
     calls = [call for call in asked if call.decision is None]
     warnings = await runs.events_of_type(tx, run.thread_id, run.id, "warning")
@@ -73,6 +72,8 @@ async def run_json(tx: Transaction, run: Run) -> dict[str, Any]:
         "question": run.question,
         "source": run.source,
         "model": run.model,
+        "agent": await ran(tx, run),
+        "asked": await asked_by(tx, run),
         "protocol": run.protocol,
         "max_steps": run.max_steps,
         "continues": run.continues,

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Path, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from longthread.agent.charting import chart_of
 from longthread.agent.handle import RunHandle
 from longthread.errors import EntryNotFound, ModelNotUsable, ModelUnavailable, RunNotFound
 from longthread.model.event import HALTS
@@ -103,6 +104,18 @@ async def step(served: ServedDep, thread_id: str, index: Annotated[int, Path(ge=
     if not found:
         raise EntryNotFound(thread=thread_id, entry=f"step {index}")
     return step_json(found[0], whole=True)
+
+
+@router.get("/conversations/{thread_id}/steps/{index}/chart")
+async def chart(served: ServedDep, thread_id: str, index: Annotated[int, Path(ge=0, lt=2**62)]) -> dict[str, Any]:
+    """The chart that a step made, as a Vega-Lite specification with its rows."""
+    async with served.analyst.store.reading() as tx:
+        await log.find_thread(tx, thread_id, user_id=served.analyst.settings.user)
+        found = await runs.steps_between(tx, thread_id, index, index + 1)
+        made = await chart_of(tx, found[0]) if found else None
+    if made is None:
+        raise EntryNotFound(thread=thread_id, entry=f"with a chart at step {index}")
+    return made
 
 
 async def _run(served: Served, thread_id: str, run_id: str) -> Run:

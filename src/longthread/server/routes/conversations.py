@@ -15,7 +15,7 @@ from longthread.model.thread import Thread
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.history import history, run_json
 from longthread.server.state import Served, ServedDep
-from longthread.store import listing, log, runs
+from longthread.store import approvals, listing, log, runs
 from longthread.store.driver import Transaction
 
 router = APIRouter(prefix="/api", tags=["conversations"])
@@ -129,10 +129,11 @@ def _behind(cursor: str) -> tuple[str, str]:
 
 async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[dict[str, Any]]:
     statuses = await listing.latest_runs(tx, threads, user_id=user, alive=may_be_alive)
-    return [_item(thread, statuses.get(thread.id)) for thread in threads]
+    below = await approvals.below(tx, user_id=user)
+    return [_item(thread, statuses.get(thread.id), below.get(thread.id, ())) for thread in threads]
 
 
-def _item(thread: Thread, status: str | None) -> dict[str, Any]:
+def _item(thread: Thread, status: str | None, waiting_below: Sequence[str]) -> dict[str, Any]:
     return {
         "id": thread.id,
         "label": thread.title or "",
@@ -142,6 +143,7 @@ def _item(thread: Thread, status: str | None) -> dict[str, Any]:
         "parentId": thread.parent_id,
         "messageCount": thread.entry_count,
         "status": status,
+        "waitingBelow": list(waiting_below),
     }
 
 

@@ -30,12 +30,14 @@ function query(values) {
 const at = (id, rest = "") => `/api/conversations/${encodeURIComponent(id)}${rest}`;
 
 export const info = () => call("GET", "/api/info");
+export const agents = () => call("GET", "/api/agents");
 export const conversations = (cursor, q) => call("GET", `/api/conversations?${query({ limit: 30, cursor, q })}`);
 export const rename = (id, label) => call("PATCH", at(id), { label });
 export const remove = (id) => call("DELETE", at(id));
-export const history = (id, before) => call("GET", `/api/chat/history?${query({ thread_id: id, limit: 20, before })}`);
+export const history = (id, { before = null, limit = 20 } = {}) => call("GET", `/api/chat/history?${query({ thread_id: id, limit, before })}`);
 export const ask = (question) => call("POST", "/api/chat", question);
 export const resume = (id) => call("POST", at(id, "/resume"), {});
 export const decide = (id, decisions) => call("POST", at(id, "/approvals"), { decisions });
 export const stop = (id) => call("POST", at(id, "/stop"));
 export const step = (id, index) => call("GET", at(id, `/steps/${index}`));
+export const chart = (id, index) => call("GET", at(id, `/steps/${index}/chart`));

@@ -1,6 +1,8 @@
 // The page: what is shown, and what the user does.
 
+import { AgentChoice } from "./agents.js";
 import * as api from "./api.js";
+import { pathOf } from "./below.js";
 import { Conversation } from "./conversation.js";
 import { byId, el } from "./dom.js";
 import { otherLanguage, switchLanguage, t, translate } from "./i18n.js";
@@ -10,6 +12,7 @@ const narrow = matchMedia("(max-width: 760px)");
 let info = { demo: false, model: "", source: null, sources: "any" };
 
 const conversation = new Conversation({ changed, trouble });
+const agents = new AgentChoice({ changed: () => (offerSource(), welcome(), refresh()) });
 const list = new ConversationList({
   open: (id) => go(id),
   gone: (id) => id === conversation.id && go(null),
@@ -24,7 +27,7 @@ const list = new ConversationList({
 // Where we are stands in the address, so that a reload and the back button find it again.
 
 function go(id) {
-  const wanted = id ? `#/c/${encodeURIComponent(id)}` : "#/";
+  const wanted = id ? pathOf(id) : "#/";
   if (location.hash === wanted) show();
   else location.hash = wanted;
 }
@@ -42,6 +45,8 @@ async function show() {
   if (id === null) {
     conversation.clear();
     welcome();
+    if (agents.chosen.source !== null || !byId("source").value) offerSource();
+    agents.load().then(refresh, trouble);
   } else if (id !== conversation.id) {
     try {
       await conversation.load(id);
@@ -55,12 +60,22 @@ async function show() {
 }
 
 function welcome() {
+  if (!agents.isDefault) {
+    const { name } = agents.chosen;
+    byId("thread").replaceChildren(el("section.welcome", {}, el("h2", { dir: "auto" }, name), el("p", { dir: "auto" }, agents.about())));
+    return;
+  }
   const texts = info.source === "demo" || byId("source").value.trim() === "demo" ? t("examples").split("|") : [t("exampleAny")];
   const examples = texts.map((text) => el("li", {}, el("button", { type: "button", onclick: () => submit(text) }, text)));
   byId("thread").replaceChildren(
     el("section.welcome", {}, el("h2", {}, t("welcome")), el("p", {}, t("welcomeText")),
       el("p.note", {}, t("tryThis")), el("ul.examples", {}, examples)),
   );
+}
+
+/** The source that the chosen agent is asked with: its own, which stays, or the one that is chosen here. */
+function offerSource() {
+  byId("source").value = agents.chosen.source ?? info.source ?? "";
 }
 
 /** What can be done now has changed. `view` is the turn whose run has ended. */
@@ -75,7 +90,7 @@ function changed(view) {
 }
 
 function refresh() {
-  const { id, label, running, source } = conversation;
+  const { id, label, running, source, agent, parent } = conversation;
   byId("title").textContent = label || list.label(id) || (id ? "" : t("newConversation"));
   document.title = id && byId("title").textContent ? `${byId("title").textContent} · Longthread` : "Longthread";
   byId("stop").hidden = !running;
@@ -86,11 +101,21 @@ function refresh() {
   byId("where").textContent = info.version ? `Longthread ${info.version}` : "";
   byId("where").title = info.database ?? "";
   byId("language").textContent = otherLanguage();
-  const choices = Array.isArray(info.sources);
+  byId("parent").hidden = !parent;
+  byId("parent").href = parent ? pathOf(parent.id) : "";
+  byId("parent").textContent = parent ? t("askedIn", { label: parent.label || t("untitled") }) : "";
+  byId("question").placeholder = (id === null ? agents.chosen.asksSource : source) ? t("placeholder") : t("question");
+  byId("agents").hidden = id !== null;
+  byId("agents").title = agents.about();
+  byId("agent").hidden = id === null;
+  byId("agent").textContent = agent?.name ?? "";
+  const fixed = id !== null || agents.chosen.source !== null;
+  const choices = Array.isArray(info.sources) && !fixed;
   const input = byId("source");
-  input.hidden = choices && id === null;
-  byId("sources").hidden = !choices || id !== null;
-  input.readOnly = id !== null;
+  byId("source-field").hidden = id === null ? !agents.chosen.asksSource : !source;
+  input.hidden = choices;
+  byId("sources").hidden = !choices;
+  input.readOnly = fixed;
   if (id !== null) input.value = source ?? "";
 }
 
@@ -105,6 +130,7 @@ function trouble(error) {
 const question = byId("question");
 
 function chosenSource() {
+  if (!agents.chosen.asksSource || agents.chosen.source !== null) return null;
   const field = Array.isArray(info.sources) ? byId("sources") : byId("source");
   return field.value.trim() || null;
 }
@@ -114,14 +140,16 @@ async function submit(text) {
   submit.busy = true;
   trouble(null);
   const source = conversation.source ?? chosenSource();
+  const agent = agents.chosen;
   try {
-    const isNew = await conversation.ask(text, { source });
-    conversation.source = source;
+    const isNew = await conversation.ask(text, { source, ...(agents.isDefault ? {} : { agent: agent.id }) });
+    conversation.source = source ?? agent.source;
+    conversation.agent ??= agent;
     if (question.value === text) question.value = "";
     grow();
     if (isNew) {
       conversation.label = text.trim().slice(0, 50);
-      history.pushState(null, "", `#/c/${encodeURIComponent(conversation.id)}`);
+      history.pushState(null, "", pathOf(conversation.id));
       list.active = conversation.id;
       list.refresh();
     }

@@ -1,6 +1,7 @@
 // The conversation that is shown: its turns, and the run that is under way.
 
 import * as api from "./api.js";
+import { waitingCards } from "./below.js";
 import { byId, el } from "./dom.js";
 import { t } from "./i18n.js";
 import { watch } from "./stream.js";
@@ -25,6 +26,9 @@ export class Conversation {
     this.id = null;
     this.label = "";
     this.source = null;
+    this.agent = null;
+    this.parent = null;
+    this.below = el("div.below");
     this.turns = [];
     this.lastRun = null;
     this.earlier = null;
@@ -43,10 +47,11 @@ export class Conversation {
     this.id = id;
     this.label = history.label;
     this.source = history.source;
+    this.stand(history);
     this.lastActiveAt = history.lastActiveAt;
     const views = this.views(history);
     this.turns = views;
-    this.box.replaceChildren(...this.earlierButton(history.before), ...views.map((view) => view.node));
+    this.box.replaceChildren(...this.earlierButton(history.before), ...views.map((view) => view.node), this.below);
     this.lastRun = history.run;
     this.retireOld();
     const last = history.run;
@@ -56,9 +61,38 @@ export class Conversation {
 
   /** Whether the thread has moved on elsewhere since it was loaded. */
   async isStale() {
-    const { run, lastActiveAt } = await api.history(this.id);
+    const history = await api.history(this.id);
+    const { run, lastActiveAt } = history;
+    this.stand(history);
     if (this.turns.at(-1)?.status === "waiting" && run?.status !== "waiting") return true;
     return run || this.lastRun ? run?.id !== this.lastRun?.id : lastActiveAt !== this.lastActiveAt;
+  }
+
+  /** Where the conversation stands among others, and what has become of those that were asked for in it. */
+  stand(history) {
+    this.agent = history.agent;
+    this.parent = history.parent;
+    this.below.replaceChildren(...waitingCards(history.waitingBelow));
+    for (const run of history.runs) if (run.asked.length) for (const view of this.turns) view.refer(run.asked);
+  }
+
+  /** Looks where the conversation stands now. */
+  async lookAround() {
+    const { id } = this;
+    const history = await api.history(id, { limit: 1 });
+    if (id === this.id) this.stand(history);
+  }
+
+  /** Looks for the conversations in which agents work on calls of a turn, until they are found. */
+  async lookBelow(view) {
+    if (view.looking) return;
+    view.looking = true;
+    for (let wait = 300; view.looksBelow && view.node.isConnected; wait = Math.min(8000, wait * 2)) {
+      await new Promise((resolve) => setTimeout(resolve, wait));
+      // It is only a shortcut: the result of the call names the conversation too.
+      if (view.looksBelow && view.node.isConnected) await this.lookAround().catch(() => null);
+    }
+    view.looking = false;
   }
 
   views(history) {
@@ -83,6 +117,7 @@ export class Conversation {
     return {
       onContinue: (turn) => this.goOn(turn),
       onDecide: (turn, call, decision) => this.decide(turn, call, decision),
+      onAsk: (turn) => this.lookBelow(turn),
       jump: (query) => this.jump(query),
     };
   }
@@ -93,7 +128,7 @@ export class Conversation {
     button.addEventListener("click", async () => {
       button.disabled = true;
       try {
-        const history = await api.history(this.id, before);
+        const history = await api.history(this.id, { before });
         const views = this.views(history);
         const height = this.scroller.scrollHeight;
         this.turns = [...views, ...this.turns];
@@ -112,7 +147,10 @@ export class Conversation {
     const given = this.id ? { question, thread_id: this.id } : { question, ...options };
     const { thread_id: id, run_id: run, events } = await api.ask(given);
     const isNew = this.id === null;
-    if (isNew) this.box.replaceChildren();
+    if (isNew) {
+      this.clear();
+      this.box.replaceChildren(this.below);
+    }
     this.id = id;
     this.lastRun = { id: run };
     this.add(question, events);
@@ -160,7 +198,7 @@ export class Conversation {
   add(question, events) {
     const view = new TurnView(question, this.id, this.actions());
     this.turns.push(view);
-    this.box.append(view.node);
+    this.below.before(view.node);
     this.retireOld();
     this.follow(events, view);
     this.following = true;
@@ -177,6 +215,7 @@ export class Conversation {
       onEnd: () => {
         this.unwatch = null;
         this.trouble(null);
+        if (view.hasAsked || this.below.hasChildNodes()) this.lookAround().catch(this.trouble);
         if (view.status === "running") this.load(this.id).catch(this.trouble);
         this.changed(view);
       },

@@ -47,7 +47,8 @@ export class ConversationList {
   }
 
   waits(id) {
-    return this.items.find((item) => item.id === id)?.status === "waiting";
+    const item = this.items.find((each) => each.id === id);
+    return item?.status === "waiting" || item?.waitingBelow.length > 0;
   }
 
   render() {
@@ -65,7 +66,7 @@ export class ConversationList {
     const current = item.id === this.active ? "page" : null;
     const open = el("button.open", { type: "button", "aria-current": current, title: name, onclick: () => this.open(item.id) },
       el("span.name", { dir: "auto" }, name),
-      item.status === "waiting" ? el("span.waits", {}, t("waits")) : null,
+      item.status === "waiting" ? el("span.waits", {}, t("waits")) : item.waitingBelow.length ? el("span.waits", {}, t("waitsBelow")) : null,
       item.match && item.match !== name ? el("span.match", { dir: "auto" }, item.match) : null,
       el("time", { datetime: item.lastActiveAt }, moment(item.lastActiveAt)));
     const row = el("li", { "data-id": item.id }, open,

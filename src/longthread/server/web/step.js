@@ -2,8 +2,11 @@
 
 import * as api from "./api.js";
 import { visible } from "./approval.js";
+import { answerOf, linkBelow } from "./below.js";
+import { codeBlock } from "./code.js";
 import { el } from "./dom.js";
 import { duration, number, t } from "./i18n.js";
+import { markdown } from "./markdown.js";
 import { sqlNodes } from "./sql.js";
 import { resultTable } from "./table.js";
 
@@ -17,7 +20,8 @@ export class StepView {
     this.time = el("span.step-time");
     this.body = el("div.step-body");
     this.details = el("details", {}, el("summary", {}, this.title, this.found, this.time), this.body);
-    this.node = el("li.step", {}, this.details);
+    this.below = el("div");
+    this.node = el("li.step", {}, this.details, this.below);
     this.render();
   }
 
@@ -30,6 +34,12 @@ export class StepView {
   /** What a person has decided about this call. */
   decide(decision) {
     this.step.decision = decision;
+    this.render();
+  }
+
+  /** The conversation of the agent that this call asks. */
+  refer(asked) {
+    this.step.asked = asked;
     this.render();
   }
 
@@ -56,33 +66,53 @@ export class StepView {
     const { step } = this;
     const data = step.observation?.data ?? {};
     const under = !step.observation && step.status !== "abandoned";
-    this.node.dataset.state = under ? "running" : step.ok ? "ok" : "failed";
+    const asked = answerOf(step);
+    this.node.dataset.state = under ? "running" : step.ok ? "ok" : isOfWaiting(step) ? "waits" : "failed";
     if (this.query) this.node.dataset.query = this.query;
     this.title.replaceChildren(title(step));
-    this.found.textContent = isRejected(step) ? t("rejected") : step.observation && !step.ok ? t("failed") : found(step, data);
+    const failed = step.observation && !step.ok && !isOfWaiting(step);
+    this.found.textContent = isRejected(step) ? t("rejected") : failed ? t("failed") : found(step, data);
     this.time.textContent = step.elapsed_ms === null || step.elapsed_ms === undefined ? "" : duration(step.elapsed_ms);
-    this.body.replaceChildren(...this.parts(data));
-    if (!this.touched) this.details.open = step.action === "run_sql" || (Boolean(step.observation) && !step.ok);
+    this.below.replaceChildren(...(asked ? [linkBelow(asked)] : []));
+    this.body.replaceChildren(...this.parts(data, asked));
+    if (!this.touched) this.details.open = step.action === "run_sql" || chartOf(step) !== null || Boolean(failed);
     this.details.querySelector("summary").onclick = () => (this.touched = true);
   }
 
-  parts(data) {
+  parts(data, asked) {
     const { step } = this;
     const parts = [];
+    const isChart = chartOf(step) !== null;
     if (step.thought?.trim()) parts.push(el("p.thought", {}, step.thought.trim()));
     const sql = data.sql ?? step.args?.sql;
     if (typeof sql === "string" && sql.trim()) parts.push(sqlBlock(sql.trim()));
-    if (!KNOWN.has(step.action) && Object.keys(step.args ?? {}).length) parts.push(argumentsOf(step.args));
+    if (asked && typeof step.args?.task === "string") parts.push(el("p.task", { dir: "auto" }, visible(step.args.task)));
+    else if (!KNOWN.has(step.action) && !isChart && Object.keys(step.args ?? {}).length) parts.push(argumentsOf(step.args));
     const error = step.observation?.error;
     // What the model is told of it is not what a person has said.
-    if (isRejected(step)) parts.push(el("p.wrong", { dir: "auto" }, rejection(step.decision.message)));
+    if (isChart) parts.push((this.chart ??= this.drawn()));
+    else if (isRejected(step)) parts.push(el("p.wrong", { dir: "auto" }, rejection(step.decision.message)));
+    else if (isOfWaiting(step)) parts.push(el("p.note", {}, t("agentWaited")));
     else if (error) parts.push(el("p.wrong", {}, String(error.message ?? error.type ?? "")));
     else if (step.action === "list_tables") parts.push(tablesOf(data));
     else if (step.action === "describe_table") parts.push(columnsOf(data));
+    else if (asked && typeof data.answer === "string") parts.push(el("div.answer.said", { tabindex: 0 }, markdown(data.answer, plain)));
     else if (Array.isArray(data.rows)) parts.push(this.rows(data));
     else if (step.observation) parts.push(el("pre", { tabindex: 0 }, JSON.stringify(shown(step), null, 2).slice(0, 20_000)));
     for (const note of data.notes ?? []) parts.push(el("p.note", {}, String(note)));
     return parts.filter(Boolean);
+  }
+
+  drawn() {
+    const place = el("div");
+    import("./chart.js").then(
+      ({ chartFigure }) => place.append(chartFigure(this.threadId, this.step, chartOf(this.step))),
+      () => {
+        const text = JSON.stringify(chartOf(this.step), null, 2);
+        place.append(el("p.wrong", {}, t("chartFailed", { reason: t("offline") })), codeBlock(t("chartSpec"), text, [text]));
+      },
+    );
+    return place;
   }
 
   rows(data) {
@@ -93,6 +123,17 @@ export class StepView {
 }
 
 const KNOWN = new Set(["list_tables", "describe_table", "sample_rows", "run_sql", "json_parse_error"]);
+
+/** The specification that a call of `chart` gave, without rows; null where it gave none. */
+function chartOf(step) {
+  const spec = step.action === "chart" ? step.observation?.data?.spec : null;
+  return typeof spec?.data?.name === "string" ? spec : null;
+}
+
+/** A label of a query in what another agent has said: it is none of this conversation's. */
+const plain = (query) => el("code", {}, query);
+
+const isOfWaiting = (step) => step.observation?.error?.type === "agent_waits";
 
 const isRejected = (step) => step.decision?.decision === "reject";
 
@@ -115,6 +156,10 @@ function title(step) {
   const query = step.observation?.data?.query;
   if (step.action === "run_sql") return query ? t("run_sql", { query }) : t("run_sql_failed");
   if (isRejected(step)) return t("not_made", { action: step.action });
+  const spec = chartOf(step);
+  if (spec) return t("drew", { query: spec.data.name });
+  const asked = answerOf(step);
+  if (asked) return t("askedAgent", { agent: asked.agent ?? "" });
   const known = ["list_tables", "describe_table", "sample_rows", "json_parse_error"].includes(step.action);
   return known ? t(step.action, { table }) : t("other_action", { action: step.action });
 }
@@ -127,14 +172,8 @@ function found(step, data) {
   return total && total !== shown ? t("rowsOf", { shown: data.shown }) : t("rows", { n: data.row_count ?? data.rows.length });
 }
 
-export function sqlBlock(sql) {
-  const copy = el("button.copy", { type: "button" }, t("copy"));
-  copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(sql);
-    copy.textContent = t("copied");
-    setTimeout(() => (copy.textContent = t("copy")), 1500);
-  });
-  return el("div.sql", {}, el("pre", { tabindex: 0, "aria-label": t("sql") }, el("code", {}, sqlNodes(sql))), copy);
+function sqlBlock(sql) {
+  return codeBlock(t("sql"), sql, sqlNodes(sql));
 }
 
 function tablesOf(data) {

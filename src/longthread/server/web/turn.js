@@ -2,6 +2,7 @@
 // stream and from the history, so that a page looks the same before and after it is loaded again.
 
 import { approvalCard, decidedLines } from "./approval.js";
+import { answerOf, mayAsk } from "./below.js";
 import { el, throttled } from "./dom.js";
 import { duration, t } from "./i18n.js";
 import { markdown } from "./markdown.js";
@@ -9,12 +10,13 @@ import { StepView } from "./step.js";
 
 export class TurnView {
   /** `onContinue` is called when the user wants to go on; `onDecide` when they decide about a call that waits; `jump` when
-   * a query's label is clicked. */
-  constructor(question, threadId, { onContinue, onDecide, jump }) {
+   * a query's label is clicked; `onAsk` when a step seems to ask another agent. */
+  constructor(question, threadId, { onContinue, onDecide, onAsk, jump }) {
     this.threadId = threadId;
     this.question = question;
     this.onContinue = onContinue;
     this.onDecide = onDecide;
+    this.onAsk = onAsk;
     this.jump = jump;
     this.steps = new Map();
     this.decided = new Map();
@@ -40,8 +42,9 @@ export class TurnView {
     view.start({ ...run, at: Date.parse(run.started_at) });
     for (const message of run.warnings) view.warn(message);
     view.decide((run.approvals ?? []).filter((call) => call.decision));
+    const asked = new Map((run.asked ?? []).map((each) => [each.call_id, each]));
     for (const step of steps) {
-      view.beginStep(step);
+      view.beginStep({ ...step, asked: asked.get(step.call_id) });
       if (step.observation) view.endStep(step.call_id, step);
     }
     view.end({ status: run.status, outcome: run.outcome, at: Date.parse(run.ended_at) });
@@ -108,6 +111,21 @@ export class TurnView {
     const view = new StepView({ ...step, decision: this.decided.get(step.call_id) }, this.threadId);
     this.steps.set(step.call_id, view);
     this.list.append(view.node);
+    if (mayAsk(step) && !step.asked && !step.observation) this.onAsk(this);
+  }
+
+  /** Which conversations answer calls of the run. */
+  refer(asked) {
+    for (const each of asked) this.steps.get(each.call_id)?.refer(each);
+  }
+
+  /** Whether a step asks another agent, and it is not known in which conversation. */
+  get looksBelow() {
+    return [...this.steps.values()].some(({ step }) => mayAsk(step) && !answerOf(step) && !step.observation && step.status !== "abandoned");
+  }
+
+  get hasAsked() {
+    return [...this.steps.values()].some(({ step }) => answerOf(step) !== null);
   }
 
   endStep(callId, outcome) {

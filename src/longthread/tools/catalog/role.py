@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -157,6 +158,19 @@ async def role_named(store: Driver, name: str) -> Role:
             await kept.lock(tx)
             await note(tx, unknown)
     return role
+
+
+async def active_roles(store: Driver) -> list[Role]:
+    """The roles of the agents that can be asked, the built-in ones first. One whose source is missing is not among
+    them."""
+    async with store.reading() as tx:
+        names = Names(each.definition for each in await kept.definitions(tx))
+    found = [each for each in names.by_key.values() if each.kind == "agent" and agent_of(each).is_active]
+    roles: list[Role] = []
+    for each in sorted(found, key=lambda each: (not each.is_builtin, each.id != ANALYST, each.name)):
+        with suppress(DefinitionNotFound):
+            roles.append(_role(names, names, each))
+    return roles
 
 
 async def _about(tx: Transaction, name: str) -> list[Stored]:

@@ -1,0 +1,69 @@
+"""How a conversation stands among others: who answers in it, where it was asked for, what it has asked for."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from longthread.agent.owner import may_be_alive
+from longthread.errors import ThreadNotFound
+from longthread.model.memory import ANALYST
+from longthread.model.run import Run
+from longthread.model.thread import Thread
+from longthread.store import approvals, catalog, log, runs
+from longthread.store.driver import Transaction
+
+
+async def lineage(tx: Transaction, thread: Thread) -> dict[str, Any]:
+    """The thread's agent, the thread that it was asked for in, and those below it where calls wait for approval."""
+    parent = None
+    if thread.parent_id:
+        with suppress(ThreadNotFound):  # a copy may have come without it
+            parent = await log.find_thread(tx, thread.parent_id, user_id=thread.user_id)
+    waiting = (await approvals.below(tx, user_id=thread.user_id)).get(thread.id, [])
+    below = [await log.find_thread(tx, each, user_id=thread.user_id) for each in waiting]
+    return {
+        "agent": await _agent(tx, thread),
+        "parent": {"id": parent.id, "label": parent.title or ""} if parent else None,
+        "waitingBelow": [
+            {"id": each.id, "label": each.title or "", "agent": (await _agent(tx, each))["name"]} for each in below
+        ],
+    }
+
+
+async def asked_by(tx: Transaction, run: Run) -> list[dict[str, Any]]:
+    """The runs that answer a run's calls of other agents, each with its call and its thread."""
+    return [
+        {
+            "thread_id": each.thread_id,
+            "run_id": each.id,
+            "call_id": each.answers.call_id if each.answers else None,
+            "agent": (await ran(tx, each) or {}).get("name"),
+            "status": await status_of(tx, each),
+        }
+        for each in await runs.answers(tx, run.thread_id, run.id)
+    ]
+
+
+async def ran(tx: Transaction, run: Run) -> dict[str, Any] | None:
+    """The agent that a run executes, by the name that it had then; None in a run from before agents had versions."""
+    if run.agent is None:
+        return None
+    name = await catalog.name_then(tx, "agent", run.agent.id, run.agent.version)
+    return {"id": run.agent.id, "name": name, "version": run.agent.version}
+
+
+async def status_of(tx: Transaction, run: Run) -> str:
+    """A run's status: `interrupted` when it is unfinished and nobody executes it."""
+    if run.status == "running" and not await runs.is_held(tx, run, alive=may_be_alive):
+        return "interrupted"
+    return run.status
+
+
+async def _agent(tx: Transaction, thread: Thread) -> dict[str, Any]:
+    """The agent that a conversation is with, by the name that it has; of one that is no more, that of its last run."""
+    id_ = thread.agent_id or ANALYST
+    for stored in await catalog.some(tx, "agent", ids=[id_]):
+        return {"id": id_, "name": stored.definition.name}
+    last = await runs.last_run(tx, thread.id)
+    return {"id": id_, "name": ((last and await ran(tx, last)) or {}).get("name", id_)}

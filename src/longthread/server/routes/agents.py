@@ -1,0 +1,29 @@
+"""The agents that a conversation can be with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from longthread.server.state import ServedDep
+from longthread.tools.catalog.role import Role, active_roles
+
+router = APIRouter(prefix="/api", tags=["agents"])
+
+
+@router.get("/agents")
+async def agents(served: ServedDep) -> dict[str, Any]:
+    """The agents of the catalog that are switched on, the analyst first."""
+    return {"agents": [_item(role) for role in await active_roles(served.analyst.store)]}
+
+
+def _item(role: Role) -> dict[str, Any]:
+    """An agent. `asksSource` says whether it asks a source, or hands it on; `source` is the name of its own."""
+    return {
+        "id": role.agent.id,
+        "name": role.agent.name,
+        "description": role.agent.description or "",
+        "asksSource": role.asks_data or bool(role.sub_agents),
+        "source": role.source.name if role.source else None,
+    }
