@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
 from typing import Any
 
 from langchain.agents import create_agent
@@ -60,10 +59,8 @@ CLERK: list[dict[str, object]] = [
 ]
 """An agent whose tool is approved."""
 
-_ID = "01900000-0000-7000-8000-00000000000a"
 HELPER: dict[str, object] = {
     "kind": "agent",
-    "id": _ID,
     "name": "研究员",
     "description": "查资料。",
     "system_prompt": "You research.",
@@ -75,9 +72,9 @@ EDITOR: dict[str, object] = {
     "system_prompt": "You edit.",
     "sub_agents": ["研究员", "clerk"],
 }
-"""An agent that asks another, and the clerk."""
-ASK_HELPER = f"ask_{sha256(_ID.encode()).hexdigest()[:8]}"
-"""The tool by which it asks who has no name of letters."""
+"""An agent that asks two others."""
+ASK_HELPER, ASK_CLERK = "ask_yan_jiu_yuan", "ask_clerk"
+"""The tools by which it asks them."""
 
 
 def define(address: str, *items: dict[str, object]) -> None:
@@ -119,7 +116,7 @@ CHARTED: list[Any] = [
 ]
 PARTS: dict[str, list[Any]] = {
     "You edit": [
-        [_call(ASK_HELPER, task="查一下。"), _call("ask_clerk", task="给 Ada 写信。")],
+        [_call(ASK_HELPER, task="查一下。"), _call(ASK_CLERK, task="给 Ada 写信。")],
         {"finish": "It is **asked**."},
     ],
     "You research": [{"finish": "美国 **44** 次。"}],
