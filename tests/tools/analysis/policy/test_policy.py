@@ -6,12 +6,14 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import psycopg
 import pytest
+from sqlalchemy.engine import make_url
 from tests import mysqlserver
 
 from longthread.errors import PolicyUnusable
@@ -126,6 +128,19 @@ BYPASSES = [
     "SELECT * FROM customers, LATERAL (SELECT * FROM orders WHERE customer_id = customers.id) x",
     "VALUES ((SELECT max(amount) FROM salaries))",
     "SELECT leak(1)",
+    "TABLE salaries",
+    "SELECT `c`.`email` FROM `customers` AS `c`",
+    "SELECT _rowid FROM salaries",
+    "SELECT DEFAULT(email) FROM customers",
+    "SELECT name FROM customers PARTITION (p0)",
+    "SELECT name FROM customers USE INDEX (PRIMARY)",
+    "SELECT name FROM customers FOR SYSTEM_TIME ALL",
+    "SELECT name FROM customers WHERE name REGEXP 'HIDDEN' OR name RLIKE 'H'",
+    "SELECT j.a FROM salaries, JSON_TABLE(CONCAT('[', amount, ']'), '$[*]' COLUMNS (a INT PATH '$')) AS j",
+    "SELECT GROUP_CONCAT(name SEPARATOR '|') FROM customers",
+    "SELECT view_definition FROM information_schema.views",
+    "SELECT /*! email, */ name FROM customers",
+    "SELECT name FROM customers HAVING email LIKE 'e%'",
 ]  # fmt: skip
 
 
@@ -262,6 +277,26 @@ async def test_partitions_of_a_table_are_no_way_around_it(postgres_url: str, ask
 async def test_a_policy_that_cannot_be_kept_lets_nobody_in(make_sqlite: Any, policy: UserPolicy, reason: str) -> None:
     with pytest.raises(PolicyUnusable, match=reason):
         await open_source(str(make_sqlite(TABLES)), policy=policy)
+
+
+@pytest.mark.mysql
+async def test_a_source_names_its_own_database_and_no_other(mysql_url: str, mysql_server: str, ask: Ask) -> None:
+    mysqlserver.run(mysql_url, TABLES)
+    home = make_url(mysql_url).database
+    with mysqlserver.database(mysql_server) as elsewhere:
+        mysqlserver.run(elsewhere, "CREATE TABLE plain (note text); INSERT INTO plain VALUES ('HIDDEN elsewhere')")
+        other = make_url(elsewhere).database
+        policy = replace(POLICY, rows=POLICY.rows | {"customers": "region REGEXP '^E'"})
+        async with await open_source(mysql_url, policy=policy) as source, await open_source(mysql_url) as free:
+            found = await ask(source, "run_sql", sql=f"SELECT {home}.customers.name FROM {home}.customers ORDER BY 1")
+            assert found["data"]["rows"] == [["Ada"], ["Bo"]]
+            found = await ask(
+                source, "run_sql", sql="SELECT name FROM customers WHERE name RLIKE 'd' AND NOT phone REGEXP 'x'"
+            )
+            assert found["data"]["rows"] == [["Ada"]]
+            for one in (source, free):
+                for sql in (f"SELECT note FROM {other}.plain", f"SELECT {other}.plain.note FROM {other}.plain"):
+                    assert (await ask(one, "run_sql", sql=sql))["error"]["type"] == "unknown_table"
 
 
 @pytest.mark.parametrize("value", ["' OR 1=1 --", "EU' UNION SELECT 1,2,3,4,5 --", 'a"b', "\\' OR 1=1 --", "王芳"])
