@@ -36,8 +36,8 @@ async def open_source(
 
     `demo_folder` is where the demo database is kept, the user's cache folder by default. With a `policy`, no more is
     read than that allows, by whatever statement; PolicyUnusable says that it names what is not there. Raises
-    SourceNotFound, SourceUnreadable, SourceUnsupported, SourceUnreachable, SourceEmpty, SourceLocked, ExtraMissing; none
-    shows a password.
+    SourceNotFound, SourceUnreadable, SourceUnsupported, SourceUnreachable, SourceEmpty, SourceLocked, ExtraMissing;
+    none of them shows a password.
     """
     limits = limits or Limits()
     engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder)
