@@ -93,7 +93,7 @@ function config({ narrow, width, columns, series }) {
   const colors = Array.from({ length: 8 }, (_, place) => `var(--chart-${place + 1})`);
   const text = { labelColor: "var(--soft)", titleColor: "var(--soft)", labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500 };
   const legend = narrow
-    ? { orient: "bottom", direction: "vertical", gradientDirection: "horizontal", gradientLength: 160, columns: series > 3 ? 2 : 1, labelLimit: width / 2 - 40, titleLimit: width - 20 }
+    ? { orient: "bottom", symbolDirection: "vertical", gradientDirection: "horizontal", gradientLength: 160, columns: series > 3 ? 2 : 1, labelLimit: width / 2 - 40, titleLimit: width - 20 }
     : { labelLimit: 150, titleLimit: 170 };
   return {
     font: style.getPropertyValue("--text").trim(),
