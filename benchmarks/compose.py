@@ -4,7 +4,8 @@
     python benchmarks/compose.py --quick --json      # less; JSON lines, the last one the figures
 
 Times are those of the processor: composing waits for nothing. `grown` is a view that goes on from the one before,
-`planned` one that is planned anew, and `cold` the first one of a process, which counts every message's tokens.
+`planned` one that is planned anew, and `cold` one that counts every message's tokens. `first` is the first view of a
+process, which has counted nothing at all yet: the median of some processes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import pickle
 import random
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -103,6 +107,22 @@ def measured(spots: list[Spot], budget: int, rounds: int) -> dict[str, float]:
     }
 
 
+def first(spots: list[Spot], processes: int) -> float:
+    """Milliseconds of the first view in a process that has the messages and has done nothing with them."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "spots"
+        file.write_bytes(pickle.dumps([(spot.entry, spot.message) for spot in spots]))
+        command = [sys.executable, __file__, "--first", str(file)]
+        taken = [float(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout) for _ in range(processes)]
+    return round(median(taken), 3)
+
+
+def first_of(file: str) -> None:
+    """What such a process does."""
+    spots = [Spot(entry, message) for entry, message in pickle.loads(Path(file).read_bytes())]
+    print(timed(1, lambda: fit(spots, Wanted(BUDGET, "o200k"))))
+
+
 def estimating(size: int) -> float:
     """Megabytes of English text a second, by an estimator that has seen nothing."""
     text = words(random.Random(2), "en", size // 6)
@@ -130,6 +150,7 @@ async def main(arguments: argparse.Namespace) -> None:
         "full_grown_ms": full["grown_ms"],
         "full_planned_ms": full["planned_ms"],
         "full_cold_ms": full["cold_ms"],
+        "full_first_ms": first(spots, 3 if arguments.quick else 9),
         "estimate_mb_s": estimating(2_000_000),
     }
     print(json.dumps(figures) if arguments.json else "\n".join(f"{name}: {value}" for name, value in figures.items()))
@@ -139,4 +160,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="less, and smaller")
     parser.add_argument("--json", action="store_true", help="the last line is a JSON object")
-    asyncio.run(main(parser.parse_args()))
+    parser.add_argument("--first", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.first:
+        first_of(given.first)
+    else:
+        asyncio.run(main(given))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -215,8 +217,28 @@ def test_a_digest_leaves_what_a_model_wrote_the_most_of_tier_1() -> None:
     assert "ports" in text
 
 
-def test_where_there_is_no_room_for_a_digest_the_manifest_says_so() -> None:
-    fitted = fit(decisions(20), Wanted(300))
+@pytest.mark.parametrize("family", ["any", "o200k", "claude"])
+@pytest.mark.parametrize("budget", [256, 300, 500, 700])
+def test_where_there_is_no_room_for_a_digest_it_is_said_what_is_left_out(budget: int, family: str) -> None:
+    fitted = fit(decisions(20), Wanted(budget, family, topics=["ports", "services"]))
+    out = [each for each in fitted.segments if each.how == "left out"]
+    assert {each.why for each in out} == {"digest"}
+    last = out[-1].last
+    assert f"{last} earlier messages (numbers 1 to {last}) are left out here" in fitted.view.summary.text
+    assert fitted.view.tokens <= budget
+    known = fit(decisions(20), Wanted(budget, family, summary="known " * 200))
+    assert "Earlier messages (up to number" in known.view.summary.text
+    assert known.view.tokens <= budget
+
+
+def test_what_is_left_out_is_said_in_chinese() -> None:
+    spots = [spot(HumanMessage(f"端口号 {n} 是什么？"), n) for n in range(1, 100_001, 2_500)]
+    fitted = fit(spots, Wanted(256))
+    assert re.search("前面 3[0-9] 条消息（编号 1 至 [0-9]+）在此省略，可以调取。", fitted.view.summary.text)
+
+
+def test_where_there_is_no_room_at_all_the_manifest_says_so() -> None:
+    fitted = fit(decisions(20), Wanted(200))
     assert not fitted.view.summary.text
     assert {each.why for each in fitted.segments if each.how == "left out"} == {"budget"}
 

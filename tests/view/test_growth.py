@@ -13,7 +13,7 @@ from tests.view.test_manifest import turns
 from longthread.view.budget import LEAST
 from longthread.view.compose import Before, Config, View, compose
 from longthread.view.items import Item, Part, cost, fitted
-from longthread.view.tier1 import HINT, tier1_of
+from longthread.view.tier1 import HINT, share_of, tier1_of
 from longthread.view.tokens import ANY
 
 
@@ -60,7 +60,7 @@ def test_what_stands_for_messages_keeps_to_its_share(
 ) -> None:
     view = compose(items, budget, summary=text, topics=topics, recalled=text)
     assert view.tokens <= budget
-    assert view.summary.tokens <= budget / 10
+    assert view.summary.tokens <= share_of(budget, 0.1)
     assert view.recalled.tokens <= budget / 10
 
 

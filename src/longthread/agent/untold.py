@@ -7,10 +7,19 @@ from typing import Any
 
 from longthread.memory.digest import Digest, cut_to, digest_entries, fitted, merged, tokens_of
 from longthread.model.entry import Entry
+from longthread.model.language import is_chinese
 from longthread.view import tier1
 
-LEAST = 40
-"""Tokens that tier 1 must have for its text: less would say nothing."""
+LEAST = 60
+"""Tokens that tier 1 must have for a digest: less would say nothing."""
+_LEFT_OUT = {
+    False: "{count} earlier messages (numbers {first} to {last}) are left out here and can be recalled.",
+    True: "前面 {count} 条消息（编号 {first} 至 {last}）在此省略，可以调取。",
+}
+_ALL_LEFT_OUT = {
+    False: "Earlier messages (up to number {last}) are left out here and can be recalled.",
+    True: "前面的消息（至编号 {last}）在此省略，可以调取。",
+}
 
 
 def told(
@@ -28,10 +37,14 @@ def told(
     tier 1 gets, the messages do not have. Beside what a model wrote the digest has a quarter, or what is left of half.
     Where no model did, `digest` is what the summary says, and both are one. What was observed of another source, or of
     another schema of it, than the view is `about` is not told: it would be taken for known.
+
+    Where there is no room for a digest, the text says which messages are left out.
     """
     room = max(share - _beside(topics, family), share // 2 - _beside((), family))
     before, old = tokens_of(summary), Digest.from_json(digest)
     stale = about is not None and old.source is not None and not old.is_about(*about)
+    if room < LEAST and entries and share >= tier1.LEAST:
+        return _left_out(summary, entries)
     if room < LEAST or (not entries and (not digest or (before <= room and not stale))):
         return summary
     new = digest_entries(entries)
@@ -39,6 +52,15 @@ def told(
         return _text(merged(old.said if stale else old, new), new, max(before, room // 2), room)
     text = _text(new, new, max(room // 4, room // 2 - before), room // 2)
     return "\n\n".join(part for part in (cut_to(summary, room - tokens_of(text)).strip(), text.strip()) if part)
+
+
+def _left_out(summary: str, entries: Sequence[Entry]) -> str:
+    """Which messages are left out, in the conversation's language; with a summary, for which there is no room either,
+    all of those before as well."""
+    questions = [entry.text for entry in entries if entry.role == "user"]
+    chinese = 2 * sum(map(is_chinese, questions)) > len(questions)
+    words = (_ALL_LEFT_OUT if summary.strip() else _LEFT_OUT)[chinese]
+    return words.format(count=len(entries), first=entries[0].seq, last=entries[-1].seq)
 
 
 def _beside(topics: Sequence[str], family: str) -> int:

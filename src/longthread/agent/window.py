@@ -18,6 +18,7 @@ from longthread.model.manifest import Segment, Why
 from longthread.view.compose import Before, Config, View, compose
 from longthread.view.items import BARE_ARGS, Item, Part
 from longthread.view.manifest import is_observed, segments, shown
+from longthread.view.tier1 import share_of
 from longthread.view.tokens import ANY, IMAGE, estimate
 
 STEP = 20
@@ -182,7 +183,7 @@ def _telling(
     itself: what leaves the view for it is told as well. A view that grows keeps what it begins with.
     """
     items = [spot.item_for(wanted.family) for n, spot in enumerate(spots) if n >= passed and n not in hidden]
-    share, text, digested = int(wanted.budget * wanted.config.summary), wanted.summary, frozenset[int]()
+    share, text, digested = share_of(wanted.budget, wanted.config.summary), wanted.summary, frozenset[int]()
     while True:
         view = compose(
             items,

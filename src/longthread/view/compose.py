@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from longthread.view.condense import TOOL_MAX
 from longthread.view.items import Item, Part, cost, cut_text, fitted, units_of
 from longthread.view.length import is_longer, shortened
-from longthread.view.tier1 import RECALLED, Digest, digest_of, tier1_of
+from longthread.view.tier1 import RECALLED, Digest, digest_of, share_of, tier1_of
 from longthread.view.tokens import ANY
 
 
@@ -99,7 +99,7 @@ def compose(
         parts = _grown(units, before, room - kept.tokens)
         if parts is not None and not _is_longer(units, parts, _beside(kept, config)):
             return View(_all(units, parts), kept, note, grown=True)
-    first = tier1_of(summary, topics, share, family)
+    first = tier1_of(summary, topics, share_of(budget, config.summary), family)
     if config.max_length is not None and len(first.text) > config.max_length // 2:
         first = Digest.of(cut_text(first.text, config.max_length // 2), family)
     parts = _planned(units, room - first.tokens, _beside(first, config), before)

@@ -12,6 +12,8 @@ SUMMARY = "[Conversation Summary]"
 TOPICS = "[Recallable Topics]:"
 HINT = "Use the recall_memory tool to retrieve details about any topic above."
 RECALLED = "[Recalled from earlier]"
+LEAST = 56
+"""Tokens that tier 1 has in any window, as long as that is no more than a quarter: enough to say what is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,11 @@ class Digest:
     def of(cls, text: str, family: str) -> Digest:
         """The text as it is."""
         return cls(text, estimate(text, family) + MESSAGE_OVERHEAD) if text else cls()
+
+
+def share_of(budget: int, share: float) -> int:
+    """The tokens of a budget that are tier 1's."""
+    return max(int(budget * share), min(LEAST, budget // 4))
 
 
 def tier1(summary: str, topics: Sequence[str]) -> str:
