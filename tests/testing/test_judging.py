@@ -13,6 +13,7 @@ import duckdb
 import psycopg
 import pytest
 from tests import mysqlserver
+from tests.engines import ENGINES
 
 from longthread.errors import StatementsInvalid
 from longthread.testing.judging import Verdict, judge, summary
@@ -33,14 +34,7 @@ def nothing(*_: Any) -> None:
     """Progress that nobody sees."""
 
 
-@pytest.fixture(
-    params=[
-        "sqlite",
-        "duckdb",
-        pytest.param("postgresql", marks=pytest.mark.postgres),
-        pytest.param("mysql", marks=pytest.mark.mysql),
-    ]
-)
+@pytest.fixture(params=ENGINES)
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Made]]:
     """A dialect, and what makes a database of it from a script; the address comes back."""
 

@@ -257,6 +257,12 @@ async def test_the_server_ends_what_took_too_long(made_url: str, opened: Opened,
     await _until(made_url, 0)
 
 
+async def test_a_value_of_what_was_stopped_is_none(source: Source) -> None:
+    """Some functions give one when they are interrupted."""
+    with pytest.raises(SqlTimeout):
+        await source.work(lambda connection: list(connection.query("SELECT sleep(9)")), seconds=0.2)
+
+
 async def test_the_server_ends_what_is_cancelled(made_url: str, source: Source) -> None:
     task = asyncio.create_task(source.work(lambda connection: connection.query(ENDLESS).first()))
     await _until(made_url, 1)

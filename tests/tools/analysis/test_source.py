@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests import mysqlserver
+from tests.engines import ENGINES
 
 from longthread.errors import SourceError, SqlTimeout
 from longthread.tools.analysis import Source
@@ -27,14 +28,7 @@ def _busy() -> int:
     return sum(thread.name == "longthread-watch" for thread in threading.enumerate())
 
 
-@pytest.fixture(
-    params=[
-        "sqlite",
-        "duckdb",
-        pytest.param("postgresql", marks=pytest.mark.postgres),
-        pytest.param("mysql", marks=pytest.mark.mysql),
-    ]
-)
+@pytest.fixture(params=ENGINES)
 async def engine(request: pytest.FixtureRequest, tmp_path: Path, make_sqlite: Any) -> str:
     if request.param == "sqlite":
         return str(make_sqlite("CREATE TABLE t (a INTEGER)"))

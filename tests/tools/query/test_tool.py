@@ -14,6 +14,7 @@ import duckdb
 import psycopg
 import pytest
 from tests import mysqlserver
+from tests.engines import ENGINES
 
 from longthread.errors import SourceNotFound, ToolInvalid
 from longthread.tools.analysis import Limits, Source, open_source
@@ -78,14 +79,7 @@ def in_mysql(url: str) -> str:
     return url
 
 
-@pytest.fixture(
-    params=[
-        "sqlite",
-        "duckdb",
-        pytest.param("postgresql", marks=pytest.mark.postgres),
-        pytest.param("mysql", marks=pytest.mark.mysql),
-    ]
-)
+@pytest.fixture(params=ENGINES)
 def spec(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgresql":
         return in_postgresql(request.getfixturevalue("postgres_url"))

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 from tests import mysqlserver
+from tests.engines import ENGINES
 
 from longthread.errors import PolicyUnusable
 from longthread.tools.analysis import Source, open_source
@@ -144,14 +145,7 @@ BYPASSES = [
 ]  # fmt: skip
 
 
-@pytest.fixture(
-    params=[
-        "sqlite",
-        "duckdb",
-        pytest.param("postgresql", marks=pytest.mark.postgres),
-        pytest.param("mysql", marks=pytest.mark.mysql),
-    ]
-)
+@pytest.fixture(params=ENGINES)
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database with the tables, and in PostgreSQL and DuckDB with a function that reads them."""
     if request.param == "sqlite":

@@ -59,6 +59,8 @@ class MysqlConnection(Connection):
         self._limits = limits
         self._kill = kill
         self._abandoned = False
+        self._stopped = False
+        """Whether the statement was told to stop: some functions then give a value, as if they had ended."""
         # A second descriptor of the line, so that another thread can look at it and cut it.
         self._line = socket.socket(fileno=os.dup(raw._sock.fileno()))  # type: ignore[attr-defined]
         with contextlib.ExitStack() as undoing:
@@ -92,16 +94,24 @@ class MysqlConnection(Connection):
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         del parameters  # catalog queries of this engine have none
+        self._stopped = False
         with self._translated(), contextlib.closing(self._raw.cursor(Cursor)) as cursor:
             cursor.execute(sql)
             shapes = _shapes(cursor)
-            return Rows(_names(cursor), iter([_shaped(row, shapes) for row in cursor.fetchall()]))
+            rows = [_shaped(row, shapes) for row in cursor.fetchall()]
+        self._check()
+        return Rows(_names(cursor), iter(rows))
+
+    def _check(self) -> None:
+        if self._stopped:
+            raise Interrupted
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         if not _READING.match(sql):  # a session's settings are no data, and may be changed in a read-only transaction
             raise SqlRefused(reason="it is no query.")
         text = with_values(sql, [_written(value) for value in parameters]) if parameters else sql
         cursor = self._raw.cursor(SSCursor)
+        self._stopped = False
         with self._translated():
             cursor.execute(text)
             first = cursor.fetchone() if cursor.description else None
@@ -113,8 +123,10 @@ class MysqlConnection(Connection):
         try:
             with self._translated():
                 while row is not None:
+                    self._check()
                     yield _shaped(row, shapes)
                     row = cursor.fetchone()
+            self._check()
         finally:
             if row is not None:  # the server would go on sending
                 self.interrupt()
@@ -122,6 +134,7 @@ class MysqlConnection(Connection):
                 cursor.close()
 
     def interrupt(self) -> None:
+        self._stopped = True
         if self._raw.open:
             self._kill(self._raw.thread_id())  # type: ignore[no-untyped-call]
 
