@@ -47,6 +47,7 @@ INSERT INTO 客户 VALUES (1, '王芳', '火箭🚀'), (2, '李雷', NULL);
 CREATE TABLE old (id int, note varchar(20)) ENGINE = MyISAM;
 INSERT INTO old VALUES (1, 'kept');
 CREATE FUNCTION sneaky() RETURNS int READS SQL DATA RETURN 1;
+CREATE FUNCTION initcap(x text) RETURNS int READS SQL DATA RETURN (SELECT count(*) FROM old);
 """
 ENDLESS = "SELECT count(*) FROM rockets a, rockets b, rockets c, rockets d, rockets e WHERE a.id + b.id + c.id + d.id + e.id < 0"
 SPARE = "SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%rockets e%' AND id <> connection_id()"
@@ -153,6 +154,12 @@ async def test_what_the_guard_says(source: Source, ask: Any) -> None:
         ("SELECT `rockets`.`nam` FROM rockets", "unknown_column", "name"),
         ("SELECT 1 FROM rocket", "unknown_table", "rockets"),
         ("SELECT 1 FROM elsewhere.rockets", "unknown_table", "elsewhere.rockets"),
+        ("SELECT * FROM (elsewhere.rockets)", "unknown_table", "elsewhere.rockets"),
+        ("SELECT * FROM (rockets r, elsewhere.rockets)", "unknown_table", "elsewhere.rockets"),
+        ("SELECT * FROM rockets JOIN ((elsewhere.x JOIN old)) ON 1", "unknown_table", "elsewhere.x"),
+        ("DESCRIBE elsewhere.rockets", "unknown_table", "elsewhere.rockets"),
+        ("DESC SELECT * FROM elsewhere.rockets", "unknown_table", "elsewhere.rockets"),
+        ("SELECT initcap(name) FROM rockets", "sql_refused", "initcap"),
         ("SELECT user FROM mysql.user", "sql_refused", "database system"),
         ("SELECT sneaky()", "sql_refused", "sneaky"),
         ("SELECT id FROM old FOR UPDATE", "sql_refused", "locks"),

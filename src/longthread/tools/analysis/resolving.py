@@ -65,10 +65,18 @@ class Resolver:
 
     def check(self, statement: exp.Expr) -> None:
         """Raises TableNotFound or ColumnNotFound, with the nearest names, for the first name that is not there."""
+        if self._schema.home:
+            for table in statement.find_all(exp.Table):
+                self._check_home(table)
         if not isinstance(statement, exp.Query) or statement.find(exp.Pivot):
             return
         self._mentioned = {name for node in statement.walk() for name in _mentions(node)}
         self._query(statement, {}, [])
+
+    def _check_home(self, table: exp.Table) -> None:
+        """Wherever it stands: within parentheses after FROM, or behind DESCRIBE, nothing else is looked up."""
+        if table.catalog or table.db not in ("", self._schema.home, *_STANDARD):
+            raise TableNotFound(table=f"{table.db}.{table.name}"[:200], nearest=self._schema.nearest(table.name))
 
     def _query(self, query: exp.Expr, tables: Tables, outer: Sequence[_Frame]) -> Columns:
         """The columns that a query returns, after the names in it were looked up."""
@@ -121,8 +129,6 @@ class Resolver:
         folded = self._compared(table.this)
         if not table.db and folded in tables:
             return tables[folded]
-        if self._schema.home and table.db not in ("", self._schema.home, *_STANDARD):
-            raise TableNotFound(table=f"{table.db}.{table.name}"[:200], nearest=self._schema.nearest(table.name))
         named = self._by_name.get(table.name.casefold(), [])
         if table.db:
             whole = f"{table.db}.{table.name}".casefold()
