@@ -55,7 +55,9 @@ function logger(wrong) {
 
 function fitted(spec, width) {
   delete spec.title; // which the page shows
-  const { x, y, color } = spec.encoding ?? {};
+  const { x, y, color, theta } = spec.encoding ?? {};
+  // Else slices stand in the order of their names, and beside a legend in the order of the rows.
+  if (theta?.field && !theta.aggregate) spec.encoding.order ??= { field: theta.field, type: "quantitative", sort: "descending", title: theta.title };
   for (const channel of Object.values(spec.encoding ?? {})) tellInWords(channel);
   const narrow = width < 480;
   const columns = valuesOf(spec, x);
