@@ -140,6 +140,7 @@ HARMS = [
     ("mysql", "SELECT LAST_INSERT_ID(5)", "last_insert_id"),
     ("mysql", "SELECT NEXTVAL(s)", "nextval"),
     ("mysql", "SELECT shop.abs(1)", "database's own"),
+    ("mysql", "SELECT first || ' ' || last FROM t", "CONCAT"),
     ("mysql", "SELECT tax(1)", "tax"),
     ("mysql", "SELECT @x := 1", "variable"),
     ("mysql", "SELECT a INTO @x FROM t", ""),

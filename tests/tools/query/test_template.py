@@ -19,7 +19,7 @@ PROPERTIES: dict[str, Any] = {
     "ids": {"type": "array", "items": {"type": "integer"}},
     "any": {},
 }
-DIALECTS = ["postgresql", "sqlite", "duckdb"]
+DIALECTS = ["postgresql", "mysql", "sqlite", "duckdb"]
 PRINTED = "SELECT * FROM data WHERE content ILIKE '%{{query}}%' LIMIT {{limit}}"
 
 
@@ -29,6 +29,7 @@ PRINTED = "SELECT * FROM data WHERE content ILIKE '%{{query}}%' LIMIT {{limit}}"
         ("postgresql", "SELECT * FROM data WHERE content ILIKE $1 LIMIT $2"),
         ("sqlite", "SELECT * FROM data WHERE content LIKE :p1 ESCAPE '\\' LIMIT :p2"),
         ("duckdb", "SELECT * FROM data WHERE content ILIKE $1 ESCAPE '\\' LIMIT $2"),
+        ("mysql", "SELECT * FROM data WHERE content LIKE :p1 LIMIT :p2"),
     ],
 )
 def test_the_documents_template_is_compiled_as_it_is_printed(dialect: str, run: str) -> None:
@@ -36,9 +37,17 @@ def test_the_documents_template_is_compiled_as_it_is_printed(dialect: str, run: 
     statement = template.statement({"query": r"50% of_\x", "limit": 5})
     assert statement.run == template.example == run
     assert statement.values == [r"%50\% of\_\\x%", 5]
-    assert statement.said == run.replace("$1", r"'%50\% of\_\\x%'").replace(":p1", r"'%50\% of\_\\x%'").replace(
-        "$2", " 5 "
-    ).replace(":p2", " 5 ")
+    text = r"'%50\% of\_\\x%'"
+    text = text.replace("\\", "\\\\") if dialect == "mysql" else text
+    said = run.replace("$1", text).replace(":p1", text)
+    assert statement.said == said.replace("$2", " 5 ").replace(":p2", " 5 ")
+
+
+def test_mysql_has_texts_in_double_quotes_too() -> None:
+    template = compiled('SELECT `a b` FROM t WHERE a = "it\'s {{query}}" AND b LIKE "{{query}}!%"', PROPERTIES, "mysql")
+    statement = template.statement({"query": "50%"})
+    assert statement.run == "SELECT `a b` FROM t WHERE a = :p1 AND b LIKE :p2"
+    assert statement.values == ["it's 50%", r"50\%!%"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -100,7 +109,6 @@ def test_glob_knows_other_wildcards() -> None:
         ("SELECT * FROM {{query}}", "Names cannot be arguments"),
         ("SELECT * FROM data_{{query}}", "within a word"),
         ('SELECT * FROM "{{query}}"', "Names cannot be arguments"),
-        ('SELECT "x{{query}}" FROM t', "Names cannot be arguments"),
         ("SELECT t.{{query}} FROM t", "Names cannot be arguments"),
         ("SELECT {{query}}.a FROM t", ""),
         ("SELECT a AS {{query}} FROM t", "Names cannot be arguments"),
@@ -138,6 +146,13 @@ def test_what_is_no_value_is_refused(dialect: str, sql: str, said: str) -> None:
     with pytest.raises(ToolInvalid) as caught:
         compiled(sql, PROPERTIES, dialect)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_quoted_name_has_no_place(dialect: str) -> None:
+    name = "`x{{query}}`" if dialect == "mysql" else '"x{{query}}"'
+    with pytest.raises(ToolInvalid, match="Names cannot be arguments"):
+        compiled(f"SELECT {name} FROM t", PROPERTIES, dialect)
 
 
 @pytest.mark.parametrize("sql", ["SELECT a FROM t WHERE a ~ '^{{query}}'", "SELECT a FROM t WHERE a = E'x{{query}}'"])

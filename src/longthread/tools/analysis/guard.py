@@ -196,6 +196,8 @@ class Guard:
             raise _refused("it is nested too deeply") from error
         if self._dialect == "mysql":
             _check_called(tokens)
+            if any(token.token_type is TokenType.DPIPE for token in tokens):
+                raise _refused("|| is OR in MySQL, and joins no texts. Write CONCAT(…), or OR")
         statements = [one for one in parsed if one is not None and not isinstance(one, exp.Semicolon)]
         if len(statements) != 1:
             raise _refused("it is more than one statement" if statements else "it is empty")

@@ -124,6 +124,8 @@ class _Compiler:
         bound: list[tuple[Parts, bool]] = []
         end = 0
         for token in self._tokens(marked):
+            if token.token_type is TokenType.DPIPE and self._dialect == "mysql":
+                raise _refused("|| is OR in MySQL. Write a text with places in it as one text: '%{{name}}%'.")
             found = self._bound(token, marked)
             if found is None and not (self._dialect in _NO_ILIKE and token.token_type is TokenType.ILIKE):
                 continue
