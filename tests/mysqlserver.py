@@ -48,6 +48,7 @@ def server(shared: Path, own: Path) -> Iterator[str]:
     finally:
         process.kill()
         process.wait()
+        Path(_short(own)).unlink(missing_ok=True)
 
 
 def run(url: str, script: str, *, ansi: bool = False) -> None:
