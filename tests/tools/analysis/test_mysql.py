@@ -423,3 +423,71 @@ def test_no_text_hides_a_call_from_the_guard(mysql_url: str) -> None:
             ran += 1
             assert not [row for row in cursor.fetchall() if "CALLED" in row], sql
     assert ran > 50
+
+
+GREETING = (
+    b"\x0a8.0\0" + bytes(4) + b"saltsalt\0" + (512 | 32768).to_bytes(2, "little") + b"\x2d\x02\0" + b"\x08\0\x15"
+    + bytes(10) + b"saltsaltsalt\0mysql_native_password\0"
+)  # fmt: skip
+
+
+async def test_a_password_is_not_sent_in_plain_text(opened: Opened) -> None:
+    """To a server that asks for it on a line that anybody may read."""
+    heard = bytearray()
+
+    def answer(server: socket.socket) -> None:
+        line, _ = server.accept()
+        with line:
+            line.sendall(len(GREETING).to_bytes(3, "little") + b"\0" + GREETING)
+            heard.extend(line.recv(4096))
+            switch = b"\xfemysql_clear_password\0"
+            line.sendall(len(switch).to_bytes(3, "little") + b"\2" + switch)
+            while got := line.recv(4096):
+                heard.extend(got)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        answering = asyncio.create_task(asyncio.to_thread(answer, server))
+        with pytest.raises(SourceUnreachable, match="plain text"):
+            await opened(f"mysql://me:hunter2@127.0.0.1:{server.getsockname()[1]}/x", connect_seconds=5)
+        await answering
+    assert b"me" in heard and b"hunter2" not in heard
+
+
+async def test_a_password_need_not_be_utf_8(mysql_url: str, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MYSQL_PWD", "\udcff")
+    with pytest.raises(SourceLoginFailed):
+        await opened(mysql_url)
+
+
+async def test_a_row_that_is_too_large_is_not_put_together(
+    source: Source, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longthread.tools.analysis.engines.mysqlline._LARGEST", 1_000_000)
+    texts = ", ".join("x" for _ in range(30))
+    sql = f"WITH t AS (SELECT repeat('a', id * 200) AS x FROM rockets) SELECT {texts} FROM t ORDER BY 1"
+    found = await ask(source, "run_sql", sql=sql)
+    assert (found["error"]["type"], "1,000,000 bytes" in found["error"]["message"]) == ("sql_failed", True)
+    assert (await ask(source, "run_sql", sql="SELECT 1"))["data"]["rows"] == [[1]]
+
+
+async def test_a_line_that_ends_between_two_rows(source: Source, made_url: str) -> None:
+    def killed(connection: Any) -> None:
+        number = connection.execute("SELECT connection_id()").first()[0]
+        rows = iter(connection.query("SELECT repeat('a', 9000) FROM rockets a, rockets b, rockets c"))
+        next(rows)
+        mysqlserver.run(made_url, f"KILL {number}")
+        for _ in rows:
+            pass
+
+    with pytest.raises(SourceUnreachable):
+        await source.work(killed)
+
+    def abandoned(connection: Any) -> None:
+        rows = iter(connection.query("SELECT repeat('a', 9000) FROM rockets a, rockets b, rockets c"))
+        next(rows)
+        connection.abandon()
+        for _ in rows:
+            pass
+
+    with pytest.raises(SqlTimeout):
+        await source.work(abandoned)

@@ -16,6 +16,7 @@ from sqlalchemy.engine import URL
 from longthread.errors import SourceLoginFailed, SourceUnreachable, SourceUnsupported
 from longthread.tools.analysis.address import scrubbed, secrets_of
 from longthread.tools.analysis.engine import Connection, Engine
+from longthread.tools.analysis.engines.mysqlline import Line
 from longthread.tools.analysis.engines.mysqlsession import MysqlConnection, Raw
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import quoted
@@ -79,7 +80,7 @@ class MysqlEngine(Engine):
         password = str(url.password or os.environ.get("MYSQL_PWD") or _kept_password())
         self._secrets = [*secrets_of(url), *filter(None, [password])]
         self._given = _options(url, source) | {"charset": "utf8mb4", "conv": {}, "autocommit": None}
-        self._given["password"] = password.encode()
+        self._given["password"] = password.encode("utf-8", "surrogateescape")
         self._context = None if any(name.startswith("ssl_") for name in self._given) else _unchecked()
 
     def connect(self) -> MysqlConnection:
@@ -97,8 +98,8 @@ class MysqlEngine(Engine):
     def _connected(self, seconds: float, database: str | None) -> Raw:
         waits: dict[str, Any] = {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
         if self._context is None:
-            return pymysql.connect(**self._given, **waits, database=database)
-        raw: Raw = pymysql.connect(**self._given, **waits, database=database, ssl_disabled=True, defer_connect=True)
+            return Line(**self._given, **waits, database=database)
+        raw: Raw = Line(**self._given, **waits, database=database, ssl_disabled=True, defer_connect=True)
         # What PyMySQL does by itself, TLS where the server has it; but it would read all authorities each time.
         raw.ssl, raw.ctx = True, self._context  # type: ignore[attr-defined]
         raw.connect()

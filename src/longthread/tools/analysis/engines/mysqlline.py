@@ -1,0 +1,45 @@
+"""The line to a MySQL server: it bounds what a server may send, and gives no password away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pymysql
+from pymysql.protocol import MysqlPacket
+
+from longthread.errors import SqlFailed
+
+_LARGEST = 64 * 2**20
+"""Bytes of one row. PyMySQL puts together whatever comes, and a row of a thousand columns has room for gigabytes."""
+_PLAIN = frozenset({b"mysql_clear_password", b"dialog"})
+
+
+class Line(pymysql.Connection):
+    """PyMySQL's connection, with a bound."""
+
+    _taken = 0
+
+    def _read_packet(self, packet_type: type[MysqlPacket] = MysqlPacket) -> MysqlPacket:
+        self._taken = 0
+        return super()._read_packet(packet_type)  # type: ignore[no-any-return, no-untyped-call]
+
+    def _read_bytes(self, num_bytes: int) -> bytes:
+        self._taken += num_bytes
+        if self._taken > _LARGEST:
+            self._force_close()
+            reason = f"a row has more than {_LARGEST:,} bytes. Select fewer columns, or LEFT(…) of them."
+            raise SqlFailed(reason=reason)
+        return super()._read_bytes(num_bytes)  # type: ignore[misc, no-any-return]
+
+    def _force_close(self) -> None:
+        result = getattr(self, "_result", None)
+        if result is not None:  # else it would be read to its end, from a line that is no more
+            result.unbuffered_active = False
+        super()._force_close()  # type: ignore[misc]
+
+    def _process_auth(self, plugin_name: bytes, auth_packet: MysqlPacket, handler: Any = None) -> MysqlPacket:
+        # Whoever answers on a line without TLS may ask for it, and PyMySQL would send it.
+        if plugin_name in _PLAIN and not self._secure:  # type: ignore[attr-defined]
+            reason = "the server wants the password in plain text, which is sent over TLS or a Unix socket alone"
+            raise pymysql.OperationalError(2061, reason)
+        return super()._process_auth(plugin_name, auth_packet, handler)  # type: ignore[misc, no-any-return]
