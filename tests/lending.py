@@ -93,6 +93,7 @@ class _Clean:
     name: str
     connection: psycopg.Connection[Any]
     tables: list[str]
+    kept: list[str]
     print: list[Any]
 
 
@@ -128,7 +129,7 @@ class Databases:
         connection = psycopg.connect(_url(self._server, name), autocommit=True)
         tables = [table for (table,) in connection.execute(_TABLES.encode()).fetchall()]
         full = _full(connection, tables)
-        held = _Clean(name, connection, [table for table in tables if table not in full], [])
+        held = _Clean(name, connection, [table for table in tables if table not in full], full, [])
         held.print = _print(held)
         return held
 
@@ -170,4 +171,6 @@ def _full(connection: psycopg.Connection[Any], tables: list[str]) -> list[str]:
 
 def _print(held: _Clean) -> list[Any]:
     """What differs when anything but the rows of a table has changed."""
-    return held.connection.execute(f"{_CHANGED} UNION ALL {_SETTINGS} UNION ALL ({_RELATIONS})".encode()).fetchall()
+    rows = "".join(f" UNION ALL (SELECT t::text, NULL, NULL FROM {table} t ORDER BY 1)" for table in held.kept)
+    asked = f"{_CHANGED} UNION ALL {_SETTINGS} UNION ALL ({_RELATIONS}){rows}"
+    return held.connection.execute(asked.encode()).fetchall()
