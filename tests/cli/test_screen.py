@@ -14,6 +14,8 @@ import yaml
 
 from longthread.cli.app import main
 from longthread.model.catalog import Definition
+from longthread.model.entry import Draft
+from longthread.model.ids import new_id
 from longthread.model.visible import in_line, visible
 from longthread.store import catalog, log
 from longthread.store.open import open_store
@@ -43,6 +45,8 @@ def evil(store_address: str) -> None:
             body["is_active"] = True
             await catalog.put(tx, Definition("agent", "11111111-1111-4111-8111-111111111111", EVIL, body))
             await log.create_thread(tx, "t1", user_id="default", title=EVIL)
+            draft = Draft(id=new_id(), role="user", text=f"rocket {EVIL}", name=EVIL)
+            await log.append(tx, "t1", [draft], tip=0, size=0)
 
     asyncio.run(write())
 
@@ -61,7 +65,11 @@ def test_lists_show_names_and_nothing_else(run: Run, evil: None, monkeypatch: py
     for command in ("agents", "threads"):
         table = run(command, "list").stdout
         assert "\x1b[2J" not in table and bare(table.replace("\x1b[", "")) and r"\u202e研究员" in table
+    monkeypatch.delenv("FORCE_COLOR")
     assert bare(run("agents", "delete", EVIL, "--yes").stdout)
+    for command in (["recall", "rocket"], ["threads", "show", "t1"]):
+        found = run(*command).stdout
+        assert bare(found) and r"rocket \u001b[2J" in found
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)

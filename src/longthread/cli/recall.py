@@ -23,6 +23,7 @@ from longthread.memory.excerpt import excerpt
 from longthread.memory.indexing import SAID_AT, content_of
 from longthread.memory.terms import terms
 from longthread.model.entry import Entry
+from longthread.model.visible import in_line, visible
 from longthread.settings import Settings
 from longthread.store import catalog, log
 from longthread.store.driver import Driver
@@ -162,8 +163,8 @@ def _print_hit(console: Console, hit: Hit, wanted: set[str]) -> None:
     for entry in sorted([hit.entry, *hit.around], key=lambda each: each.seq):
         own = entry is hit.entry
         aside = "  on another branch" if own and not hit.active else ""
-        line = Text(f"  {_time(entry)[:16]} {entry.name or entry.role}{aside}  ", style="dim")
-        shown = _shown(entry, wanted, _CHARS if own else _AROUND_CHARS)
+        line = Text(f"  {_time(entry)[:16]} {in_line(entry.name or entry.role)}{aside}  ", style="dim")
+        shown = visible(_shown(entry, wanted, _CHARS if own else _AROUND_CHARS))
         line.append_text(_marked(shown, wanted) if own else Text(shown))
         console.print(line, highlight=False)
 

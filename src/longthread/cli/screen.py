@@ -8,6 +8,8 @@ from typing import Any
 
 import rich.console
 import typer
+from rich.console import ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from longthread.model.visible import in_line, visible
@@ -19,6 +21,11 @@ class Console(rich.console.Console):
     def render_str(self, text: str, **how: Any) -> Text:
         """A text as it is shown."""
         return super().render_str(visible(text), **how)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The pieces of anything else that is shown, such as a text that was put together."""
+        for piece in super().render(renderable, options):
+            yield piece if piece.control else piece._replace(text=visible(piece.text))
 
 
 def echo(text: str, *, err: bool = False) -> None:
