@@ -138,7 +138,7 @@ def _label(call: exp.Expr) -> str:
 def name_of(node: exp.Func) -> str:
     """The name of a function as it is called, in lower case."""
     named = isinstance(node, exp.Anonymous | exp.AnonymousAggFunc)
-    return (node.name if named else node.sql_name()).casefold()
+    return node.name.casefold() if named else node.sql_name().casefold().replace("j_s_o_n", "json")
 
 
 def _largest(node: exp.Expr) -> float:

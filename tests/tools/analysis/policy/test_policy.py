@@ -288,6 +288,8 @@ async def test_a_source_names_its_own_database_and_no_other(mysql_url: str, mysq
                 source, "run_sql", sql="SELECT name FROM customers WHERE name RLIKE 'd' AND NOT phone REGEXP 'x'"
             )
             assert found["data"]["rows"] == [["Ada"]]
+            sql = "SELECT n.i FROM customers, JSON_TABLE('[7]', '$[*]' COLUMNS (i int PATH '$')) n"
+            assert (await ask(source, "run_sql", sql=sql))["data"]["rows"] == [[7], [7]]
             for one in (source, free):
                 for sql in (f"SELECT note FROM {other}.plain", f"SELECT {other}.plain.note FROM {other}.plain"):
                     assert (await ask(one, "run_sql", sql=sql))["error"]["type"] == "unknown_table"
