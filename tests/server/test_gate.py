@@ -113,6 +113,21 @@ def test_sources_are_the_users_own_on_loopback_and_the_operators_beyond(serve: A
     assert (info["sources"], info["database"]) == (["demo"], None)
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_the_password_of_the_operators_source_is_told_to_nobody(serve: Any, host: str) -> None:
+    running = serve(SCRIPT, host=host, source="postgresql://ada:geheim@127.0.0.1:9/shop")
+    info = running.client.get("/api/info")
+    assert info.json()["source"] == "postgresql://ada:***@127.0.0.1:9/shop"
+    for source in (None, info.json()["source"], "postgresql://ada:geheim@127.0.0.1:9/shop"):
+        answer = running.client.post("/api/chat", json={**QUESTION, "source": source})
+        assert answer.json()["code"] == "source_unreachable"  # it was tried
+        assert "geheim" not in answer.text
+    other = running.client.post("/api/chat", json={**QUESTION, "source": "postgresql://eve:anders@127.0.0.1:9/x"})
+    assert other.status_code != 202
+    assert "geheim" not in other.text + info.text
+    assert "anders" not in other.text
+
+
 @pytest.mark.parametrize(
     ("host", "expected"),
     [

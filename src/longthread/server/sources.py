@@ -5,6 +5,7 @@ from __future__ import annotations
 from longthread.errors import SourceNotAllowed
 from longthread.server.gate import is_loopback
 from longthread.settings import Settings
+from longthread.tools.analysis.address import shown
 
 DEMO = "demo"
 
@@ -18,14 +19,19 @@ class SourcePolicy:
 
     def __init__(self, settings: Settings) -> None:
         self.open = is_loopback(settings.host)
-        self.allowed = sorted({DEMO} | ({settings.source} if settings.source else set()))
+        self._own = settings.source
+        self.own = None if settings.source is None else shown(settings.source)
+        """The configured source, as callers see and name it: without its password."""
+        self.allowed = sorted({DEMO} | ({self.own} if self.own else set()))
 
-    def check(self, source: str | None) -> None:
-        """Let a source pass that a caller named; None is the thread's own or the configured one.
+    def chosen(self, source: str | None) -> str | None:
+        """The source that a caller named; None is the thread's own or the configured one.
 
         Raises:
             SourceNotAllowed: it may not be asked through this server.
         """
-        if source is None or self.open or source in self.allowed:
-            return
-        raise SourceNotAllowed(source=source, allowed=", ".join(self.allowed))
+        if source is not None and source in (self._own, self.own):
+            return self._own
+        if source is None or self.open or source == DEMO:
+            return source
+        raise SourceNotAllowed(source=shown(source), allowed=", ".join(self.allowed))

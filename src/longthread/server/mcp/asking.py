@@ -14,6 +14,7 @@ from longthread.errors import InvalidInput, LongthreadError, RunWaiting
 from longthread.model.event import HALTS, Event
 from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, Answer, Offer, Progress, each, schema, text
 from longthread.server.mcp.wording import for_clients
+from longthread.tools.analysis.address import shown
 from longthread.tools.catalog.catalog import Catalog
 
 _DEMO = "demo"
@@ -135,8 +136,8 @@ class Asking:
             return source
         names = ", ".join(sorted({_DEMO, *kept}))
         raise InvalidInput(
-            reason=f"The source {source[:200]} may not be asked here. By name there is: {names}; without a name it is "
-            "this server's own. Whoever runs `longthread mcp` adds others to the catalog, or starts it with "
+            reason=f"The source {shown(source)[:200]} may not be asked here. By name there is: {names}; without a name "
+            "it is this server's own. Whoever runs `longthread mcp` adds others to the catalog, or starts it with "
             "--any-source."
         )
 

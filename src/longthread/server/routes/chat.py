@@ -47,12 +47,12 @@ class Question(Options):
 @router.post("/chat", status_code=202)
 async def ask(served: ServedDep, body: Question) -> dict[str, str]:
     """Ask. When this answers, the question is in the log and its run is under way."""
-    served.sources.check(body.source)
+    source = served.sources.chosen(body.source)
     with _named(body.model):
         handle = await served.analyst.ask(
             body.question,
             thread_id=body.thread_id,
-            source=body.source,
+            source=source,
             model=body.model,
             protocol=body.protocol,
             max_steps=body.max_steps,
@@ -65,9 +65,9 @@ async def ask(served: ServedDep, body: Question) -> dict[str, str]:
 async def resume(served: ServedDep, thread_id: str, body: Options | None = None) -> dict[str, str]:
     """Go on with the conversation's unfinished run. One that was interrupted goes on itself, under its own id."""
     body = body or Options()
-    served.sources.check(body.source)
+    source = served.sources.chosen(body.source)
     with _named(body.model):
-        handle = await served.analyst.resume(thread_id, model=body.model, max_steps=body.max_steps, source=body.source)
+        handle = await served.analyst.resume(thread_id, model=body.model, max_steps=body.max_steps, source=source)
     return _accepted(handle)
 
 

@@ -37,7 +37,7 @@ async def info(served: ServedDep) -> dict[str, Any]:
         "version": __version__,
         "model": model,
         "demo": model == DEMO,
-        "source": settings.source,
+        "source": served.sources.own,
         "sources": "any" if served.sources.open else served.sources.allowed,
         "max_steps": settings.max_steps,
         # Where files are is nobody's business on the other side of a network.

@@ -61,6 +61,13 @@ def test_the_same_source_by_another_address(written: Path) -> None:
         policies.of("demo", "ada")
 
 
+@pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
+def test_a_source_that_is_not_named_is_told_without_its_password(written: Path, scheme: str) -> None:
+    with pytest.raises(SourceWithoutPolicy, match="ada:.*@127.0.0.1/shop") as told:
+        Policies.read(written).of(f"{scheme}://ada:g%40heim@127.0.0.1/shop?sslpassword=geheim2", "ada")
+    assert "heim" not in f"{told.value}{told.value.details}"
+
+
 def test_json_says_the_same(tmp_path: Path) -> None:
     row: dict[str, Any] = {"source": "demo", "tables": {"launches": {"except": ["root"], "hidden": True}}}
     (tmp_path / "p.json").write_text(json.dumps({"sources": [row]}))
