@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -194,7 +193,6 @@ def test_every_loan_is_what_was_kept(data: st.DataObject) -> None:
         if held and data.draw(st.booleans()):
             held.pop(data.draw(st.integers(0, len(held) - 1)))
         del found
-    gc.collect()
 
 
 def _whole(found: list[BaseMessage]) -> list[Any]:

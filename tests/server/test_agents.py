@@ -40,7 +40,7 @@ def test_a_conversation_says_where_it_stands(serve: Any, store_address: str) -> 
     asked = {each["agent"]: each for each in above["run"]["asked"]}  # they begin at once, whichever is first
     assert {name: each["status"] for name, each in asked.items()} == {"研究员": "finished", "clerk": "waiting"}
     helper, clerk = asked["研究员"], asked["clerk"]
-    assert [step["call_id"] for step in above["steps"][above["run"]["id"]]] == [helper["call_id"], clerk["call_id"]]
+    assert {step["call_id"] for step in above["steps"][above["run"]["id"]]} == {helper["call_id"], clerk["call_id"]}
     assert above["waitingBelow"] == [{"id": clerk["thread_id"], "label": "给 Ada 写信。", "agent": "clerk"}]
     [listed] = running.client.get("/api/conversations").json()["conversations"]
     assert (listed["status"], listed["waitingBelow"]) == ("finished", [clerk["thread_id"]])

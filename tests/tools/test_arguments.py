@@ -67,6 +67,15 @@ def test_a_bad_call_says_which_argument_and_what_is_expected(given: dict[str, An
     assert said in problem(SEARCH, **given)
 
 
+@pytest.mark.parametrize("given", ["2020-99-01", "yesterday", "２０２０-01-01"])
+def test_a_date_is_one_of_the_calendar(given: str) -> None:
+    since = {"type": "object", "properties": {"since": {"type": "string", "format": "date"}}}
+    arguments = Arguments(since)
+    assert arguments.checked({"since": "2020-02-29"}) == {"since": "2020-02-29"}
+    with pytest.raises(ArgumentsInvalid, match="since.*date"):
+        arguments.checked({"since": given})
+
+
 def test_a_wrong_value_is_not_repeated_at_length() -> None:
     assert len(problem(SEARCH, query="x", limit="9" * 100_000)) < 400
     assert len(problem(SEARCH, query="x", **{"k" * 100_000: 1})) < 400

@@ -9,6 +9,7 @@ from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
+from jsonschema import FormatChecker
 from jsonschema.exceptions import SchemaError, ValidationError, relevance
 from jsonschema.protocols import Validator
 from jsonschema.validators import Draft202012Validator, validator_for
@@ -21,6 +22,8 @@ _TOLD = 3
 """Problems of one call that are told: more do not help a model."""
 _SHOWN = 80
 """Characters of a wrong value that are shown."""
+_FORMATS = FormatChecker(["date"])
+"""Formats that are more than notes: some databases compare with a date that there is not, and find every row."""
 _OPEN = frozenset({"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames",
                    "allOf", "anyOf", "oneOf", "if", "$ref", "$dynamicRef", "dependentSchemas"})  # fmt: skip
 """Keywords that say of other names than `properties` does."""
@@ -111,7 +114,7 @@ def _validator(text: str, tool: str) -> Validator:
     if outside is not None:
         problem = f"its schema refers to {outside[:100]}. Write what that says into the schema itself, under $defs."
         raise ToolInvalid(tool=tool, problem=problem)
-    return kind(schema, registry=Registry())  # one that fetches nothing
+    return kind(schema, registry=Registry(), format_checker=_FORMATS)  # a registry that fetches nothing
 
 
 def _references(schema: Any) -> Iterator[str]:
