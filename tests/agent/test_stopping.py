@@ -44,6 +44,25 @@ async def test_a_run_that_waits_is_called_off(open_analyst: OpenAnalyst, sent: S
     assert sent == [("look_up", {"to": "bob"})]
 
 
+@pytest.mark.parametrize(
+    ("question", "done", "said"),
+    [("给 Ada 写信。", "已完成", "运行被停止，未执行"), ("Write to Ada.", "Done", "not made, the run was stopped")],
+)
+async def test_a_call_that_was_called_off_is_not_among_what_was_done(
+    open_analyst: OpenAnalyst, sent: Sent, question: str, done: str, said: str
+) -> None:
+    analyst = await open_analyst(scripted([MAIL, call("look_up", to="bob")]))
+    await define(analyst.store)
+    handle = await analyst.ask(question, agent="clerk", thread_id="t1")
+    assert (await handle.wait()).type == "waiting"
+    await analyst.stop("t1")
+    lines = str((await last_run(analyst)).outcome["summary"]).splitlines()
+    assert [line for line in lines if "look_up" in line] == [f'**{done}**: look_up({{"to": "bob"}})']
+    [problem] = [line for line in lines if "send_mail" in line]
+    assert said in problem and done not in problem
+    assert "stopped the run instead" not in problem
+
+
 async def test_what_cannot_be_stopped_is_told(open_analyst: OpenAnalyst, sent: Sent) -> None:
     analyst = await open_analyst(scripted(finish("Hello.")))
     await define(analyst.store)

@@ -23,6 +23,10 @@ _WORDS = {
         "left_text": "根据以上信息得出答案。",
         "hint": "回复“继续”即可接着执行。",
         "rows": "行",
+        "called_off": "{call}：运行被停止，未执行",
+        "superseded": "{call}：用户转而说了别的，未执行",
+        "rejected": "{call}：用户拒绝，未执行",
+        "interrupted": "{call}：运行中断，不知是否已生效",
     },
     False: {
         "question": "Question",
@@ -34,8 +38,14 @@ _WORDS = {
         "left_text": "to answer the question from what was found.",
         "hint": 'Reply "continue" to go on.',
         "rows": "row|rows",
+        "called_off": "{call}: not made, the run was stopped",
+        "superseded": "{call}: not made, the user said something else",
+        "rejected": "{call}: not made, the user rejected it",
+        "interrupted": "{call}: broken off with the run, it may or may not have taken effect",
     },
 }
+_NOT_DONE = frozenset({"called_off", "superseded", "rejected", "interrupted"})
+"""The types of errors, words of a summary too, that say of a call that it was not made, or that nobody knows."""
 
 
 def words_for(question: str) -> Mapping[str, str]:
@@ -51,11 +61,16 @@ def progress_digest(question: str, messages: Sequence[BaseMessage]) -> str:
     problems: list[str] = []
     for _, call, result in pairs(messages):
         observation = observation_of(str(result.text))
-        done.append(f"{call['name']}({short(call['args'])})")
+        made, error = f"{call['name']}({short(call['args'])})", observation.get("error") or {}
+        kind = str(error.get("type"))
+        if not observation.get("ok") and kind in _NOT_DONE:
+            problems.append(words[kind].format(call=made))
+            continue
+        done.append(made)
         if observation.get("ok"):
             found += findings(observation.get("data"), words["rows"])
         else:
-            problems.append(str((observation.get("error") or {}).get("message", "")))
+            problems.append(str(error.get("message", "")))
     sections = {
         "question": [question[:500]],
         "done": done,
