@@ -12,7 +12,7 @@ import pytest
 
 from longthread.agent.analyst import Analyst
 from longthread.cli.terminal import Terminal
-from longthread.errors import InvalidInput
+from longthread.errors import InvalidInput, ModelUnavailable
 from longthread.model.event import Event
 from longthread.testing import ScriptedChatModel
 
@@ -209,6 +209,22 @@ def test_who_approves_what_died_is_told_to_resume(run: Any, asking: Any, monkeyp
         patch.setattr(Analyst, "resume", dies)
         run("approve", "mails", code=2)
     assert "longthread resume mails" in str(run("approve", "mails", code=2).exception)
+    assert "Done." in run("resume", "mails").stdout
+
+
+def test_a_decision_whose_model_cannot_be_used_is_kept(run: Any, asking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asking(MAIL, DONE)
+
+    async def fails(*args: Any, **how: Any) -> Any:
+        raise ModelUnavailable(model="test:scripted", reason="It is not there.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Analyst, "resume", fails)
+        said = str(run("approve", "mails", code=6).exception)
+    assert "It is not there." in said
+    assert "What was decided is kept: `longthread resume mails --model …` goes on" in said
+    assert runs(run)["status"] == last(run("threads", "list", "--json"))["status"] == "interrupted"
+    assert run("threads", "runs", "mails").stdout.split("\t")[1] == "interrupted"
     assert "Done." in run("resume", "mails").stdout
 
 

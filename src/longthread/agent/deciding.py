@@ -12,7 +12,7 @@ from longthread.agent.approving import decide, instead, pending_of
 from longthread.agent.handle import RunHandle
 from longthread.agent.run import keep_lease
 from longthread.agent.stream import Bell
-from longthread.errors import LongthreadError
+from longthread.errors import LongthreadError, ModelUnavailable, SourceError, ThreadNotFound
 from longthread.model.approval import Approval, Decision
 from longthread.model.thread import Thread
 from longthread.settings import Settings
@@ -99,11 +99,21 @@ class Deciding(ABC):
         beat = asyncio.ensure_future(keep_lease(self.store, lease))
         try:
             return await self.resume(thread_id, model=model, source=source, user_id=user, claim=lease)
-        except BaseException:
+        except BaseException as error:
             with suppress(LongthreadError):  # the lease runs out by itself, too
                 async with self.store.writing() as tx:
                     await runs.give_back(tx, lease)
+            if isinstance(error, LongthreadError) and not isinstance(error, ThreadNotFound):
+                error.args = (f"{error} {_kept(thread_id, error)}",)
             raise
         finally:
             beat.cancel()
             await asyncio.gather(beat, return_exceptions=True)  # the lease is the run's own by now
+
+
+def _kept(thread_id: str, error: LongthreadError) -> str:
+    """What there is to do when a run could not go on after a decision."""
+    option = ""
+    if isinstance(error, ModelUnavailable | SourceError):
+        option = " --model …" if isinstance(error, ModelUnavailable) else " --source …"
+    return f"What was decided is kept: `longthread resume {thread_id}{option}` goes on with it."

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from longthread.agent.owner import may_be_alive
 from longthread.cli import options
 from longthread.cli.named import find_thread
 from longthread.cli.screen import echo, tabbed
@@ -52,10 +53,11 @@ def runs(
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """A run, the agent that ran, where it was asked for by another, the runs that it has asked for, and its
-    calls that a person was asked about."""
+    """A run, how it stands, the agent that ran, where it was asked for by another, the runs that it has asked for, and
+    its calls that a person was asked about."""
 
     run: Run
+    status: str
     agent: Mapping[str, Any] | None
     answers: Mapping[str, str | None] | None
     asked: Sequence[_Ran] = ()
@@ -70,7 +72,8 @@ async def _ran(
     answers = {"thread": parent_id, "run": by.run_id, "call": by.call_id} if by is not None else None
     below = await kept.answers(tx, run.thread_id, run.id) if deep else []
     asked = [await _ran(tx, each, run.thread_id, names, deep=False) for each in below]
-    return _Ran(run, agent, answers, asked, await approvals.of_run(tx, run.thread_id, run.id) if deep else ())
+    calls = await approvals.of_run(tx, run.thread_id, run.id) if deep else ()
+    return _Ran(run, await kept.standing(tx, run, alive=may_be_alive), agent, answers, asked, calls)
 
 
 def _print(ran: _Ran, *, as_json: bool) -> None:
@@ -79,7 +82,7 @@ def _print(ran: _Ran, *, as_json: bool) -> None:
         print_line(
             {
                 "run": run.id,
-                "status": run.status,
+                "status": ran.status,
                 "started_at": run.started_at.isoformat(),
                 "ended_at": run.ended_at.isoformat() if run.ended_at else None,
                 "question": run.question,
@@ -103,13 +106,13 @@ def _asked(ran: _Ran) -> dict[str, Any]:
     run = ran.run
     name = ran.agent["name"] if ran.agent else None
     call = run.answers.call_id if run.answers else None
-    return {"thread": run.thread_id, "run": run.id, "call": call, "agent": name, "status": run.status}
+    return {"thread": run.thread_id, "run": run.id, "call": call, "agent": name, "status": ran.status}
 
 
 def _line(ran: _Ran) -> str:
     run, agent = ran.run, f"{ran.agent['name']} v{ran.agent['version']}" if ran.agent else ""
     question = " ".join(run.question.split())[:_QUESTION]
-    return "\t".join((f"{run.started_at:%Y-%m-%d %H:%M}", run.status, agent, run.model, question))
+    return "\t".join((f"{run.started_at:%Y-%m-%d %H:%M}", ran.status, agent, run.model, question))
 
 
 def _decided(call: Approval) -> tuple[str, ...]:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from longthread.agent.owner import may_be_alive
 from longthread.model.entry import Entry
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.run import Run, Step
 from longthread.server.cursor import decode_cursor, encode_cursor
-from longthread.server.lineage import asked_by, lineage, ran, status_of
+from longthread.server.lineage import asked_by, lineage, ran
 from longthread.server.observation import cut
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Transaction
@@ -62,7 +63,7 @@ async def history(
 
 async def run_json(tx: Transaction, run: Run) -> dict[str, Any]:
     """A run as JSON. Its `status` is `interrupted` when it is unfinished and nobody executes it."""
-    status = await status_of(tx, run)
+    status = await runs.standing(tx, run, alive=may_be_alive)
     asked = await approvals.of_run(tx, run.thread_id, run.id)
     calls = [call for call in asked if call.decision is None]
     warnings = await runs.events_of_type(tx, run.thread_id, run.id, "warning")

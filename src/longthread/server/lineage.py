@@ -39,7 +39,7 @@ async def asked_by(tx: Transaction, run: Run) -> list[dict[str, Any]]:
             "run_id": each.id,
             "call_id": each.answers.call_id if each.answers else None,
             "agent": (await ran(tx, each) or {}).get("name"),
-            "status": await status_of(tx, each),
+            "status": await runs.standing(tx, each, alive=may_be_alive),
         }
         for each in await runs.answers(tx, run.thread_id, run.id)
     ]
@@ -51,13 +51,6 @@ async def ran(tx: Transaction, run: Run) -> dict[str, Any] | None:
         return None
     name = await catalog.name_then(tx, "agent", run.agent.id, run.agent.version)
     return {"id": run.agent.id, "name": name, "version": run.agent.version}
-
-
-async def status_of(tx: Transaction, run: Run) -> str:
-    """A run's status: `interrupted` when it is unfinished and nobody executes it."""
-    if run.status == "running" and not await runs.is_held(tx, run, alive=may_be_alive):
-        return "interrupted"
-    return run.status
 
 
 async def _agent(tx: Transaction, thread: Thread) -> dict[str, Any]:

@@ -228,6 +228,11 @@ async def is_held(tx: Transaction, run: Run, *, alive: Alive) -> bool:
     return row is not None and row["id"] == run.id and _is_held(row, alive)
 
 
+async def standing(tx: Transaction, run: Run, *, alive: Alive) -> str:
+    """A run's status: `interrupted` when it is unfinished and nobody executes it."""
+    return "interrupted" if run.status == "running" and not await is_held(tx, run, alive=alive) else run.status
+
+
 async def start_step(
     tx: Transaction,
     lease: Lease,
