@@ -225,7 +225,11 @@ def test_a_decision_whose_model_cannot_be_used_is_kept(run: Any, asking: Any, mo
     assert "What was decided is kept: `longthread resume mails --model …` goes on" in said
     assert runs(run)["status"] == last(run("threads", "list", "--json"))["status"] == "interrupted"
     assert run("threads", "runs", "mails").stdout.split("\t")[1] == "interrupted"
-    assert "Done." in run("resume", "mails").stdout
+    result = run("resume", "mails", "--model", "test:other")
+    assert "Done." in result.stdout
+    assert "model test:other" in result.stderr, "what answers is told"
+    found = runs(run)
+    assert (found["status"], found["model"]) == ("finished", "test:other")
 
 
 @pytest.mark.parametrize("word", ["continue", "继续"])

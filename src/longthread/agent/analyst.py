@@ -238,7 +238,7 @@ class Analyst(Deciding):
         models = self._shelf.models(model or run.model, role.agent.config)
         async with self._sources(role, source, thread, user, standing) as sources:
             equipment = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
-            begun = await take_over(self.store, thread, self._hot, claim)
+            begun = await take_over(self.store, thread, self._hot, claim, model=models.name)
             return self._execute(begun, Staff(role, models, sources, equipment, standing), user)
 
     async def stop(self, thread_id: str, *, user_id: str | None = None) -> None:

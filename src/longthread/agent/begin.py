@@ -117,9 +117,9 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
     return Begun(thread, run, lease, Window(spots, len(spots) - 1), facts, found, last_event=1, past=past)
 
 
-async def take_over(store: Driver, thread: Thread, hot: HotWindows, claim: Lease | None = None) -> Begun:
+async def take_over(store: Driver, thread: Thread, hot: HotWindows, claim: Lease | None = None, *, model: str) -> Begun:
     """Take over the thread's last run, whose process died in the middle of it, or which is ours already (`claim`). It
-    goes on just there.
+    goes on just there, with this model, and is this model's from now on.
 
     Raises:
         NothingToResume: the last run has ended.
@@ -134,7 +134,10 @@ async def take_over(store: Driver, thread: Thread, hot: HotWindows, claim: Lease
         if run is None or run.status != "running":
             raise NothingToResume(thread=thread.id)
         ours = claim.owner if claim is not None else None
-        lease = await runs.take_over(tx, run, owner=new_owner(), alive=lambda it: it != ours and may_be_alive(it))
+        lease = await runs.take_over(
+            tx, run, owner=new_owner(), alive=lambda it: it != ours and may_be_alive(it), model=model
+        )
+        run = replace(run, model=model)
         thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
         found = await hot.read(tx, thread)
         spots, place = await _spots_with_start(tx, thread, run, found, hot.limit)

@@ -116,8 +116,8 @@ async def begin(tx: Transaction, thread_id: str, plan: Plan, *, owner: str, aliv
     return Lease(thread_id, plan.run_id, owner)
 
 
-async def take_over(tx: Transaction, run: Run, *, owner: str, alive: Alive) -> Lease:
-    """Take the lease of a run that its owner left unfinished.
+async def take_over(tx: Transaction, run: Run, *, owner: str, alive: Alive, model: str | None = None) -> Lease:
+    """Take the lease of a run that its owner left unfinished. `model` is what goes on with it, where it is another.
 
     Raises:
         RunInProgress: its owner is still at work, or another run is.
@@ -127,7 +127,8 @@ async def take_over(tx: Transaction, run: Run, *, owner: str, alive: Alive) -> L
     live = await one(tx, "select_live_run", thread_id=run.thread_id)
     if live is not None and (live["id"] != run.id or _is_held(live, alive)):
         raise RunInProgress(thread=run.thread_id, run=live["id"])
-    await tx.run("take_lease", thread_id=run.thread_id, id=run.id, owner=owner, lease_until=_lease_end())
+    given = {"owner": owner, "lease_until": _lease_end(), "model": model}
+    await tx.run("take_lease", thread_id=run.thread_id, id=run.id, **given)
     return Lease(run.thread_id, run.id, owner)
 
 

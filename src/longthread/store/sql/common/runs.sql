@@ -53,7 +53,7 @@ ORDER BY r.id;
 
 -- name: take_lease quick
 UPDATE runs SET owner = :owner, lease_until = :lease_until, status = 'running', ended_at = NULL, stop_step = NULL,
-                waiting_since = NULL
+                waiting_since = NULL, model = COALESCE(CAST(:model AS TEXT), model)
 WHERE thread_id = :thread_id AND id = :id;
 
 -- name: renew_lease quick
