@@ -153,6 +153,30 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture
+def guarded_url(postgres_server: str, postgres_url: str) -> Iterator[str]:
+    """A URL of a role that must give its password, which is `s3cret`."""
+    name = make_url(postgres_url).database
+    assert name
+    role = name.replace("longthread", "role")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        row = connection.execute("SHOW hba_file").fetchone()
+        rules = Path(row[0] if row else "")
+        if not rules.is_file():
+            pytest.skip("the server's pg_hba.conf is not on this machine")
+        before = rules.read_text()
+        rules.write_text(f"local all {role} scram-sha-256\nhost all {role} all scram-sha-256\n{before}")
+        connection.execute(f"CREATE ROLE {role} LOGIN PASSWORD 's3cret'".encode())
+        connection.execute("CREATE TABLE t (a int)")
+        connection.execute(f"GRANT SELECT ON t TO {role}".encode())
+        connection.execute("SELECT pg_reload_conf()")
+    yield make_url(postgres_url).set(username=role, password="s3cret").render_as_string(hide_password=False)
+    rules.write_text(before)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
+        connection.execute("SELECT pg_reload_conf()")
+
+
 @pytest.fixture(scope="session")
 def warmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with the commands `longthread` and `python`, which need not import anything any more."""

@@ -48,7 +48,8 @@ def test_a_source_of_the_catalog_is_asked_in_chinese(
     ):
         said.append(run("ask", question, "--source", "shop").output)
         assert answer in said[-1]
-    monkeypatch.setenv("MYSQL_PWD", PASSWORD)
+    said.append(run("ask", "已完成的订单有多少？", "--thread", "last").output)
+    assert "**2**" in said[-1]
     said.append(run("threads", "result", "last", "q1", "--to", "whole.csv").output)
     with (tmp_path / "whole.csv").open(encoding="utf-8-sig", newline="") as file:
         assert list(csv.reader(file)) == [["订单_count"], ["2"]]

@@ -66,7 +66,7 @@ from longthread.tools.analysis.isolation.nursery import NURSERY
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.catalog.address import filled
-from longthread.tools.catalog.catalog import Catalog, named_address
+from longthread.tools.catalog.catalog import Catalog, address_again, named_address
 from longthread.tools.catalog.role import ANALYST_ROLE, Role, role_named, role_of_run
 from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
@@ -336,14 +336,19 @@ class Analyst(Deciding):
         """What a run asks, or hands on. Closed when the block fails; else by who executes the run."""
         if spec is not None and not role.asks_data and not role.sub_agents:
             raise InvalidInput(reason=f"The agent {role.agent.name} asks no source of its own. Leave --source out.")
-        own, given = None, spec
-        if role.asks_data or role.sub_agents:
-            given = spec or (filled(role.source.address) if role.source else standing.source)
-        if role.asks_data or given or (role.sub_agents and isinstance(thread, Thread) and thread.source):
-            own = await self.source_of(given, thread, user_id)
+        own = address = None
+        if spec is None and (role.asks_data or role.sub_agents):
+            if role.source is not None:
+                address = filled(role.source.address)
+            elif standing.source is not None:
+                address = await self._again(standing.source)
+        if address is not None:
+            own = await self._opener.open(address, user_id)
+        elif role.asks_data or spec or (role.sub_agents and isinstance(thread, Thread) and thread.source):
+            own = await self.source_of(spec, thread, user_id)
 
         async def opening(name: str) -> Source:
-            return await self._opened(await Catalog(self.store).address(name), user_id)
+            return await self._opener.open(await Catalog(self.store).address(name), user_id)
 
         async with AsyncExitStack() as stack:
             sources = RunSources(own, opening)
@@ -354,25 +359,27 @@ class Analyst(Deciding):
     async def source_of(self, spec: str | None, thread: Thread | str | None, user_id: str) -> Source:
         """The source to ask, opened for a user: as it is named, else the thread's, else the settings'. Whoever gets
         it closes it. Raises SourceError, InvalidInput when there is none."""
+        given = spec
         if spec is None and thread is not None:
             found = await self.thread(thread, user_id=user_id) if isinstance(thread, str) else thread
-            spec = found.source and self._with_password(found.source)
+            spec = found.source and await self._again(found.source)
         spec = spec or self.settings.source
         if not spec:
             raise InvalidInput(reason="There is no source to ask. Give one with --source, or try --source demo.")
-        return await self._opened(await named_address(self.store, spec), user_id)
-
-    async def _opened(self, spec: str, user_id: str) -> Source:
-        opened = await self._opener.open(spec, user_id)
-        self._given[opened.spec] = spec
+        address = await named_address(self.store, spec)
+        opened = await self._opener.open(address, user_id)
+        # Not what the catalog says: that may be another tomorrow, and is asked again.
+        if given is not None and address == given.strip():
+            self._given[opened.spec] = address
         return opened
 
-    def _with_password(self, spec: str) -> str:
-        """A thread's source with the password that it was given with, here or in the settings: it is stored nowhere."""
+    async def _again(self, spec: str) -> str:
+        """A thread's source with its password, which no thread keeps: as it was given, here or in the settings, or else
+        as the catalog has it now."""
         configured = self.settings.source
         if configured is not None and same_source(spec, configured):
             return configured
-        return self._given.get(spec, spec)
+        return self._given.get(spec) or await address_again(self.store, spec)
 
     def _execute(self, begun: Begun, staff: Staff, user_id: str) -> RunHandle:
         context = self._context(begun, staff, user_id)
@@ -463,7 +470,7 @@ class Analyst(Deciding):
 
     def _delegates(self, begun: Begun, staff: Staff, context: RunContext, user_id: str) -> Delegates:
         """The agents that a run may ask, and their tools in its context."""
-        source = self._with_password(staff.sources.own.spec) if staff.sources.own else None
+        source = staff.sources.own.spec if staff.sources.own else None
         delegates = Delegates(self, begun.lease, user_id, staff.standing.below_it(begun.run, source))
         tools = delegates.tools(staff.role.sub_agents, context.tools)
         context.tools = {**context.tools, **{tool.name: tool for tool in tools}}

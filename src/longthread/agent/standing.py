@@ -54,7 +54,7 @@ class Standing:
         return replace(self, caller=caller)
 
     def below_it(self, run: Run, source: str | None) -> Standing:
-        """The standing of those that a run with this one asks; `source` is what it asks itself, with its password."""
+        """The standing of those that a run with this one asks; `source` is what it asks itself, without password."""
         return Standing(self.depth + 1, self.below, self.below, None, source, run.model, run.protocol)
 
 

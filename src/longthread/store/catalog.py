@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.model.builtin import BUILTIN
-from longthread.model.catalog import Definition, Kind, Version, same
+from longthread.model.catalog import Definition, Kind, SourceDefinition, Version, same, source_of
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.log import now
@@ -67,6 +67,12 @@ async def some(tx: Transaction, kind: Kind, *, ids: Iterable[str] = (), names: I
     ours = [each for each in BUILTIN.values() if each.kind == kind and (each.id in ids or each.name in names)]
     every = [*mine, *(Stored(each, recorded=True) for each in ours)]
     return sorted(every, key=lambda each: (each.definition.name, each.definition.id))
+
+
+async def sources(tx: Transaction) -> list[SourceDefinition]:
+    """All sources, by name."""
+    found = await some(tx, "source", ids=[str(row["id"]) for row in await tx.fetch("select_source_ids")])
+    return [source_of(each.definition) for each in found]
 
 
 async def put(tx: Transaction, definition: Definition) -> None:

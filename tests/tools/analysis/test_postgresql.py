@@ -1,13 +1,12 @@
 # ruff: noqa: E501 - a statement reads better in one line
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy.engine import make_url
 
 from longthread.errors import SourceEmpty, SourceError, SourceLoginFailed, SourceUnreachable
 from longthread.tools.analysis import Source, open_source
@@ -145,30 +144,6 @@ async def test_an_empty_database_and_a_missing_one(postgres_url: str) -> None:
         await open_source(postgres_url)
     with pytest.raises(SourceUnreachable, match="does not exist"):
         await open_source(postgres_url.replace("longthread_test_", "longthread_missing_"))
-
-
-@pytest.fixture
-def guarded_url(postgres_server: str, postgres_url: str) -> Iterator[str]:
-    """A URL of a role that must give its password, which is `s3cret`."""
-    name = make_url(postgres_url).database
-    assert name
-    role = name.replace("longthread", "role")
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        row = connection.execute("SHOW hba_file").fetchone()
-        rules = Path(row[0] if row else "")
-        if not rules.is_file():
-            pytest.skip("the server's pg_hba.conf is not on this machine")
-        before = rules.read_text()
-        rules.write_text(f"local all {role} scram-sha-256\nhost all {role} all scram-sha-256\n{before}")
-        connection.execute(f"CREATE ROLE {role} LOGIN PASSWORD 's3cret'".encode())
-        connection.execute("CREATE TABLE t (a int)")
-        connection.execute(f"GRANT SELECT ON t TO {role}".encode())
-        connection.execute("SELECT pg_reload_conf()")
-    yield make_url(postgres_url).set(username=role, password="s3cret").render_as_string(hide_password=False)
-    rules.write_text(before)
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
-        connection.execute("SELECT pg_reload_conf()")
 
 
 async def test_a_source_is_opened_again_without_its_password(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from longthread.errors import InvalidInput
-from longthread.tools.analysis.address import is_url, parsed, secrets_of, shown
+from longthread.errors import InvalidInput, SecretUnusable
+from longthread.tools.analysis.address import is_url, parsed, same_source, secrets_of, shown
 from longthread.tools.secrets import read_secrets
 
 _PLACE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}")
@@ -60,6 +61,15 @@ def filled(address: str) -> str:
         return quote(text, safe="") if is_url(address) else text
 
     return _PLACE.sub(value, address)
+
+
+def withheld(address: str, remembered: str) -> bool:
+    """Whether an address has secrets, and is without them what a conversation remembers."""
+    if not _PLACE.search(address) and not _holds_secret(address):
+        return False
+    with suppress(SecretUnusable):
+        return same_source(filled(address), remembered)
+    return same_source(address, remembered)
 
 
 def _holds_secret(address: str) -> bool:

@@ -38,6 +38,7 @@ from longthread.store.catalog import NOTHING, Belongings, Stored
 from longthread.store.driver import Driver, Transaction
 from longthread.store.open import open_store
 from longthread.store.scrubbing import scrub
+from longthread.tools.analysis.address import is_url
 from longthread.tools.catalog import address
 from longthread.tools.catalog.changes import Change
 from longthread.tools.catalog.documents import Document, read_data, read_paths
@@ -49,6 +50,9 @@ from longthread.tools.skills.folder import exported, write_skill
 
 _BARE = re.compile(r"[^/\\\\.:]{1,100}")
 """What may be a name in the catalog, and no path and no URL."""
+
+
+_OFF = "It is switched off: is_active is false."
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +261,7 @@ class Catalog:
             stored = await kept.some(tx, "source", names=[name], ids=[name.lower()])
         found = source_of(Names(each.definition for each in stored).one("source", name))
         if not found.is_active:
-            raise DefinitionNotFound(kind="source", name=name, nearest="It is switched off: is_active is false.")
+            raise DefinitionNotFound(kind="source", name=name, nearest=_OFF)
         return address.filled(found.address)
 
     async def _write(self, tx: Transaction, known: Known, changes: Sequence[Change]) -> None:
@@ -301,6 +305,27 @@ async def named_address(store: Driver, spec: str) -> str:
     async with store.reading() as tx:
         found = [each.definition for each in await kept.some(tx, "source", names=[spec])]
     return address.filled(source_of(found[0]).address) if found and found[0].is_active else spec
+
+
+async def address_again(store: Driver, spec: str) -> str:
+    """The address that a conversation keeps without its secrets, as the catalog's source that has it now fills it in;
+    `spec` where none has.
+
+    Raises:
+        DefinitionNotFound: the source is switched off.
+        SecretUnusable: one of its secrets is not set.
+    """
+    if not is_url(spec):
+        return spec
+    async with store.reading() as tx:
+        sources = await kept.sources(tx)
+    found = [each for each in sources if address.withheld(each.address, spec)]
+    if not found:
+        return spec
+    chosen = next((each for each in found if each.is_active), found[0])
+    if not chosen.is_active:
+        raise DefinitionNotFound(kind="source", name=chosen.name, nearest=_OFF)
+    return address.filled(chosen.address)
 
 
 def _drafts(items: Iterable[Mapping[str, Any] | Document]) -> list[Draft]:

@@ -16,6 +16,9 @@ DELETE FROM tools WHERE id = :id;
 -- name: delete_source
 DELETE FROM sources WHERE id = :id;
 
+-- name: select_source_ids
+SELECT CAST(id AS TEXT) AS id FROM sources;
+
 -- name: insert_version
 INSERT INTO catalog_versions (kind, item_id, version, name, body, made_at, made_by)
 VALUES (:kind, :id, :version, :name, :body, :at, :by);
