@@ -332,8 +332,8 @@ class SourceUnreachable(SourceError):
 
 class SourceLoginFailed(SourceUnreachable):
     """The database server of {source} did not let us in: {reason} A conversation keeps no password: apply a source
-    of this address to the catalog, with its password as a secret, or give it again with --source, or set PGPASSWORD or
-    MYSQL_PWD, or write a .pgpass or .my.cnf file."""
+    of this address to the catalog, with its password as a secret, or give it again with --source, or set {variable}, or
+    write it into {file}."""
 
 
 class SourceEmpty(SourceError):

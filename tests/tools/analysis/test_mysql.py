@@ -26,6 +26,7 @@ from longthread.errors import (
     SourceLocked,
     SourceLoginFailed,
     SourceUnreachable,
+    SourceUnreadable,
     SourceUnsupported,
     SqlRefused,
     SqlTimeout,
@@ -358,7 +359,7 @@ async def test_a_source_is_opened_again_without_its_password(
     with reader(made_url, mysql_server, "SELECT") as url:
         source = await opened(url)
         assert "s3cr" not in source.spec and "***" not in source.spec
-        with pytest.raises(SourceLoginFailed, match="keeps no password.*MYSQL_PWD"):
+        with pytest.raises(SourceLoginFailed, match="keeps no password.*set MYSQL_PWD, or write it into ~/.my.cnf"):
             await open_source(source.spec)
         with pytest.raises(SourceLoginFailed, match="Access denied") as wrong:
             await open_source(make_url(url).set(password="wr0ng").render_as_string(hide_password=False))
@@ -375,12 +376,19 @@ async def test_what_cannot_be_opened_says_why(
 ) -> None:
     with pytest.raises(SourceEmpty):
         await open_source(mysql_url)
-    with pytest.raises(SourceUnreachable, match="(?i)unknown database"):
-        await open_source(mysql_url.replace("longthread_test_", "longthread_missing_"))
+    missing = mysql_url.replace("longthread_test_", "longthread_missing_")
+    with pytest.raises(SourceUnreadable, match="(?i)unknown database.*not there, or this account may not use it"):
+        await open_source(missing)
+    with reader(mysql_url, mysql_server, "SELECT") as url, pytest.raises(SourceUnreadable, match="what is granted"):
+        await open_source(make_url(url).set(database="mysql").render_as_string(hide_password=False))
     with pytest.raises(SourceUnsupported, match="names no database"):
         await open_source(mysql_server)
     with pytest.raises(SourceUnsupported, match="local_infile is not known"):
         await open_source(f"{mysql_url}?local_infile=1")
+    with pytest.raises(SourceUnsupported, match="charset is not known; known are charset=utf8mb4, ssl_ca"):
+        await open_source(f"{mysql_url}?charset=latin1")
+    with pytest.raises(SourceEmpty):
+        await open_source(f"{mysql_url}?charset=utf8mb4")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         with pytest.raises(SourceUnreachable, match="refused") as down:

@@ -13,7 +13,7 @@ import pymysql
 from pymysql.constants import ER
 from sqlalchemy.engine import URL
 
-from longthread.errors import SourceLoginFailed, SourceUnreachable, SourceUnsupported
+from longthread.errors import SourceError, SourceLoginFailed, SourceUnreachable, SourceUnreadable, SourceUnsupported
 from longthread.tools.analysis.address import scrubbed, secrets_of
 from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.engines.mysqlline import Line
@@ -26,6 +26,7 @@ _KILL_SECONDS = 5
 _OPTIONS = frozenset({"unix_socket", "ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password"})
 _SWITCHES = frozenset({"ssl_disabled", "ssl_verify_cert", "ssl_verify_identity"})
 _PASSWORDS = "~/.my.cnf"
+_NO_DATABASE = frozenset({ER.DBACCESS_DENIED_ERROR, ER.BAD_DB_ERROR})
 _LOGIN = frozenset({ER.ACCESS_DENIED_ERROR, 1698, 3118, 4151})
 
 _TABLES = """
@@ -84,16 +85,25 @@ class MysqlEngine(Engine):
         self._context = None if any(name.startswith("ssl_") for name in self._given) else _unchecked()
 
     def connect(self) -> MysqlConnection:
-        """Raises SourceUnreachable when the server does not answer or does not let us in."""
+        """Raises SourceUnreachable when the server does not answer or does not let us in, SourceUnreadable when its
+        database is not for us."""
         try:
             raw = self._connected(self._limits.connect_seconds, self.name)
         except (pymysql.Error, OSError, ValueError, RuntimeError) as error:
             # The cause is not chained: it may hold what was sent.
             number, text = error.args[0] if error.args else 0, error.args[-1] if error.args else "no answer"
             reason = (scrubbed(text, self._secrets).strip().splitlines() or ["no answer"])[0][:300]
-            kind = SourceLoginFailed if number in _LOGIN else SourceUnreachable
-            raise kind(source=self._source, reason=f"{reason.rstrip('.')}.") from None
+            raise self._failed(number, f"{reason.rstrip('.')}.") from None
         return MysqlConnection(raw, self._source, self._secrets, self._limits, self._kill)
+
+    def _failed(self, number: object, reason: str) -> SourceError:
+        """What is told of a connection that was not made, by the server's number."""
+        if number in _LOGIN:
+            return SourceLoginFailed(source=self._source, reason=reason, variable="MYSQL_PWD", file=_PASSWORDS)
+        if number in _NO_DATABASE:
+            why = "The database is not there, or this account may not use it. Check its name and what is granted."
+            return SourceUnreadable(source=self._source, reason=f"{reason} {why}")
+        return SourceUnreachable(source=self._source, reason=reason)
 
     def _connected(self, seconds: float, database: str | None) -> Raw:
         waits: dict[str, Any] = {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
@@ -194,7 +204,7 @@ def _options(url: URL, source: str) -> dict[str, Any]:
             given[name] = text
         elif name in _SWITCHES:
             given[name] = text.casefold() in ("1", "true", "yes", "on")
-        elif name != "charset":
-            known = ", ".join(sorted(_OPTIONS | _SWITCHES))
+        elif (name, text.casefold()) != ("charset", "utf8mb4"):  # what is spoken anyway
+            known = ", ".join(["charset=utf8mb4", *sorted(_OPTIONS | _SWITCHES)])
             raise SourceUnsupported(source=source, reason=f"the option {name} is not known; known are {known}.")
     return given

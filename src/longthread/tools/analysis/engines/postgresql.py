@@ -105,7 +105,8 @@ class PostgresqlEngine(Engine):
             # The cause is not chained: drivers may print the connection string.
             reason = (scrubbed(error, self._secrets).strip().splitlines() or ["no answer"])[0][:300]
             kind = SourceLoginFailed if _is_about_password(error) else SourceUnreachable
-            raise kind(source=self._source, reason=f"{reason.rstrip('.')}.") from None
+            kept = {"variable": "PGPASSWORD", "file": "~/.pgpass"}
+            raise kind(source=self._source, reason=f"{reason.rstrip('.')}.", **kept) from None
         raw.read_only = True
         for type_name in ("date", "time", "timetz", "timestamp", "timestamptz", "interval"):
             raw.adapters.register_loader(type_name, _IsoText)
