@@ -16,7 +16,7 @@ from jsonschema.validators import Draft202012Validator, validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from longthread.errors import ArgumentsInvalid, ToolInvalid
+from longthread.errors import ArgumentsInvalid, LongthreadError, ToolInvalid
 
 _TOLD = 3
 """Problems of one call that are told: more do not help a model."""
@@ -28,6 +28,11 @@ _OPEN = frozenset({"additionalProperties", "unevaluatedProperties", "patternProp
                    "allOf", "anyOf", "oneOf", "if", "$ref", "$dynamicRef", "dependentSchemas"})  # fmt: skip
 """Keywords that say of other names than `properties` does."""
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+def named(error: LongthreadError, tool: str) -> LongthreadError:
+    """An error as the call of this tool meets it: a template that finds an argument unfit does not know whose it is."""
+    return ArgumentsInvalid(tool=tool, problem=error.details["problem"]) if type(error) is ArgumentsInvalid else error
 
 
 class Arguments:

@@ -153,7 +153,9 @@ async def test_a_source_is_opened_again_without_its_password(
     monkeypatch.setenv("PGPASSFILE", str(tmp_path / "none"))
     source = await opened(guarded_url)
     assert "s3cret" not in source.spec and "***" not in source.spec
-    with pytest.raises(SourceLoginFailed, match="keeps no password.*--source.*set PGPASSWORD, or write it into ~/.pgpass"):
+    with pytest.raises(
+        SourceLoginFailed, match="keeps no password.*--source.*set PGPASSWORD, or write it into ~/.pgpass"
+    ):
         await open_source(source.spec)
     with pytest.raises(SourceLoginFailed, match="password authentication failed") as wrong:
         await open_source(guarded_url.replace("s3cret", "wr0ng"))

@@ -141,9 +141,8 @@ async def test_values_in_a_url_are_data(server: Server, query: str, target: str)
 
 @pytest.mark.parametrize("query", ["", ".", "..", "../admin", "a/../b", "..\\x"])
 async def test_a_value_does_not_lead_out_of_its_place_in_a_path(server: Server, query: str) -> None:
-    assert "part of a path" in problem(
-        await ask(server, {"endpoint": "/v1/{{query}}/x"}, query=query), "arguments_invalid"
-    )
+    said = problem(await ask(server, {"endpoint": "/v1/{{query}}/x"}, query=query), "arguments_invalid")
+    assert said.startswith("The call of search_web was not made. `query` is part of a path")
     assert server.came == []
 
 

@@ -209,6 +209,8 @@ async def test_a_limit_is_a_number(main: Open, limit: object) -> None:
 async def test_odd_limits_are_answers_or_refusals(main: Open, limit: int) -> None:
     found = await ask(await main(), of(), query="", limit=limit)
     assert found["ok"] or found["error"]["type"] in {"arguments_invalid", "sql_failed"}
+    if limit == 2**63:
+        assert found["error"]["message"].startswith("The call of find_data was not made.")
 
 
 @pytest.mark.parametrize("query", ["nul\0nul", "\ud800", "x" * 1_000_000])

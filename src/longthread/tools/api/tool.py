@@ -11,7 +11,7 @@ from longthread.errors import ApiFailed, ApiStatus, LongthreadError
 from longthread.tools.api.exchange import BROKEN, NOT_SENT, Network, exchanged
 from longthread.tools.api.response import Answer
 from longthread.tools.api.template import FIELDS, IDEMPOTENT, Filled, RequestTemplate
-from longthread.tools.arguments import Arguments
+from longthread.tools.arguments import Arguments, named
 from longthread.tools.definition import Definition, Fields
 from longthread.tools.secrets import Secrets, read_secrets
 from longthread.tools.tool import Observation, Tool, failed, succeeded
@@ -49,8 +49,9 @@ def build(definition: Definition, *, secrets: Secrets | None = None, network: Ne
             answer = await api.asked(request, over)
             return _observed(answer, known, started)
         except LongthreadError as error:
-            observation = failed(error)
-            return observation | {"error": observation["error"] | {"message": known.scrubbed(str(error))}}
+            observation = failed(named(error, definition.name))
+            message = known.scrubbed(observation["error"]["message"])
+            return observation | {"error": observation["error"] | {"message": message}}
 
     description = definition.description or ""
     return Tool(definition.name, description, definition.parameters, call, retry_safe=api.repeatable)

@@ -11,7 +11,7 @@ from longthread.errors import LongthreadError, SqlRefused, ToolInvalid
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.statement import prepared
-from longthread.tools.arguments import Arguments
+from longthread.tools.arguments import Arguments, named
 from longthread.tools.definition import Definition, Fields
 from longthread.tools.query.template import Template, compiled
 from longthread.tools.tool import Observation, Tool, failed, succeeded
@@ -50,7 +50,7 @@ def build(definition: Definition, sources: Sources) -> Tool:
                 templates[source.dialect] = query.compiled(arguments, source.dialect)
             return succeeded(await _answer(source, templates[source.dialect], checked, query.rows))
         except LongthreadError as error:
-            return failed(error)
+            return failed(named(error, definition.name))
 
     return Tool(definition.name, definition.description or "", definition.parameters, call, retry_safe=True)
 
