@@ -50,6 +50,7 @@ async function show() {
   } else if (id !== conversation.id) {
     try {
       await conversation.load(id);
+      if (list.waits(id)) list.refresh();  // it may wait no longer
     } catch (error) {
       conversation.clear();
       trouble(error.status === 404 ? new Error(t("deleted")) : error);
