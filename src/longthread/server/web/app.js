@@ -52,6 +52,7 @@ async function show() {
       await conversation.load(id);
       if (list.waits(id)) list.refresh();  // it may wait no longer
     } catch (error) {
+      if (place() !== id) return;
       conversation.clear();
       trouble(error.status === 404 ? new Error(t("deleted")) : error);
     }
@@ -144,6 +145,7 @@ async function submit(text) {
   const agent = agents.chosen;
   try {
     const isNew = await conversation.ask(text, { source, ...(agents.isDefault ? {} : { agent: agent.id }) });
+    if (isNew === null) return list.refresh();
     conversation.source = source ?? agent.source;
     conversation.agent ??= agent;
     if (question.value === text) question.value = "";
@@ -158,7 +160,7 @@ async function submit(text) {
   } catch (error) {
     trouble(error);
     // Another tab asked meanwhile: show what is under way there.
-    if (error.code === "run_in_progress") await conversation.load(conversation.id).catch(trouble);
+    if (error.code === "run_in_progress") await conversation.again().catch(trouble);
     refresh();
   } finally {
     submit.busy = false;
@@ -231,7 +233,7 @@ byId("language").addEventListener("click", async () => {
   switchLanguage();
   translate();
   list.render();
-  if (conversation.id) await conversation.load(conversation.id).catch(trouble);
+  if (conversation.wanted) await conversation.again().catch(trouble);
   else welcome();
   refresh();
 });
@@ -241,7 +243,7 @@ document.addEventListener("visibilitychange", async () => {
   if (document.hidden) return;
   await list.refresh();
   try {
-    if (conversation.id && !conversation.running && (await conversation.isStale())) await conversation.load(conversation.id);
+    if (conversation.id && !conversation.running && (await conversation.isStale())) await conversation.again();
   } catch (error) {
     trouble(error);
   }

@@ -15,15 +15,18 @@ export class Conversation {
     this.scroller = byId("scroll");
     this.unwatch = null;
     this.following = true;
+    this.loads = 0;
+    this.changes = 0;
     this.scroller.addEventListener("scroll", () => (this.following = this.atBottom()));
     new ResizeObserver(() => this.following && this.toBottom()).observe(this.box);
     this.clear();
   }
 
   clear() {
+    this.loads += 1;
     this.unwatch?.();
     this.unwatch = null;
-    this.id = null;
+    this.id = this.wanted = null;
     this.label = "";
     this.source = null;
     this.agent = null;
@@ -42,9 +45,10 @@ export class Conversation {
 
   /** Shows a conversation as it is stored, and what is going on in it. */
   async load(id) {
-    const history = await api.history(id);
+    const history = await this.newest(id);
+    if (history === null) return;
     this.clear();
-    this.id = id;
+    this.id = this.wanted = id;
     this.label = history.label;
     this.source = history.source;
     this.stand(history);
@@ -57,6 +61,24 @@ export class Conversation {
     const last = history.run;
     if (last?.status === "running" && views.length) this.follow(last.events, views.at(-1));
     this.toBottom();
+  }
+
+  /** Shows what is stored now of the conversation that was opened last, even if it has not appeared yet. */
+  async again() {
+    if (this.wanted !== null) await this.load(this.wanted);
+  }
+
+  /** What is stored now: nothing if something else was opened meanwhile, and asked for again if something was done here,
+   * since the answer may be of before. */
+  async newest(id) {
+    const turn = (this.loads += 1);
+    this.wanted = id;
+    for (;;) {
+      const { changes } = this;
+      const history = await api.history(id);
+      if (turn !== this.loads) return null;
+      if (changes === this.changes) return history;
+    }
   }
 
   /** Whether the thread has moved on elsewhere since it was loaded. */
@@ -143,15 +165,20 @@ export class Conversation {
     return [button];
   }
 
+  /** Whether a conversation was begun; null where another was opened meanwhile, which stays. */
   async ask(question, options) {
+    const { wanted } = this;
     const given = this.id ? { question, thread_id: this.id } : { question, ...options };
     const { thread_id: id, run_id: run, events } = await api.ask(given);
+    this.changes += 1;
+    if (this.wanted !== wanted) return null;
+    if (run === this.lastRun?.id) return false;  // loaded meanwhile
     const isNew = this.id === null;
     if (isNew) {
       this.clear();
       this.box.replaceChildren(this.below);
     }
-    this.id = id;
+    this.id = this.wanted = id;
     this.lastRun = { id: run };
     this.add(question, events);
     return isNew;
@@ -161,7 +188,9 @@ export class Conversation {
     this.trouble(null);
     try {
       const { run_id: run, events } = await api.resume(this.id);
-      if (run === this.lastRun?.id) {
+      this.changes += 1;
+      if (!this.turns.includes(turn)) await this.again();
+      else if (run === this.lastRun?.id) {
         this.tellAgain(turn, events);
       } else {
         this.lastRun = { id: run };
@@ -177,12 +206,15 @@ export class Conversation {
     this.trouble(null);
     try {
       const answer = await api.decide(this.id, { [call.id]: decision });
-      if (answer.events) this.tellAgain(turn, answer.events);
+      this.changes += 1;
+      // Loaded meanwhile, it may stand here as it was before.
+      if (!this.turns.includes(turn)) await this.again();
+      else if (answer.events) this.tellAgain(turn, answer.events);
       else turn.settle(answer);
     } catch (error) {
       // Somebody else has decided, or asked something else: show what became of it.
       if (error.code !== "not_pending") throw error;
-      await this.load(this.id);
+      await this.again();
       this.trouble(error);
     }
   }
@@ -216,7 +248,7 @@ export class Conversation {
         this.unwatch = null;
         this.trouble(null);
         if (view.hasAsked || this.below.hasChildNodes()) this.lookAround().catch(this.trouble);
-        if (view.status === "running") this.load(this.id).catch(this.trouble);
+        if (view.status === "running") this.again().catch(this.trouble);
         this.changed(view);
       },
       onTrouble: (broken) => this.trouble(broken ? new Error(t("reconnecting")) : null),
