@@ -29,6 +29,7 @@ from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
 from longthread.testing.failpoints import Failpoints
 from longthread.tools.analysis import analysis_tools, open_source
+from longthread.tools.sources import RunSources
 
 PROTOCOLS = ["auto", "native", "json"]
 
@@ -382,6 +383,32 @@ async def test_a_stop_while_the_end_is_written_leaves_an_end(
         run = await runs.last_run(tx, handle.thread_id)
     assert run is not None
     assert run.status == "finished"
+
+
+async def test_a_second_stop_breaks_off_nothing_of_the_first(
+    open_analyst: OpenAnalyst, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = RunSources.close
+    closing, gate, closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def close(self: RunSources) -> None:
+        closing.set()
+        await gate.wait()
+        await original(self)
+        closed.set()
+
+    monkeypatch.setattr(RunSources, "close", close)
+    analyst = await open_analyst([finish("ok")])
+    handle = await analyst.ask("Hello?", source=shop)
+    first = asyncio.ensure_future(handle.stop())
+    await closing.wait()
+    second, third = asyncio.ensure_future(handle.stop()), asyncio.ensure_future(analyst.stop(handle.thread_id))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    third.cancel()
+    gate.set()
+    await asyncio.gather(first, second, third, return_exceptions=True)
+    assert closed.is_set()
 
 
 async def test_a_process_that_lost_its_run_writes_nothing_more(open_analyst: OpenAnalyst, shop: str) -> None:

@@ -63,8 +63,9 @@ class RunHandle:
     async def stop(self) -> None:
         """Stop the run: it ends as paused, and what it has done is kept."""
         await asyncio.sleep(0)  # a task that was cancelled before its first step could not end its run
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
+        if not self.task.cancelling():  # to cancel it once more would break off how it ends
+            self.task.cancel()
+        await asyncio.wait({self.task})
 
     def _lives(self) -> bool:
         return not self.task.done()

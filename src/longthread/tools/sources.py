@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from longthread.settings import Settings
+from longthread.store.completion import to_the_end
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.opening import open_source
 from longthread.tools.analysis.policy.document import Policies
@@ -56,6 +57,9 @@ class RunSources:
             return self._opened[name]
 
     async def close(self) -> None:
-        """Close them all."""
+        """Close them all, also when the task that awaits it is cancelled."""
+        await to_the_end(self._close())
+
+    async def _close(self) -> None:
         for source in (*([self.own] if self.own is not None else []), *self._opened.values()):
             await source.close()

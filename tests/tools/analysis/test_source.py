@@ -5,6 +5,7 @@ import gc
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +150,45 @@ async def test_work_that_heeds_no_interrupt_is_left_behind(opened: Opened, make_
         assert time.monotonic() - started < 20
         await asyncio.sleep(0.05)
     gc.collect()  # a connection left open would warn here
+
+
+async def test_a_source_whose_closing_is_cancelled_is_closed(opened: Opened, engine: str) -> None:
+    source = await opened(engine)
+    loop, gate = asyncio.get_running_loop(), threading.Event()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+    before = loop.run_in_executor(None, gate.wait)
+    ended: list[str] = []
+    close = source._engine.close
+    source._engine.close = lambda: (close(), ended.append("closed"))[0]  # type: ignore[method-assign]
+    closing = asyncio.ensure_future(source.close())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    closing.cancel()
+    loop.call_later(0.05, gate.set)
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert await before
+    assert ended == ["closed"]
+
+
+async def test_a_connection_that_was_busy_when_the_data_moved_is_not_used_again(opened: Opened, tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("a\n1\n")
+    source = await opened(file, workers=2)
+    began, gate = threading.Event(), threading.Event()
+
+    def busy(connection: Any) -> Any:
+        began.set()
+        gate.wait(20)
+        return connection.query("SELECT a FROM t").first()
+
+    def read(connection: Any) -> Any:
+        return connection.query("SELECT a FROM t").first()
+
+    task = asyncio.ensure_future(source.work(busy))
+    await asyncio.to_thread(began.wait, 20)
+    file.write_text("a\n22\n")
+    assert tuple(await source.work(read)) == (22,)
+    gate.set()
+    await task
+    assert tuple(await source.work(read)) == (22,)

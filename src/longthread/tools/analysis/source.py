@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
 from longthread.errors import SourceError, SqlRefused, SqlTimeout
+from longthread.store.completion import to_the_end
 from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.policy.bound import UserPolicy
@@ -101,14 +102,15 @@ class Source:
             self._jobs.discard(job)
 
     async def close(self) -> None:
-        """Kills what is running, and ends threads and connections. A second call does nothing."""
+        """Kills what is running, and ends threads and connections, also when the task that awaits it is cancelled. A
+        second call does nothing."""
         if self._closed:
             return
         self._closed = True
         jobs = list(self._jobs)
         for job in jobs:
             job.stop()
-        await asyncio.to_thread(self._close, jobs)
+        await to_the_end(asyncio.to_thread(self._close, jobs))
 
     def _close(self, jobs: list[_Job[Any]]) -> None:
         for executor in self._executors:

@@ -63,9 +63,10 @@ class Worker:
             self._control.sendall(CONTROL.pack(INTERRUPT, connection, request))
 
     def lives(self) -> bool:
-        """Whether the process is there. It never says anything here; that there is something to read is its end."""
+        """Whether the process is there, and reads the data as they are. It never says anything here; that there is
+        something to read is its end."""
         try:
-            return not self.killed and not select.select([self._control], [], [], 0)[0]
+            return not (self.killed or self._retired) and not select.select([self._control], [], [], 0)[0]
         except (OSError, ValueError):  # closed
             return False
 
