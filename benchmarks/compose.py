@@ -19,8 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -63,14 +64,15 @@ def drafts(count: int, size: int) -> list[Draft]:
     return [draft_of(message) for number in range(count // 4) for message in turn(number, chance, size)]
 
 
-def timed(rounds: int, work: Callable[[], Any]) -> float:
-    """Milliseconds, the median of some rounds."""
-    taken = []
+def timed(rounds: int, *works: Callable[[], Any]) -> list[float]:
+    """Milliseconds of each, the median of some rounds. They take turns: a processor is not always as fast."""
+    taken: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
-        started = time.process_time()
-        work()
-        taken.append((time.process_time() - started) * 1000)
-    return round(median(taken), 3)
+        for work, own in zip(works, taken, strict=True):
+            started = time.process_time()
+            work()
+            own.append((time.process_time() - started) * 1000)
+    return [round(median(own), 3) for own in taken]
 
 
 async def window_of(folder: Path, entries: int, size: int) -> list[Spot]:
@@ -94,17 +96,23 @@ def fresh(spots: list[Spot]) -> list[Spot]:
     return [Spot(spot.entry, spot.message) for spot in spots]
 
 
-def measured(spots: list[Spot], budget: int, rounds: int) -> dict[str, float]:
-    """Milliseconds of a view that grows, of one that is planned anew, and of the first in a process."""
-    before = fit(spots[:-2], Wanted(budget, "o200k"))
-    past = Past(before.segments)
-    tight = Wanted(budget // 2, "o200k", past=past)
-    return {
-        "tokens": before.view.tokens,
-        "grown_ms": timed(rounds, lambda: fit(spots, Wanted(budget, "o200k", past=past))),
-        "planned_ms": timed(rounds, lambda: fit(spots, tight)),
-        "cold_ms": timed(3, lambda: fit(fresh(spots), Wanted(budget, "o200k"))),
-    }
+def measured(threads: Sequence[list[Spot]], budget: int, rounds: int) -> list[dict[str, float]]:
+    """Of each thread: milliseconds of a view that grows, of one that is planned anew, and of one that counts all."""
+    views = [fit(spots[:-2], Wanted(budget, "o200k")) for spots in threads]
+    pasts = [Past(view.segments) for view in views]
+    both = list(zip(threads, pasts, strict=True))
+    grown = [partial(fit, spots, Wanted(budget, "o200k", past=past)) for spots, past in both]
+    planned = [partial(fit, spots, Wanted(budget // 2, "o200k", past=past)) for spots, past in both]
+    cold = [partial(_counted, spots, Wanted(budget, "o200k")) for spots in threads]
+    columns = (timed(rounds, *grown), timed(rounds, *planned), timed(3, *cold))
+    return [
+        {"tokens": view.view.tokens, "grown_ms": grew, "planned_ms": plan, "cold_ms": counted}
+        for view, grew, plan, counted in zip(views, *columns, strict=True)
+    ]
+
+
+def _counted(spots: list[Spot], wanted: Wanted) -> None:
+    fit(fresh(spots), wanted)
 
 
 def first(spots: list[Spot], processes: int) -> float:
@@ -120,7 +128,7 @@ def first(spots: list[Spot], processes: int) -> float:
 def first_of(file: str) -> None:
     """What such a process does."""
     spots = [Spot(entry, message) for entry, message in pickle.loads(Path(file).read_bytes())]
-    print(timed(1, lambda: fit(spots, Wanted(BUDGET, "o200k"))))
+    print(*timed(1, lambda: fit(spots, Wanted(BUDGET, "o200k"))))
 
 
 def estimating(size: int) -> float:
@@ -134,15 +142,13 @@ def estimating(size: int) -> float:
 async def main(arguments: argparse.Namespace) -> None:
     rounds = 10 if arguments.quick else 50
     lengths = (1_000, 20_000 if arguments.quick else 100_000)
-    found: dict[int, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for entries in lengths:
-            found[entries] = measured(await window_of(Path(folder), entries, 300), BUDGET, rounds)
-            print(json.dumps({"entries": entries, **found[entries]}), flush=True)
+        threads = [await window_of(Path(folder), entries, 300) for entries in lengths]
         spots = await window_of(Path(folder), 400, 6_000)
-    full = measured(spots, BUDGET, rounds)
-    print(json.dumps({"entries": "a full window", **full}))
-    short, long = (found[entries] for entries in lengths)
+    short, long = measured(threads, BUDGET, rounds)
+    [full] = measured([spots], BUDGET, rounds)
+    for entries, figures_of in zip((*lengths, "a full window"), (short, long, full), strict=True):
+        print(json.dumps({"entries": entries, **figures_of}))
     figures = {
         "ratio": round(long["grown_ms"] / short["grown_ms"], 2),
         "planned_ratio": round(long["planned_ms"] / short["planned_ms"], 2),
