@@ -84,6 +84,20 @@ def test_nobody_at_the_terminal_is_told_how_to_decide(run: Any, asking: Any) -> 
     assert "has no call that waits" in str(run("approve", "mails", code=2).exception)
 
 
+def test_what_waits_is_stopped(run: Any, asking: Any) -> None:
+    asking([MAIL, BOB], DONE)
+    stopped = run("stop", "mails")
+    assert "Stopped. What was done is kept." in stopped.stderr and "longthread resume mails" in stopped.stderr
+    assert [call["decision"] for call in runs(run)["approvals"]] == ["superseded", "superseded"]
+    assert "Thread mails has no run to stop" in str(run("stop", "mails", code=2).exception)
+
+
+def test_a_stop_is_told_as_json(run: Any, asking: Any) -> None:
+    asking(MAIL)
+    told = last(run("stop", "last", "--json"))
+    assert (told["type"], told["reason"]) == ("paused", "stopped")
+
+
 def test_one_call_is_edited_and_the_other_is_rejected(run: Any, asking: Any) -> None:
     asking([MAIL, BOB], DONE)
     ada, bob = (call["id"] for call in runs(run)["approvals"])

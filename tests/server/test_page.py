@@ -481,3 +481,17 @@ def test_another_question_supersedes_what_waits(serve: Any, open_page: Any, stor
     page.wait_for_selector(".turn:nth-child(2) .answer strong")
     assert page.locator(".approval").count() == 0
     assert page.locator(".card strong").all_inner_texts() == ["Not approved: something else was asked"]
+
+
+def test_a_run_that_waits_is_stopped(serve: Any, open_page: Any, store_address: str) -> None:
+    _, page, _ = waits(serve, open_page, store_address, locale="zh-CN")
+    assert page.locator("#stop").is_visible() and page.locator("#send").is_visible()
+    page.locator(".approval .go").first.click()
+    page.wait_for_function("() => document.querySelectorAll('.approval').length === 1")
+    page.click("#stop")
+    page.wait_for_selector(".card strong:has-text('已停止')")
+    assert page.locator(".approval").count() == 0
+    assert page.locator("#stop").is_hidden()
+    page.wait_for_function("() => !document.querySelector('#list .waits')")
+    page.locator(".card .go").click()
+    page.wait_for_selector(".answer strong")

@@ -25,6 +25,7 @@ from longthread.cli.memories import memories
 from longthread.cli.recall import recall
 from longthread.cli.screen import Console, echo, make_logs_visible
 from longthread.cli.serving import demo, serve
+from longthread.cli.stop import stop
 from longthread.cli.terminal import print_line
 from longthread.cli.threads import state, threads
 from longthread.cli.view import view
@@ -39,7 +40,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 finished, 1 failed, 2 bad input, 3 source, 4 thread busy, 5 store, 6 model, 7 server cannot "
     "start, 10 paused, 130 stopped.",
 )
-for command in (demo, serve, mcp, ask, chat, resume, approve, reject, state, view, recall, forget, doctor):
+for command in (demo, serve, mcp, ask, chat, resume, approve, reject, stop, state, view, recall, forget, doctor):
     app.command()(command)
 app.add_typer(threads, name="threads")
 app.add_typer(memories, name="memories")

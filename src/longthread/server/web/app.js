@@ -92,10 +92,10 @@ function changed(view) {
 }
 
 function refresh() {
-  const { id, label, running, source, agent, parent } = conversation;
+  const { id, label, running, waits, source, agent, parent } = conversation;
   byId("title").textContent = label || list.label(id) || (id ? "" : t("newConversation"));
   document.title = id && byId("title").textContent ? `${byId("title").textContent} · Longthread` : "Longthread";
-  byId("stop").hidden = !running;
+  byId("stop").hidden = !(running || waits);
   byId("send").hidden = running;
   byId("model").textContent = info.model;
   document.body.classList.toggle("demo", info.demo);
@@ -189,10 +189,13 @@ byId("stop").addEventListener("click", async () => {
   byId("stop").disabled = true;
   try {
     await api.stop(conversation.id);
+    // What runs tells its end itself.
+    if (!conversation.running) await Promise.all([conversation.again(), list.refresh()]);
   } catch (error) {
     trouble(error);
   } finally {
     byId("stop").disabled = false;
+    refresh();
   }
 });
 

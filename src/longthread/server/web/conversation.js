@@ -43,6 +43,11 @@ export class Conversation {
     return this.unwatch !== null;
   }
 
+  /** Whether its run waits for a person. */
+  get waits() {
+    return this.turns.at(-1)?.status === "waiting";
+  }
+
   /** Shows a conversation as it is stored, and what is going on in it. */
   async load(id) {
     const history = await this.newest(id);
@@ -86,7 +91,7 @@ export class Conversation {
     const history = await api.history(this.id);
     const { run, lastActiveAt } = history;
     this.stand(history);
-    if (this.turns.at(-1)?.status === "waiting" && run?.status !== "waiting") return true;
+    if (this.waits && run?.status !== "waiting") return true;
     return run || this.lastRun ? run?.id !== this.lastRun?.id : lastActiveAt !== this.lastActiveAt;
   }
 
