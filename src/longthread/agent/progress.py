@@ -26,6 +26,7 @@ _WORDS = {
         "called_off": "{call}：运行被停止，未执行",
         "superseded": "{call}：用户转而说了别的，未执行",
         "rejected": "{call}：用户拒绝，未执行",
+        "tool_gone": "{call}：工具已不在，未执行",
         "interrupted": "{call}：运行中断，不知是否已生效",
     },
     False: {
@@ -41,10 +42,11 @@ _WORDS = {
         "called_off": "{call}: not made, the run was stopped",
         "superseded": "{call}: not made, the user said something else",
         "rejected": "{call}: not made, the user rejected it",
+        "tool_gone": "{call}: not made, the tool is no longer there",
         "interrupted": "{call}: broken off with the run, it may or may not have taken effect",
     },
 }
-_NOT_DONE = frozenset({"called_off", "superseded", "rejected", "interrupted"})
+_NOT_DONE = frozenset({"called_off", "superseded", "rejected", "tool_gone", "interrupted"})
 """The types of errors, words of a summary too, that say of a call that it was not made, or that nobody knows."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from longthread.errors import SourceEmpty, SourceError, SourceLoginFailed, SourceUnreachable
+from longthread.errors import SourceEmpty, SourceError, SourceLoginFailed, SourceUnreadable
 from longthread.tools.analysis import Source, open_source
 
 pytestmark = pytest.mark.postgres
@@ -142,7 +142,7 @@ async def test_a_session_that_was_ended_is_replaced(source: Source, postgres_url
 async def test_an_empty_database_and_a_missing_one(postgres_url: str) -> None:
     with pytest.raises(SourceEmpty):
         await open_source(postgres_url)
-    with pytest.raises(SourceUnreachable, match="does not exist"):
+    with pytest.raises(SourceUnreadable, match="does not exist. The database is not there"):
         await open_source(postgres_url.replace("longthread_test_", "longthread_missing_"))
 
 

@@ -18,7 +18,15 @@ from psycopg.conninfo import make_conninfo
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine import URL
 
-from longthread.errors import SourceError, SourceLocked, SourceLoginFailed, SourceUnreachable, SqlFailed, SqlRefused
+from longthread.errors import (
+    SourceError,
+    SourceLocked,
+    SourceLoginFailed,
+    SourceUnreachable,
+    SourceUnreadable,
+    SqlFailed,
+    SqlRefused,
+)
 from longthread.tools.analysis.address import scrubbed, secrets_of
 from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.limits import Limits
@@ -87,7 +95,8 @@ class PostgresqlEngine(Engine):
         self._options: dict[str, Any] = options
 
     def connect(self) -> PostgresqlConnection:
-        """Raises SourceUnreachable when the server does not answer or does not let us in."""
+        """Raises SourceUnreachable when the server does not answer or does not let us in, SourceUnreadable when the
+        database is not for us."""
         milliseconds = int(self._limits.seconds * 1000) + _GRACE  # a second fence: we cancel first
         settings = (
             "-c default_transaction_read_only=on "
@@ -104,13 +113,20 @@ class PostgresqlEngine(Engine):
         except (psycopg.Error, OSError, ValueError) as error:
             # The cause is not chained: drivers may print the connection string.
             reason = (scrubbed(error, self._secrets).strip().splitlines() or ["no answer"])[0][:300]
-            kind = SourceLoginFailed if _is_about_password(error) else SourceUnreachable
-            kept = {"variable": "PGPASSWORD", "file": "~/.pgpass"}
-            raise kind(source=self._source, reason=f"{reason.rstrip('.')}.", **kept) from None
+            raise self._failed(error, f"{reason.rstrip('.')}.") from None
         raw.read_only = True
         for type_name in ("date", "time", "timetz", "timestamp", "timestamptz", "interval"):
             raw.adapters.register_loader(type_name, _IsoText)
         return PostgresqlConnection(raw, self._source, self._secrets)
+
+    def _failed(self, error: Exception, reason: str) -> SourceError:
+        """What is told of a connection that was not made."""
+        if _is_about_password(error):
+            return SourceLoginFailed(source=self._source, reason=reason, variable="PGPASSWORD", file="~/.pgpass")
+        if _NO_DATABASE.search(str(error)):
+            why = "The database is not there, or this user may not use it. Check its name and what is granted."
+            return SourceUnreadable(source=self._source, reason=f"{reason} {why}")
+        return SourceUnreachable(source=self._source, reason=reason)
 
     def read_schema(self, connection: Connection) -> Schema:
         """Three queries, however many tables there are."""
@@ -162,6 +178,10 @@ class PostgresqlEngine(Engine):
 
     def close(self) -> None:
         """Nothing but connections is held."""
+
+
+_NO_DATABASE = re.compile(r"FATAL: +(database \S+ does not exist|permission denied for database)")
+"""In other languages than English it is told as unreachable, with the server's words."""
 
 
 def _is_about_password(error: Exception) -> bool:
