@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
+from longthread.agent import begin
+from longthread.agent.begin import Ask
+from longthread.agent.hot import HotWindows
 from longthread.catalog import Catalog
 from longthread.langgraph import LongthreadSaver
 from longthread.store.open import open_store
@@ -86,6 +92,23 @@ def define(address: str, *items: dict[str, object]) -> None:
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, apply()).result()
+
+
+def orphaned(address: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The id of a run of the thread t1, whose process has died."""
+    with subprocess.Popen(["true"]) as dead:
+        dead.wait()
+    monkeypatch.setattr(begin, "new_owner", lambda: f"{socket.gethostname()}/{dead.pid}/x")
+
+    async def ask() -> str:
+        async with open_store(address) as store:
+            given = Ask("t1", "default", "How many?", "demo", "f", "demo", "auto", 12)
+            return (await begin.begin(store, given, HotWindows(200))).run.id
+
+    with ThreadPoolExecutor(1) as pool:
+        run_id = pool.submit(asyncio.run, ask()).result()
+    monkeypatch.undo()
+    return run_id
 
 
 def define_clerk(address: str) -> None:

@@ -44,6 +44,7 @@ def test_a_conversation_says_where_it_stands(serve: Any, store_address: str) -> 
     assert above["waitingBelow"] == [{"id": clerk["thread_id"], "label": "给 Ada 写信。", "agent": "clerk"}]
     [listed] = running.client.get("/api/conversations").json()["conversations"]
     assert (listed["status"], listed["waitingBelow"]) == ("finished", [clerk["thread_id"]])
+    assert listed["agent"]["name"] == "editor"
     below = running.history(clerk["thread_id"])
     assert (below["agent"]["name"], below["parent"]) == ("clerk", {"id": thread, "label": "发射了多少次？"})
     assert (below["run"]["id"], below["run"]["asked"], below["waitingBelow"]) == (clerk["run_id"], [], [])

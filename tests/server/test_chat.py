@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -13,12 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.server.apps import orphaned
 
-from longthread.agent import begin
-from longthread.agent.begin import Ask
-from longthread.agent.hot import HotWindows
 from longthread.server import stream
-from longthread.store.open import open_store
 
 LOOK = {"thought": "Look.", "action": "list_tables"}
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT count(*) AS n FROM rockets"}}
@@ -176,30 +171,18 @@ def test_a_run_out_of_steps_pauses_and_goes_on(serve: Any) -> None:
     assert [message["kind"] for message in history["messages"]] == ["question", "summary", "question", "answer"]
 
 
-@pytest.fixture
-async def orphan(store_address: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """A run in the store whose process has died."""
-    dead = await asyncio.create_subprocess_exec("true")
-    await dead.wait()
-    monkeypatch.setattr(begin, "new_owner", lambda: f"{socket.gethostname()}/{dead.pid}/x")
-    async with open_store(store_address) as store:
-        ask = Ask("t1", "default", "How many?", "demo", "f", "demo", "auto", 12)
-        begun = await begin.begin(store, ask, HotWindows(200))
-    monkeypatch.undo()
-    return {"thread_id": "t1", "run_id": begun.run.id}
-
-
 def test_a_run_whose_process_died_is_told_interrupted_and_goes_on_itself(
-    serve: Any, orphan: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    serve: Any, store_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    run_id = orphaned(store_address, monkeypatch)
     monkeypatch.setattr(stream, "LOOK_SECONDS", 0.05)
     running = serve(SCRIPT)
-    path = f"/api/conversations/t1/runs/{orphan['run_id']}/events"
+    path = f"/api/conversations/t1/runs/{run_id}/events"
     told = frames(running.client.get(path).text)
     assert (told[-1][0], told[-1][1]["name"]) == ("", "longthread.interrupted"), "it has no place: it is not stored"
     assert running.history("t1")["run"]["status"] == "interrupted"
     resumed = running.client.post("/api/conversations/t1/resume").json()
-    assert resumed["run_id"] == orphan["run_id"]
+    assert resumed["run_id"] == run_id
     assert frames(running.client.get(path).text)[-1][1]["type"] == "RUN_FINISHED"
 
 

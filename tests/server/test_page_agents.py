@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from tests.server.apps import CLERK, EDITOR, HELPER, define, played
+from tests.server.apps import CLERK, EDITOR, HELPER, define, orphaned, played
 from tests.server.looking import ask, shape
 
 from longthread.server.app import WEB
@@ -204,3 +204,20 @@ def test_a_new_conversation_is_with_the_agent_that_was_chosen(serve: Any, open_p
     threads = running.client.get("/api/conversations").json()["conversations"]
     found = [running.history(each["id"])["agent"]["name"] for each in threads]
     assert found == ["analyst", "航天员"]
+
+
+def test_the_list_says_whom_a_conversation_is_with_and_what_was_broken_off(
+    serve: Any, open_page: Any, store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    define(store_address, *CLERK, HELPER, EDITOR)
+    orphaned(store_address, monkeypatch)
+    running = serve(played)
+    thread_id = running.answer("发射了多少次？", agent="editor")["thread_id"]
+    page = open_page(running, locale="zh-CN")
+    with_editor, broken = (page.locator(f"#list [data-id='{each}']") for each in (thread_id, "t1"))
+    assert with_editor.locator(".with").inner_text() == "editor"
+    assert broken.locator(".with").count() == 0
+    assert broken.locator(".waits").inner_text() == "已中断"
+    broken.locator(".open").click()
+    page.locator(".card .go").click()
+    page.wait_for_function("() => !document.querySelector('#list [data-id=t1] .waits')")

@@ -11,11 +11,12 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from longthread.agent.owner import may_be_alive
 from longthread.errors import NothingToStop, RunElsewhere, RunInProgress
+from longthread.model.memory import ANALYST
 from longthread.model.thread import Thread
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.history import history, run_json
 from longthread.server.state import Served, ServedDep
-from longthread.store import approvals, listing, log, runs
+from longthread.store import approvals, catalog, listing, log, runs
 from longthread.store.driver import Transaction
 
 router = APIRouter(prefix="/api", tags=["conversations"])
@@ -130,7 +131,13 @@ def _behind(cursor: str) -> tuple[str, str]:
 async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[dict[str, Any]]:
     statuses = await listing.latest_runs(tx, threads, user_id=user, alive=may_be_alive)
     below = await approvals.below(tx, user_id=user)
-    return [_item(thread, statuses.get(thread.id), below.get(thread.id, ())) for thread in threads]
+    others = {thread.agent_id for thread in threads if thread.agent_id not in {None, ANALYST}}
+    named = {each.definition.id: each.definition.name for each in await catalog.some(tx, "agent", ids=others)}
+    return [
+        _item(thread, statuses.get(thread.id), below.get(thread.id, ()))
+        | {"agent": {"id": thread.agent_id, "name": named.get(thread.agent_id)} if thread.agent_id in others else None}
+        for thread in threads
+    ]
 
 
 def _item(thread: Thread, status: str | None, waiting_below: Sequence[str]) -> dict[str, Any]:

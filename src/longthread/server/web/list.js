@@ -4,6 +4,12 @@ import * as api from "./api.js";
 import { byId, el, icon, throttled } from "./dom.js";
 import { moment, t } from "./i18n.js";
 
+/** What there is to do about a conversation. */
+function badge(item) {
+  const text = item.status === "waiting" ? "waits" : item.waitingBelow.length ? "waitsBelow" : item.status === "interrupted" ? "brokenOff" : null;
+  return text ? el("span.waits", {}, t(text)) : null;
+}
+
 export class ConversationList {
   /** `open(id)` shows a conversation, `gone(id)` is told that one was deleted, `trouble(error)` that something failed. */
   constructor({ open, gone, renamed, trouble }) {
@@ -48,7 +54,7 @@ export class ConversationList {
 
   waits(id) {
     const item = this.items.find((each) => each.id === id);
-    return item?.status === "waiting" || item?.waitingBelow.length > 0;
+    return item !== undefined && badge(item) !== null;
   }
 
   render() {
@@ -66,7 +72,8 @@ export class ConversationList {
     const current = item.id === this.active ? "page" : null;
     const open = el("button.open", { type: "button", "aria-current": current, title: name, onclick: () => this.open(item.id) },
       el("span.name", { dir: "auto" }, name),
-      item.status === "waiting" ? el("span.waits", {}, t("waits")) : item.waitingBelow.length ? el("span.waits", {}, t("waitsBelow")) : null,
+      badge(item),
+      item.agent ? el("span.with", { dir: "auto" }, item.agent.name ?? item.agent.id) : null,
       item.match && item.match !== name ? el("span.match", { dir: "auto" }, item.match) : null,
       el("time", { datetime: item.lastActiveAt }, moment(item.lastActiveAt)));
     const row = el("li", { "data-id": item.id }, open,
