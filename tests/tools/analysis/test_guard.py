@@ -59,6 +59,9 @@ READS = [
     ("mysql", "EXPLAIN FORMAT=JSON SELECT 1"),
     ("mysql", "SHOW TABLES"),
     ("mysql", "SELECT * FROM t USE INDEX (i) WHERE a REGEXP 'x' LIMIT 1, 2"),
+    ("mysql", "SELECT '{# no comment #}', `{#`, \"{#\" FROM t"),
+    ("postgresql", "SELECT '\u200b', \"a\ufeffb\", $$\u200b{#$$ FROM t GROUP\n\tBY 2 -- \u200b"),
+    ("duckdb", "SELECT 1\u3000AS\u00a0一"),
 ]
 
 HARMS = [
@@ -135,6 +138,10 @@ HARMS = [
     ("mysql", "SELECT /*+ SET_VAR(sql_mode='') */ 1", "hint"),
     ("mysql", "SELECT {fn LOAD_FILE('x')}", "load_file"),
     ("mysql", "SELECT `sleep`(5)", "sleep"),
+    ("mysql", "SELECT -{#\nx SLEEP(5)} -- #} 2", "{#"),
+    ("duckdb", "SELECT 1 AS a\u200bFROM\u200bt", "invisible"),
+    ("sqlite", "SELECT * FROM \ufefft", "invisible"),
+    ("postgresql", "SELECT a\u0008b FROM t", "invisible"),
     ("mysql", "SELECT BENCHMARK(1000000, MD5('x'))", "benchmark"),
     ("mysql", "SELECT GET_LOCK('x', 9)", "get_lock"),
     ("mysql", "SELECT LAST_INSERT_ID(5)", "last_insert_id"),
@@ -188,6 +195,16 @@ def test_functions_of_the_database_may_be_called_when_named() -> None:
     assert guard.check("SELECT Tax(price) FROM t", functions={"tax"})
     with pytest.raises(SqlRefused):
         guard.check("SELECT pg_sleep(1)", functions={"pg_sleep"})
+
+
+def test_a_function_of_the_database_is_not_known_by_its_name() -> None:
+    guard = Guard("postgresql")
+    for sql in ("SELECT length(a)", 'SELECT "length" (a)', "SELECT s.Length/* */(a)", "SELECT (t).length FROM t"):
+        assert guard.judge(sql)
+        assert guard.judge(sql, defined={"length"}, functions={"length"})
+        with pytest.raises(SqlRefused, match="database's own"):
+            guard.judge(sql, defined={"length"})
+    assert guard.judge("SELECT t.length, length AS m FROM t GROUP BY length", defined={"length"})
 
 
 def test_a_table_may_be_named_like_a_file() -> None:

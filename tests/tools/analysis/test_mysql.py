@@ -51,6 +51,7 @@ INSERT INTO 客户 VALUES (1, '王芳', '火箭🚀'), (2, '李雷', NULL);
 CREATE TABLE old (id int, note varchar(20)) ENGINE = MyISAM;
 INSERT INTO old VALUES (1, 'kept');
 CREATE FUNCTION sneaky() RETURNS int READS SQL DATA RETURN 1;
+CREATE FUNCTION st_sneaky() RETURNS int READS SQL DATA RETURN 1;
 CREATE FUNCTION initcap(x text) RETURNS int READS SQL DATA RETURN (SELECT count(*) FROM old);
 """
 ENDLESS = "SELECT count(*) FROM rockets a, rockets b, rockets c, rockets d, rockets e WHERE a.id + b.id + c.id + d.id + e.id < 0"
@@ -166,6 +167,7 @@ async def test_what_the_guard_says(source: Source, ask: Any) -> None:
         ("SELECT initcap(name) FROM rockets", "sql_refused", "initcap"),
         ("SELECT user FROM mysql.user", "sql_refused", "database system"),
         ("SELECT sneaky()", "sql_refused", "sneaky"),
+        ("SELECT st_sneaky()", "sql_refused", "st_sneaky"),
         ("SELECT id FROM old FOR UPDATE", "sql_refused", "locks"),
         ("SELECT ST_X('no point')", "sql_failed", ""),
     ):

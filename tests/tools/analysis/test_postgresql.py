@@ -85,6 +85,26 @@ async def test_errors(source: Source, ask: Any) -> None:
     assert (await ask(source, "run_sql", sql="SELECT 1 / 0"))["error"]["message"].endswith("division by zero.")
 
 
+async def test_functions_of_the_database_are_told_by_more_than_their_names(
+    source: Source, postgres_url: str, ask: Any
+) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        for name in ("st_sneaky", "month"):
+            connection.execute(f"CREATE FUNCTION {name}() RETURNS int LANGUAGE sql VOLATILE AS 'SELECT 1'".encode())
+    for sql in ("SELECT st_sneaky()", "SELECT month()"):
+        assert (await ask(source, "run_sql", sql=sql))["error"]["type"] == "sql_refused"
+
+
+async def test_a_backslash_is_a_letter(postgres_url: str, opened: Opened, ask: Any) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        name = connection.info.dbname
+        connection.execute("CREATE TABLE t (a int)")
+        connection.execute(f'ALTER DATABASE "{name}" SET standard_conforming_strings = off'.encode())
+    source = await opened(postgres_url)
+    sql = "SELECT '\\'' , current_setting($$port$$) --'"
+    assert (await ask(source, "run_sql", sql=sql))["data"]["rows"] == [["\\' , current_setting($$port$$) --"]]
+
+
 async def test_the_engine_refuses_what_the_guard_refuses(source: Source, ask: Any) -> None:
     for sql in (
         "DELETE FROM rockets",

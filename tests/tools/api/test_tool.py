@@ -494,6 +494,8 @@ async def test_what_is_no_http_is_one_error(server: Server, raw: bytes) -> None:
         ("text/html; charset=gbk", "中文".encode("gbk"), "中文"),
         ("text/plain; charset=no-such", "中".encode(), "中"),
         ("text/plain; charset=utf-7", b"+2AA-", "?"),
+        *((f"text/plain; charset={name}", "中-".encode(), "中-") for name in ("idna", "undefined", "punycode", "hex")),
+        ("application/json", b'{"a": 1e999}', '{"a": 1e999}'),
         ("image/png", b"\x89PNG", "<4 bytes of image/png>"),
         ("", b'{"a": 1}', {"a": 1}),
         ("text/plain", b"\xff\xfe\x00", "\ufffd\ufffd\x00"),

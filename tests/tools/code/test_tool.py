@@ -355,6 +355,8 @@ async def test_a_forged_answer_is_only_an_answer(interpreters: Interpreters) -> 
     ):
         found = await tried(interpreters, "cpython", writing.format(forged))
         assert found["error"]["type"] == expected, (forged, found)
+    endless = 'struct.pack(\'!I\', 31) + b\'{"result":"1e999","printed":""}\''
+    assert (await tried(interpreters, "cpython", writing.format(endless)))["data"]["result"] is None
 
 
 @confined

@@ -87,6 +87,11 @@ class Engine(ABC):
         del connection
         return frozenset()
 
+    def defined(self, connection: Connection) -> frozenset[str]:
+        """Names of all functions that are defined in this database, whatever they do, in small letters."""
+        del connection
+        return frozenset()
+
     def views(self, connection: Connection) -> dict[str, str]:
         """The definitions of the views, by label: a CREATE VIEW or its query."""
         del connection

@@ -88,6 +88,10 @@ _TSQL_STATEMENTS = frozenset(_TSQL_WORDS.split())
 _FILE = re.compile(
     r"://|[*?]|[/\\]|\.(?:[ct]sv|parquet|jsonl?|ndjson|txt|db|duckdb|sqlite|xlsx|arrow)(?:\.gz|\.zst)?$", re.I
 )
+_QUOTED = frozenset(
+    {TokenType.STRING, TokenType.IDENTIFIER, TokenType.NATIONAL_STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING,
+     TokenType.UNICODE_STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.BIT_STRING}
+)  # fmt: skip
 _EXPLAIN_OPTIONS = re.compile(
     r"\s*(?:(?:QUERY\s+PLAN|ANALY[ZS]E|VERBOSE|EXTENDED|PARTITIONS|FORMAT\s*=\s*\w+)\b\s*)*"
     r"(?:\((?!\s*(?:SELECT|WITH|VALUES|\())[^()]*\))?",
@@ -148,18 +152,27 @@ class Guard:
         """The statement to run, as `judge` says. Raises SqlRefused, with the reason."""
         return self.judge(sql, functions=functions, tables=tables).text
 
-    def judge(self, sql: str, *, functions: Collection[str] = (), tables: Collection[str] = ()) -> Judged:
+    def judge(
+        self,
+        sql: str,
+        *,
+        functions: Collection[str] = (),
+        tables: Collection[str] = (),
+        defined: Collection[str] = (),
+    ) -> Judged:
         """The statement to run, `sql` without its closing semicolon, and its tree.
 
         `functions` are names that the database itself defines and that only read; `tables` are names of its tables,
-        which may look like file names. Raises SqlRefused, with the reason.
+        which may look like file names; `defined` are names of all functions that the database itself defines, which
+        may be those of harmless ones. Raises SqlRefused, with the reason.
         """
         text = self._bare(sql)
-        statement = self._parsed(text)
         known = {name.casefold() for name in functions}
+        own = {name.casefold() for name in defined} - known
+        statement = self._parsed(text, own)
         files = {name.casefold() for name in tables}
         for node in statement.walk():
-            self._check_node(node)
+            self._check_node(node, own)
             if isinstance(node, exp.Func):
                 self._check_function(node, known)
             elif isinstance(node, exp.Table):
@@ -185,17 +198,19 @@ class Guard:
             raise _refused("it has an executable comment, a hint, or a comment that others read otherwise")
         return text
 
-    def _parsed(self, text: str) -> exp.Expr:
+    def _parsed(self, text: str, own: Collection[str]) -> exp.Expr:
         try:
             query = _behind_explain(text, self._dialect)
             tokens = sqlglot.tokenize(query, read=self._dialect)
+            _check_characters(tokens, query)
             parsed = self._parser().parse(tokens, query)
         except SqlglotError as error:
             raise _refused(f"it cannot be parsed as {self._dialect} ({_first_line(error)})") from error
         except RecursionError as error:
             raise _refused("it is nested too deeply") from error
+        _check_called(tokens, own, "is one of a database's own")
         if self._dialect == "mysql":
-            _check_called(tokens)
+            _check_called(tokens, _FOREIGN, "is not one that MySQL has")
             if any(token.token_type is TokenType.DPIPE for token in tokens):
                 raise _refused("|| is OR in MySQL, and joins no texts. Write CONCAT(…), or OR")
         statements = [one for one in parsed if one is not None and not isinstance(one, exp.Semicolon)]
@@ -215,7 +230,7 @@ class Guard:
         special = _PARSERS.get(self._dialect)
         return special(dialect=dialect) if special else dialect.parser()
 
-    def _check_node(self, node: exp.Expr) -> None:
+    def _check_node(self, node: exp.Expr, own: Collection[str]) -> None:
         reason = _REFUSED_NODES.get(type(node))
         if reason:
             raise _refused(reason)
@@ -225,6 +240,8 @@ class Guard:
             raise _refused("it would read a file")
         if self._dialect == "mysql" and isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
             raise _refused(f"the function {node.expression.name[:60]} is one of a database's own")
+        if isinstance(node, exp.Dot) and node.expression.name.casefold() in own:  # (row).f is f(row) in PostgreSQL
+            raise _refused(f"{node.expression.name[:60]} is a function of a database's own")
         if self._dialect == "tsql" and isinstance(node, exp.Alias | exp.TableAlias) and _is_statement(node):
             raise _refused("it is more than one statement")
 
@@ -254,12 +271,25 @@ class Guard:
             raise _refused(f"it reads {table.name[:60]}, which belongs to the database system")
 
 
-def _check_called(tokens: Sequence[Token]) -> None:
-    """Refuses what looks like a function of another database that sqlglot has a type for: here a database itself may
-    have defined one of that name (`initcap`, `levenshtein`), and its type says nothing of what that does."""
+def _check_called(tokens: Sequence[Token], names: Collection[str], reason: str) -> None:
+    """Refuses calls by name, as they are written: a function that sqlglot has a type for (`month`, `levenshtein`) may
+    be one that a database itself has defined, and the type says nothing of what that does."""
     for token, following in pairwise(tokens):
-        if following.token_type is TokenType.L_PAREN and token.text.casefold() in _FOREIGN:
-            raise _refused(f"the function {token.text[:60]} is not one that MySQL has")
+        if following.token_type is TokenType.L_PAREN and token.text.casefold() in names:
+            raise _refused(f"the function {token.text[:60]} {reason}")
+
+
+def _check_characters(tokens: Sequence[Token], text: str) -> None:
+    """Refuses what the database would take apart otherwise than we do: an invisible character is a letter of a name
+    for one reader and a space for the other, and `{#` begins a comment for ours alone."""
+    inside = 0
+    for token in tokens:
+        if token.token_type in _QUOTED:
+            inside += text.count("{#", token.start, token.end + 1)
+        elif not " ".join(token.text.split()).isprintable():  # a word such as GROUP BY may hold blanks
+            raise _refused("a name in it has an invisible character. Write it without, or in quotes")
+    if text.count("{#") > inside:
+        raise _refused("{# is no SQL")
 
 
 def _is_system(name: str, schema: str, catalog: str, dialect: str) -> bool:

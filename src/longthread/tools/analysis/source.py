@@ -41,6 +41,7 @@ class Source:
         self._idle: list[Connection] = []
         self._schema: tuple[str, Schema] | None = None
         self._functions: frozenset[str] = frozenset()
+        self._defined: frozenset[str] = frozenset()
         self._policy = policy
         self._restricted: Restricted | None = None
         self._jobs: set[_Job[Any]] = set()
@@ -69,6 +70,11 @@ class Source:
     def functions(self) -> frozenset[str]:
         """Names of the functions, defined in the database itself, that only read, as of the last look at its schema."""
         return self._functions
+
+    @property
+    def defined(self) -> frozenset[str]:
+        """Names of all functions that the database itself defines, as of then."""
+        return self._defined
 
     @property
     def notes(self) -> list[str]:
@@ -145,6 +151,7 @@ class Source:
         known = self._schema
         if known is None or known[0] != mark:
             schema = self._engine.read_schema(connection)
+            self._defined = self._engine.defined(connection)
             if self._policy is None:
                 self._functions = self._engine.functions(connection)
             else:  # the database's own functions may read anything
@@ -156,7 +163,7 @@ class Source:
 
     def _restrict(self, schema: Schema, policy: UserPolicy, views: dict[str, str]) -> Restricted:
         dialect = self.dialect
-        return restrict(schema, policy, dialect, views, lambda sql, seen: rewritten(sql, seen, dialect))
+        return restrict(schema, policy, dialect, views, lambda sql, seen: rewritten(sql, seen, dialect), self._defined)
 
     def bounded(self, sql: str) -> str:
         """A judged statement as it is run: with a policy, one that reads no more than the user may. Raises SqlRefused,

@@ -15,6 +15,6 @@ def prepared(sql: str, source: Source, schema: Schema, run: str | None = None) -
 
     Raises SqlRefused, TableNotFound, ColumnNotFound.
     """
-    judged = Guard(source.dialect).judge(sql, functions=source.functions, tables=schema.tables)
+    judged = Guard(source.dialect).judge(sql, functions=source.functions, tables=schema.tables, defined=source.defined)
     Resolver(schema, source.dialect, source.functions).check(judged.tree)
     return judged.text, source.bounded(judged.text if run is None else run)

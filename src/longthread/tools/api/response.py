@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import math
 import zlib
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
@@ -19,6 +21,7 @@ SHOWN = 64_000
 _PARSED = 4 * SHOWN
 """Characters of a text that may be JSON: of a longer one, the value would be longer than what is shown."""
 _PIECE = 65_536
+_NO_CHARSETS = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
 _DEEPEST = 50
 """Levels of a JSON value: a deeper one is told as text."""
 _TEXTS = ("text/", "application/json", "application/xml", "application/javascript", "application/x-ndjson",
@@ -58,8 +61,10 @@ class Answer:
 
     def _decoded(self) -> str:
         try:
-            text = self.content.decode(self.charset, "replace")
-        except LookupError:
+            # Some that Python has are no charsets of texts: `punycode` takes quadratic time, `idna` fails.
+            known = codecs.lookup(self.charset).name not in _NO_CHARSETS
+            text = self.content.decode(self.charset if known else "utf-8", "replace")
+        except (LookupError, ValueError):
             text = self.content.decode("utf-8", "replace")
         # A charset such as utf-7 or utf-16-surrogatepass could make halves of pairs, which nothing can store.
         return text.encode("utf-8", "replace").decode("utf-8").removeprefix("\ufeff")
@@ -124,7 +129,7 @@ _MISSING = object()
 def _parsed(text: str) -> Any:
     """The JSON value that a text is; without NaN and Infinity, which are none."""
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError):
         return _MISSING
     return _MISSING if _is_deeper(value, _DEEPEST) else value
@@ -137,3 +142,8 @@ def _is_deeper(value: Any, most: int) -> bool:
 
 def _refuse(name: str) -> Any:
     raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)  # 1e999 is a number of JSON, and none of ours

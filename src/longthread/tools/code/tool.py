@@ -88,7 +88,7 @@ def _parsed(text: str) -> Any:
         written = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
         if _is_deeper(value, _DEEPEST):
             raise CodeFailed(reason=f"its result is nested more than {_DEEPEST} levels deep.")
-        return json.loads(written)
+        return json.loads(written, parse_constant=lambda _: None)  # what a number such as 1e999 has become
     except (ValueError, RecursionError) as error:
         raise CodeFailed(reason="its result is no JSON, or is nested too deeply.") from error
 

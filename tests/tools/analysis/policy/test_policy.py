@@ -41,6 +41,8 @@ CREATE VIEW twice (number, label) AS SELECT e.id * 2, e.name FROM europeans e;
 CREATE VIEW leaking AS SELECT email FROM customers;
 CREATE VIEW paid AS SELECT amount FROM salaries;
 """
+OWN = ("leak", "st_leak", "month", "area", "length")
+"""Names of functions of the database's own. Some are also those of functions that only compute."""
 POLICY = UserPolicy(
     values={"user": "ada", "region": "EU", "customers": [1, 2]},
     rows={"customers": "region = :region", "orders": "customer_id IN (:customers)"},
@@ -142,6 +144,19 @@ BYPASSES = [
     "SELECT view_definition FROM information_schema.views",
     "SELECT /*! email, */ name FROM customers",
     "SELECT name FROM customers HAVING email LIKE 'e%'",
+    # An invisible character is a letter to one reader, and a space, or nothing, to another.
+    'WITH "\ufeffsalaries" AS (SELECT 1 AS amount) SELECT amount FROM \ufeffsalaries',
+    'WITH "\u200bcustomers" AS (SELECT 1 AS email) SELECT email FROM \u200bcustomers',
+    "SELECT (SELECT amount\u200bFROM\u200bsalaries\u200bLIMIT\u200b1) "
+    "FROM (SELECT 1 AS amount\u200bFROM\u200bsalaries\u200bLIMIT\u200b1) x",
+    "SELECT p.id, h.* FROM plain p, LATERAL histogram_values(salaries, amount) AS h",
+    "SELECT st_leak(1)",
+    "SELECT month(1)",
+    "SELECT area(1)",
+    "SELECT public.length(1)",
+    "SELECT (p).of_row FROM plain p",
+    "SELECT through FROM hidden_call",
+    "SELECT * FROM orders NATURAL FULL JOIN customers",
 ]  # fmt: skip
 
 
@@ -155,19 +170,23 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "duckdb":
         with closing(duckdb.connect(str(tmp_path / "made.duckdb"))) as base:
             base.execute(TABLES)
-            base.execute("CREATE MACRO leak(x) AS (SELECT max(amount) FROM salaries)")
+            for name in OWN:
+                base.execute(f"CREATE MACRO {name}(x) AS (SELECT max(amount) FROM salaries)")
+            base.execute("CREATE VIEW hidden_call AS SELECT st_leak(1) AS through")
         return str(tmp_path / "made.duckdb")
     if request.param == "mysql":
         given = str(request.getfixturevalue("mysql_url"))
-        leak = "CREATE FUNCTION leak(x INT) RETURNS INT READS SQL DATA RETURN (SELECT max(amount) FROM salaries)"
-        mysqlserver.run(given, TABLES + leak)
+        body = "(x INT) RETURNS INT READS SQL DATA RETURN (SELECT max(amount) FROM salaries);"
+        mysqlserver.run(given, TABLES + "".join(f"CREATE FUNCTION {name}{body}" for name in ("leak", "st_leak")))
+        mysqlserver.run(given, "CREATE VIEW hidden_call AS SELECT st_leak(1) AS through")
         return given
     url = str(request.getfixturevalue("postgres_url"))
     with psycopg.connect(url, autocommit=True) as server:
         server.execute(TABLES.encode())
-        server.execute(
-            "CREATE FUNCTION leak(int) RETURNS int STABLE LANGUAGE sql AS 'SELECT max(amount) FROM salaries'"
-        )
+        for name, argument in (*((name, "int") for name in OWN), ("of_row", "plain")):
+            body = "RETURNS int STABLE LANGUAGE sql AS 'SELECT max(amount) FROM salaries'"
+            server.execute(f"CREATE FUNCTION {name}({argument}) {body}".encode())
+        server.execute("CREATE VIEW hidden_call AS SELECT st_leak(1) AS through")
     return url
 
 
@@ -236,6 +255,41 @@ async def test_the_other_tools_show_no_more(source: Source, ask: Ask) -> None:
     for hidden in ("salaries", "paid", "leaking"):
         assert (await ask(source, "describe_table", table=hidden))["error"]["type"] == "unknown_table"
         assert (await ask(source, "sample_rows", table=hidden))["error"]["type"] == "unknown_table"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT CASE WHEN EXISTS (SELECT 1 FROM customers WHERE id = 9) THEN 1 END",
+        "SELECT (SELECT count(*) FROM customers), 1 UNION SELECT 1, 2",
+        "SELECT (SELECT max(phone) FROM customers)",
+    ],
+)
+async def test_no_column_is_named_after_a_policy(source: Source, ask: Ask, sql: str) -> None:
+    found = await ask(source, "run_sql", sql=sql)
+    assert found["ok"], found
+    assert not [name for name in found["data"]["columns"] if "region" in name or "LIMIT" in name]
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 'salaries'::regclass",
+        "SELECT i::regclass FROM generate_series(16384, 16500) i",
+        "SELECT CAST(i AS pg_catalog.regclass) FROM generate_series(16384, 16500) i",
+        "SELECT regclass('salaries')",
+        "SELECT format_type(i::int, 0) FROM generate_series(16384, 16500) i",
+        "SELECT (json_populate_record(NULL::salaries, '{\"id\": 1}')).*",
+        "SELECT NULL::public.customers[]",
+        "SELECT * FROM json_to_record('{}') AS x(a salaries)",
+    ],
+)
+async def test_no_type_or_number_tells_of_a_table(postgres_url: str, ask: Ask, sql: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(TABLES.encode())
+    async with await open_source(postgres_url, policy=POLICY) as source:
+        assert (await ask(source, "run_sql", sql=sql))["error"]["type"] == "sql_refused"
 
 
 async def test_partitions_of_a_table_are_no_way_around_it(postgres_url: str, ask: Ask) -> None:

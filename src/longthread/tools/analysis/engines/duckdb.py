@@ -52,6 +52,7 @@ _VIEWS = """
     WHERE NOT internal AND database_name = current_database()
 """
 _MACROS = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND function_type = 'macro'"
+_DEFINED = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal"
 
 
 class DuckdbEngine(Engine):
@@ -130,6 +131,10 @@ class DuckdbEngine(Engine):
     def functions(self, connection: Connection) -> frozenset[str]:
         """The macros of the database: they are expressions, and can do no more than a query can."""
         return frozenset(str(row[0]).casefold() for row in connection.execute(_MACROS))
+
+    def defined(self, connection: Connection) -> frozenset[str]:
+        """The macros that give a value, and those that give rows."""
+        return frozenset(str(row[0]).casefold() for row in connection.execute(_DEFINED))
 
     def close(self) -> None:
         """Closes the database and removes its folder for spilled data."""

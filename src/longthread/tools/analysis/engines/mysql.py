@@ -56,12 +56,18 @@ _MARKED = (
     "SELECT CONCAT_WS(' ', QUOTE(TABLE_NAME), QUOTE(CONSTRAINT_NAME), QUOTE(COLUMN_NAME), ORDINAL_POSITION, "
     "QUOTE(REFERENCED_TABLE_NAME), QUOTE(REFERENCED_COLUMN_NAME)) AS line FROM information_schema.KEY_COLUMN_USAGE"
     " WHERE TABLE_SCHEMA = DATABASE()",
+    "SELECT QUOTE(ROUTINE_NAME) AS line FROM information_schema.ROUTINES"
+    " WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_TYPE = 'FUNCTION'",
 )
 _MARK = """
     SELECT count(*), BIT_XOR(CAST(CONV(LEFT(MD5(line), 16), 16, 10) AS UNSIGNED)),
            BIT_XOR(CAST(CONV(RIGHT(MD5(line), 16), 16, 10) AS UNSIGNED))
     FROM ({}) shape
 """
+_DEFINED = (
+    "SELECT ROUTINE_NAME FROM information_schema.ROUTINES"
+    " WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_TYPE = 'FUNCTION'"
+)
 _VIEWS = "SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()"
 
 
@@ -166,6 +172,10 @@ class MysqlEngine(Engine):
     def views(self, connection: Connection) -> dict[str, str]:
         """The queries of views, as far as the account may see them."""
         return {name: sql for name, sql in connection.execute(_VIEWS) if sql}
+
+    def defined(self, connection: Connection) -> frozenset[str]:
+        """Those of this database that the account may call."""
+        return frozenset(str(row[0]).casefold() for row in connection.execute(_DEFINED))
 
     def close(self) -> None:
         """Nothing but connections is held."""

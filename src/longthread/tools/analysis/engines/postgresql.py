@@ -74,6 +74,12 @@ _FUNCTIONS = """
     WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND p.prokind IN ('f', 'a', 'w')
     GROUP BY lower(p.proname) HAVING bool_and(p.provolatile IN ('i', 's') AND NOT p.prosecdef)
 """
+_DEFINED = """
+    SELECT DISTINCT lower(p.proname) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname NOT IN ('pg_catalog', 'information_schema')
+      AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_proc'::regclass
+                      AND d.objid = p.oid AND d.deptype = 'e')
+"""
 _VIEWS = f"""
     SELECT r.nspname, r.relname, r.visible, pg_catalog.pg_get_viewdef(r.oid) FROM ({_RELATIONS}) r
     WHERE r.kind IN ('v', 'm')
@@ -101,7 +107,9 @@ class PostgresqlEngine(Engine):
         settings = (
             "-c default_transaction_read_only=on "
             f"-c statement_timeout={milliseconds} -c idle_in_transaction_session_timeout={milliseconds} "
-            f"-c DateStyle=ISO -c lock_timeout={int(self._limits.lock_seconds * 1000)}"
+            # A backslash in a text is a letter, as the guard reads it, whatever the database says.
+            f"-c standard_conforming_strings=on -c DateStyle=ISO "
+            f"-c lock_timeout={int(self._limits.lock_seconds * 1000)}"
         )
         given: dict[str, Any] = {
             "connect_timeout": self._limits.connect_seconds,
@@ -162,7 +170,7 @@ class PostgresqlEngine(Engine):
         digest = hashlib.sha256()
         shape = "SELECT md5(coalesce(string_agg(x::text, ',' ORDER BY x::text), '')) FROM ({}) x"
         tables = f"SELECT oid, nspname, relname, kind, visible, comment FROM ({_RELATIONS}) t"
-        for query in (tables, _COLUMNS, _KEYS):
+        for query in (tables, _COLUMNS, _KEYS, _DEFINED):
             digest.update(str(connection.execute(shape.format(query)).first()).encode())
         return digest.hexdigest()
 
@@ -175,6 +183,10 @@ class PostgresqlEngine(Engine):
     def functions(self, connection: Connection) -> frozenset[str]:
         """The database's own functions that are declared to write nothing and run with the caller's rights."""
         return frozenset(str(row[0]) for row in connection.execute(_FUNCTIONS))
+
+    def defined(self, connection: Connection) -> frozenset[str]:
+        """All of them but those that extensions have brought."""
+        return frozenset(str(row[0]) for row in connection.execute(_DEFINED))
 
     def close(self) -> None:
         """Nothing but connections is held."""

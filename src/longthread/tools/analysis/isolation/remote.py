@@ -152,6 +152,10 @@ class WorkerEngine(Engine):
         """As the engine itself finds them."""
         return self._inner.functions(connection)
 
+    def defined(self, connection: Connection) -> frozenset[str]:
+        """As the engine itself finds them."""
+        return self._inner.defined(connection)
+
     def views(self, connection: Connection) -> dict[str, str]:
         """As the engine itself reads them."""
         return self._inner.views(connection)

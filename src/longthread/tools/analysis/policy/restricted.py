@@ -33,6 +33,8 @@ class Restricted:
     whole: Schema
     schema: Schema
     relations: Mapping[str, str]
+    defined: frozenset[str] = frozenset()
+    """Names of the functions that the database itself defines, which may read anything."""
 
     @cached_property
     def names(self) -> Mapping[str, list[Table]]:
@@ -49,7 +51,12 @@ Rewrite = Callable[[str, Restricted], str]
 
 
 def restrict(
-    schema: Schema, policy: UserPolicy, dialect: str, views: Mapping[str, str], rewrite: Rewrite
+    schema: Schema,
+    policy: UserPolicy,
+    dialect: str,
+    views: Mapping[str, str],
+    rewrite: Rewrite,
+    defined: frozenset[str] = frozenset(),
 ) -> Restricted:
     """What a user sees. `views` are the definitions of views by label; one that cannot be understood is not seen.
     Raises PolicyUnusable when a policy names what is not there."""
@@ -61,7 +68,7 @@ def restrict(
             tables[label] = seen
     waiting = {label: views[label] for label, table in schema.tables.items() if table.kind == "view" and label in views}
     while waiting:  # a view may read others: those that read tables alone come first
-        known = Restricted(schema, Schema(tables.values(), schema.home), dict(relations))
+        known = Restricted(schema, Schema(tables.values(), schema.home), dict(relations), defined)
         bodies = {label: body for label, sql in waiting.items() if (body := _body(sql, known, dialect, rewrite))}
         for label, body in bodies.items():
             del waiting[label]
@@ -75,7 +82,7 @@ def restrict(
         if not bodies:
             break
     shown = [_without_hidden_keys(tables[label], tables) for label in schema.tables if label in tables]
-    return Restricted(schema, Schema(shown, schema.home), relations)
+    return Restricted(schema, Schema(shown, schema.home), relations, defined)
 
 
 def _body(sql: str, known: Restricted, dialect: str, rewrite: Rewrite) -> str | None:

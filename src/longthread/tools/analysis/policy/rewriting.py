@@ -8,8 +8,11 @@ every restricted table in it must stand inside of one of these subqueries.
 
 from __future__ import annotations
 
+import re
+
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from longthread.errors import SqlRefused, TableNotFound
 from longthread.tools.analysis.building import name_of
@@ -21,9 +24,13 @@ from longthread.tools.analysis.schema import Table
 _KEPT = frozenset({"this", "db", "catalog", "alias", "joins", "laterals"})
 _SYSTEM_SCHEMAS = frozenset({"information_schema", "pg_catalog", "pg_toast"})
 _SYSTEM = ("sqlite_", "pg_", "duckdb_", "pragma_")
+_LONGEST_NAME = 60
+"""Characters of a column's name: databases take 64 at least."""
+_NUMBERED = re.compile(r"reg(?!exp|r_)")
+"""Types of PostgreSQL that stand for a thing of its catalog (`regclass`), and functions that are called like them."""
 _HARMLESS = frozenset({"pg_typeof", "pg_size_pretty"})
 _TELLING = """
-    col_description obj_description st_estimatedextent st_findextent ts_stat ts_rewrite
+    col_description format_type obj_description st_estimatedextent st_findextent ts_stat ts_rewrite
 """
 _CATALOG = frozenset(_TELLING.split())
 _ROWS = """
@@ -39,19 +46,26 @@ _AFTER_FROM = frozenset(_ROWS.split())
 
 def rewritten(sql: str, restricted: Restricted, dialect: str) -> str:
     """A statement that reads no more than the user may. Raises SqlRefused, TableNotFound."""
-    judged = Guard(dialect).judge(sql, tables=restricted.whole.tables)
+    judged = Guard(dialect).judge(sql, tables=restricted.whole.tables, defined=restricted.defined)
     if judged.explains:
         raise _refused("a plan tells more than its rows, and this source is not open to everybody.")
     if not isinstance(judged.tree, exp.Query):
         raise _refused("of a source that is not open to everybody, only rows can be selected.")
     tree = judged.tree.copy()
     _check(tree, restricted)
+    _check_types(tree, restricted)
+    if dialect != "postgresql":  # which makes no name of an expression's text
+        _name(tree, dialect)
     injected: set[str] = set()
     for table in list(tree.find_all(exp.Table)):
         if isinstance(table.this, exp.Identifier):
             _replace(table, restricted, dialect, injected)
     _drop_schemas(tree, restricted, dialect)
-    text = written(tree, dialect, comments=False)
+    try:
+        text = written(tree, dialect, comments=False)
+    except (SqlglotError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        # Such as NATURAL FULL JOIN, in MySQL.
+        raise _refused("it cannot be written anew for this database. Write it otherwise.") from error
     _verify(text, restricted, dialect, injected)
     return text
 
@@ -63,14 +77,40 @@ def _check(tree: exp.Expr, restricted: Restricted) -> None:
             raise _refused(f"WITH gives the name of the table {cte.alias} to something else. Choose another name.")
     for call in tree.find_all(exp.Func):
         name = name_of(call)
-        if isinstance(call.parent, exp.Table) and name not in _AFTER_FROM:
+        if isinstance(call.parent, exp.Table | exp.Lateral) and name not in _AFTER_FROM:
             raise _refused(f"the function {name} after FROM may read any table.")
-        if (name.startswith(_SYSTEM) and name not in _HARMLESS) or name in _CATALOG:
+        if (name.startswith(_SYSTEM) and name not in _HARMLESS) or name in _CATALOG or _NUMBERED.match(name):
             raise _refused(f"the function {name} tells of the whole database, which is not open to everybody.")
     if any(one.args.get("field") is not None for one in tree.find_all(exp.In)):
         raise _refused("IN without parentheses may read a table. Write IN (SELECT … FROM …).")
     if tree.find(exp.Pivot):
         raise _refused("PIVOT cannot be bounded to the rows that may be read. Use CASE and GROUP BY.")
+
+
+def _check_types(tree: exp.Expr, restricted: Restricted) -> None:
+    """In PostgreSQL a table is a type too, whose columns a cast tells, and regclass makes names of its numbers."""
+    for cast in tree.find_all(exp.ObjectIdentifier):
+        raise _refused(f"{cast.name} tells of the whole database, which is not open to everybody.")
+    for type_ in tree.find_all(exp.DataType):
+        kind = type_.args.get("kind")
+        name = (kind.name if isinstance(kind, exp.Expr) else str(kind or "")).rpartition(".")[2].strip('"').casefold()
+        if name in restricted.names or _NUMBERED.match(name):
+            raise _refused(f"the type {name[:60]} tells of the whole database, which is not open to everybody.")
+
+
+def _name(tree: exp.Expr, dialect: str) -> None:
+    """Gives what is selected the names that the database would make of the statement as it was: of the one that is
+    run, they would tell the conditions of a policy."""
+    first = tree
+    while not isinstance(first, exp.Select):
+        inner = first.args.get("this")
+        if not isinstance(inner, exp.Query):
+            return
+        first = inner
+    for item in first.expressions:
+        if not isinstance(item, exp.Alias) and item.find(exp.Table):
+            name = written(item, dialect, comments=False)[:_LONGEST_NAME]
+            item.replace(exp.alias_(item.copy(), exp.to_identifier(name, quoted=True)))
 
 
 def _replace(table: exp.Table, restricted: Restricted, dialect: str, injected: set[str]) -> None:
