@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -28,6 +28,10 @@ _WORD = re.compile(r"[A-Z]?[a-z]{1,40}|[A-Z]{1,40}(?![a-z])")
 _BLANKS = re.compile(r"[\t-\r\x1c-\x20]{1,512}")
 _MARKS = re.compile(r"[!-/:-@\[-`{-~]{1,512}")
 _OUTSIDE = re.compile(r"[^\x00-\x7f]+")
+_DENSE = ("han", "han2", "han3", "kana", "hangul", "hangul2")
+_COVERED = 0.15
+"""Wide marks beside each such character that are a part of what it costs."""
+_BEYOND_LATIN = "\u0250"
 
 _NAMES = (
     ("claude", "claude"),
@@ -81,15 +85,16 @@ class Estimator:
         kinds = Kinds(text)
         # What is very long is not looked for among what was there before.
         cost = self._words if kinds.letters_in_short_runs else self._words_cost
-        total = sum(map(cost, kinds.letters)) + self._between_words(kinds)
+        letters = kinds.letters
+        total = sum(map(cost, letters)) + self._between_words(kinds, len(letters))
         if not text.isascii():
-            total += self._outside("".join(_OUTSIDE.findall(text)))
+            total += self._outside(_OUTSIDE.findall(text))
         return total
 
-    def _between_words(self, kinds: Kinds) -> float:
-        """What is neither in a word nor outside of ASCII."""
-        costs = self._costs
-        total = costs.digits * kinds.digit_groups + costs.digit * kinds.digits
+    def _between_words(self, kinds: Kinds, words: int) -> float:
+        """What is neither in one of so many words nor outside of ASCII."""
+        costs, groups = self._costs, kinds.digit_groups
+        total = costs.digits * groups + costs.digit * kinds.digits
         total += costs.blank_digit * kinds.blank_digits + costs.mark_letter * kinds.mark_letters
         if kinds.blanks_alone:
             total += sum(count * self._blanks(blank) for blank, count in kinds.single_blanks)
@@ -97,6 +102,8 @@ class Estimator:
             total += sum(map(self._blanks, _BLANKS.findall(kinds.text)))
         if kinds.marks_in_short_runs:
             single, runs, changes, same = kinds.marks
+            # Beside words and numbers, most marks are parts of what these cost.
+            total += costs.mark_alone * max(0, single + runs - words - groups)
             total += costs.mark * single + costs.marks * runs + costs.mark_change * changes + costs.mark_same * same
         else:
             total += sum(map(self._marks, _MARKS.findall(kinds.text)))
@@ -133,9 +140,18 @@ class Estimator:
         same = len(marks) - 1 - changes
         return self._costs.marks + self._costs.mark_change * changes + self._costs.mark_same * same
 
-    def _outside(self, text: str) -> float:
-        scripts = self._costs.scripts
-        return sum(count * scripts[_script(character)] for character, count in Counter(text).items())
+    def _outside(self, runs: Sequence[str]) -> float:
+        """What the runs of characters outside of ASCII cost."""
+        costs = self._costs
+        counts: Counter[str] = Counter()
+        for character, count in Counter("".join(runs)).items():
+            counts[_script(character)] += count
+        total = sum(count * costs.scripts[script] for script, count in counts.items())
+        covered = _COVERED * sum(counts[script] for script in _DENSE)
+        total += costs.wide_alone * max(0.0, counts["wide"] - covered)
+        # Words have few Latin letters with accents in a row; bytes that were taken for text have many.
+        pairs = sum(len(run) - 1 for run in runs if run[0] < _BEYOND_LATIN and max(run) < _BEYOND_LATIN)
+        return total + costs.latin_pair * pairs
 
 
 @lru_cache(1 << 16)
