@@ -124,6 +124,18 @@ def test_what_a_message_costs_is_counted_once_and_in_whole() -> None:
     assert IMAGE < item_of(HumanMessage([image, {"type": "text", "text": "what is it?"}])).tokens < IMAGE + 50
     reasoned = AIMessage("42", additional_kwargs={"reasoning_content": "word " * 100})
     assert item_of(reasoned).thinking == estimate("word " * 100)
+    searched: Any = {"type": "server_tool_call", "id": "s", "name": "run", "args": {"code": "word " * 100}}
+    assert item_of(AIMessage([searched])).other > 100
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"])
+def test_thinking_beside_the_content_counts_and_goes_whole(key: str) -> None:
+    thought = "word " * 3_000 if key == "reasoning_content" else [{"text": "word " * 3_000, "signature": "s"}]
+    answer = AIMessage("42", additional_kwargs={key: thought}, id="a")
+    assert item_of(answer).thinking >= estimate("word " * 3_000)
+    spots = [spot(HumanMessage("why?", id="q"), 1), spot(answer, 2), spot(HumanMessage("really?", id="r"), 3)]
+    assert fit(spots, Wanted(1_000)).messages[1].additional_kwargs == {}
+    assert fit(spots, Wanted(9_000)).messages[1].additional_kwargs == {key: thought}
 
 
 def test_thinking_goes_before_anything_is_cut() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longthread.view import manifest
 from longthread.view.budget import LEAST, message_budget
 from longthread.view.compose import compose
 from longthread.view.condense import condense_result, cut_middle
@@ -141,3 +142,32 @@ def test_tokens_of_chinese_are_about_its_characters_and_of_english_its_words() -
     assert 9 <= estimate("运载火箭有哪些发射场") <= 16
     assert 5 <= estimate("How many customers are there?") <= 9
     assert estimate("x" * 10_000) >= 1_000
+
+
+@settings(max_examples=100, deadline=None)
+@given(threads(), st.integers(LEAST, 20_000))
+def test_a_view_of_messages_without_a_question_fits_too(items: list[Item], budget: int) -> None:
+    view = shown(compose([item for item in items if item.role != "user"], budget).parts)
+    assert sum(part.tokens for part in view) <= budget
+
+
+def test_calls_that_have_no_room_at_all_leave_it_to_those_before_them() -> None:
+    items = [Item("a", "assistant", "The first answer.")]
+    calls = tuple(f"c{n}" for n in range(60))
+    items += [Item("b", "assistant", "", calls=calls, extra=9_000)]
+    items += [Item(f"r{n}", "tool", "found", answers=call) for n, call in enumerate(calls)]
+    parts = compose(items, 1_000).parts
+    assert [part.item.key for part in shown(parts)] == ["a"]
+    assert len(parts) == len(items)
+
+
+def test_what_is_left_out_beside_a_text_is_said() -> None:
+    pictures = Item("q", "user", "what is it?", other=32_000, beside=20)
+    [part] = compose([pictures], 8_000).parts
+    assert (part.how, part.text) == ("cut", "what is it?\n… (20 attachments left out) …")
+    [alone] = compose([Item("q", "user", "", other=32_000, beside=1)], LEAST).parts
+    assert alone.text == "… (1 attachment left out) …"
+    assert manifest.shown(manifest.segments([(1, alone, None)])[0], alone.item) == alone
+    [long] = compose([Item("q", "user", "word " * 9_000, other=1_600, beside=1)], 1_000).parts
+    assert long.tokens <= 550
+    assert (long.text or "").endswith("\n… (1 attachment left out) …")

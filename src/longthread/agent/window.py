@@ -30,12 +30,12 @@ DIGESTED = 500
 _NOTHING = Part(Item("", "user", ""), "left out")
 _THINKING = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 """Types of content blocks that hold a model's thinking. They are shown as they are, or not at all."""
-_CALLS = frozenset({"tool_use", "tool_call", "function_call", "server_tool_call"})
+_CALLS = frozenset({"tool_use", "tool_call", "function_call"})
 """Types of blocks that say once more what a message's calls say."""
 _IMAGES = frozenset({"image", "image_url", "input_image"})
 _NOT_SEEN = frozenset({"left out", "summary", "recalled"})
-_REASONING = "reasoning_content"
-"""Key of `additional_kwargs` under which some providers' thinking stands."""
+_REASONING = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
+"""Keys of `additional_kwargs` under which some providers' thinking stands."""
 
 
 @dataclass(frozen=True)
@@ -330,7 +330,7 @@ def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY)
     thinking = [block for block in blocks if block.get("type") in _THINKING]
     images = sum(block.get("type") in _IMAGES for block in blocks)
     rest = [block for block in blocks if block.get("type") not in _THINKING | _CALLS | _IMAGES | {"text"}]
-    reasoning = message.additional_kwargs.get(_REASONING) or ""
+    reasoning = [each for key in _REASONING if (each := message.additional_kwargs.get(key))]
     return Item(
         key=message.id or draft.id,
         role=draft.role,
@@ -338,10 +338,15 @@ def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY)
         calls=tuple(call["id"] for call in calls),
         answers=draft.tool_call_id,
         extra=_json_tokens(calls, family) + _json_tokens(malformed, family),
-        thinking=_json_tokens(thinking, family) + (estimate(str(reasoning), family) if reasoning else 0),
+        thinking=_json_tokens(thinking, family) + sum(_reasoning_tokens(each, family) for each in reasoning),
         other=_json_tokens(rest, family) + images * IMAGE + 4 * len(blocks),
+        beside=0 if draft.role == "assistant" else images + len(rest),
         family=family,
     )
+
+
+def _reasoning_tokens(value: Any, family: str) -> int:
+    return estimate(value, family) if isinstance(value, str) else _json_tokens([value], family)
 
 
 def _json_tokens(value: list[Any], family: str) -> int:
@@ -365,8 +370,7 @@ def _without_thinking(message: AIMessage) -> AIMessage:
     if type(content) is list:
         left = [block for block in content if not (isinstance(block, dict) and block.get("type") in _THINKING)]
         content = left if left else ""
-    if _REASONING in kwargs:
-        kwargs = {key: value for key, value in kwargs.items() if key != _REASONING}
+    kwargs = {key: value for key, value in kwargs.items() if key not in _REASONING}
     return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
 
 

@@ -148,6 +148,8 @@ def _planned(units: Sequence[Sequence[Item]], room: int, config: Config, before:
         return whole
     pinned = _pin(units)
     parts = _pinned(units, pinned, room, config)
+    if cost(parts[pinned]) > room:  # no question, and calls that have no room even without their arguments
+        return _planned(units[:pinned], room, config, before)
     edge = _add_whole(units, parts, whole, room, config)
     _add_condensed(units, parts, edge, room, config, before)
     if config.max_length is not None and _is_longer(units, parts, config):

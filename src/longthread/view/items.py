@@ -22,9 +22,9 @@ BARE_ARGS: Mapping[str, Any] = {"left_out": "too long to show"}
 class Item:
     """A message, as far as the composer cares. What is computed from it is computed once.
 
-    `text` is what can be read of it. `calls` are the ids of its tool calls, `answers` the id of the call that it is the
-    result of. The rest are tokens, by the costs of `family`: `extra` of its calls, `thinking` of its thinking blocks,
-    `other` of what else it holds, such as images.
+    `text` is what can be read of it, and `beside` is how many other things it holds, such as images. `calls` are the ids
+    of its tool calls, `answers` the id of the call that it is the result of. The rest are tokens, by the costs of
+    `family`: `extra` of its calls, `thinking` of its thinking blocks, `other` of what else it holds.
     """
 
     key: str
@@ -35,6 +35,7 @@ class Item:
     extra: int = 0
     thinking: int = 0
     other: int = 0
+    beside: int = 0
     family: str = ANY
     _condensed: dict[int, Part] = field(default_factory=dict, compare=False, repr=False)
 
@@ -148,14 +149,24 @@ def _cut(part: Part, budget: int) -> Part:
     item = part.item
     calls = BARE_CALL * len(item.calls) if part.bare else item.extra
     fixed = calls + MESSAGE_OVERHEAD
-    text, limit, tokens = item.text, len(item.text), item.text_tokens
-    while limit > 0 and fixed + tokens > budget:
-        limit = max(0, int(limit * 0.98 * (budget - fixed) / tokens))
-        text = cut_text(item.text, limit)
+    limit, least = len(item.text), -1 if item.beside else 0
+    text = cut_item(item, limit)
+    tokens = estimate(text, item.family) if item.beside else item.text_tokens
+    while limit > least and fixed + tokens > budget:
+        limit = max(0, int(limit * 0.98 * (budget - fixed) / tokens)) if limit else -1
+        text = cut_item(item, limit)
         tokens = estimate(text, item.family)
     if text == item.text and not item.other:
         return part
     return replace(part, how="cut", text=text, tokens=fixed + tokens, limit=limit)
+
+
+def cut_item(item: Item, limit: int) -> str:
+    """An item's text cut to about `limit` characters, and how many other things are left out; below 0 nothing."""
+    text = cut_text(item.text, limit)
+    if not item.beside or limit < 0:
+        return text
+    return f"{text}\n… ({item.beside} attachment{'s' * (item.beside > 1)} left out) …".lstrip()
 
 
 def cut_text(text: str, limit: int) -> str:
