@@ -362,7 +362,7 @@ def shown_of(message: BaseMessage, part: Part) -> AnyMessage:
             # Blocks of content may hold the calls once more; their text is what is kept of them.
             calls = [{**call, "args": dict(BARE_ARGS)} for call in message.tool_calls]
             seen = seen.model_copy(update={"tool_calls": calls, "content": str(message.text)})
-    return seen if part.text is None else _with_text(seen, part.text)
+    return seen if part.text is None else seen.model_copy(update={"content": part.text})
 
 
 def _without_thinking(message: AIMessage) -> AIMessage:
@@ -372,12 +372,6 @@ def _without_thinking(message: AIMessage) -> AIMessage:
         content = left if left else ""
     kwargs = {key: value for key, value in kwargs.items() if key not in _REASONING}
     return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
-
-
-def _with_text(message: AnyMessage, text: str) -> AnyMessage:
-    if isinstance(message, AIMessage | ToolMessage) or isinstance(message.content, str):
-        return message.model_copy(update={"content": text})
-    return message.model_copy(update={"content": [{"type": "text", "text": text}]})
 
 
 def spots_of(entries: Iterable[Entry]) -> list[Spot]:

@@ -22,8 +22,8 @@ BARE_ARGS: Mapping[str, Any] = {"left_out": "too long to show"}
 class Item:
     """A message, as far as the composer cares. What is computed from it is computed once.
 
-    `text` is what can be read of it, and `beside` is how many other things it holds, such as images. `calls` are the ids
-    of its tool calls, `answers` the id of the call that it is the result of. The rest are tokens, by the costs of
+    `text` is what can be read of it, and `beside` is how many other things it holds, such as images. `calls` are the
+    ids of its tool calls, `answers` the id of the call that it is the result of. The rest are tokens, by the costs of
     `family`: `extra` of its calls, `thinking` of its thinking blocks, `other` of what else it holds.
     """
 
