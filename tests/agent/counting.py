@@ -61,6 +61,9 @@ class _Counted:
             self.counting.rows[query] += len(rows)
         return found
 
+    async def ahead(self, *asked: Asked) -> None:
+        await self.transaction.ahead(*asked)
+
     async def run(self, query: str, **values: Any) -> int:
         self.counting.statements[query] += 1
         self.counting.values[query] = values

@@ -12,8 +12,9 @@ from tests.store.samples import all_of
 from longthread.memory import nearest
 from longthread.memory.embedding import unit
 from longthread.memory.indexing import index_thread
-from longthread.memory.nearest import Nearest
+from longthread.memory.nearest import Nearest, Sought
 from longthread.memory.recall import Question, Recaller
+from longthread.memory.shelf import Ranges
 from longthread.memory.terms import FORM
 from longthread.memory.vectors import embed_thread, model_of
 from longthread.model.entry import Draft
@@ -53,11 +54,17 @@ async def keep(store: Driver, given: np.ndarray, thread_id: str = "t", user_id: 
 
 
 async def find(
-    store: Driver, asked: np.ndarray, count: int = 10, scope: Scope = MINE, using: Nearest | None = None, **more: object
+    store: Driver,
+    asked: np.ndarray,
+    count: int = 10,
+    scope: Scope = MINE,
+    using: Nearest | None = None,
+    ranges: Ranges | None = None,
 ) -> list[tuple[str, int]]:
     async with store.reading() as tx:
         threads = await recall.threads_in(tx, scope, form=FORM)
-        found = await (using or Nearest()).find(tx, scope, MODEL, asked, count, threads, **more)  # type: ignore[arg-type]
+        sought = Sought(scope, MODEL, asked, count, ranges)
+        found = await (await (using or Nearest()).begin(tx, sought, threads))()
     assert [value for *_, value in found] == sorted((value for *_, value in found), reverse=True)
     return [(thread_id, seq) for thread_id, seq, _ in found]
 
@@ -165,6 +172,29 @@ async def test_the_same_question_reads_no_signatures_twice_and_new_ones_are_seen
     assert read == [3, 1], "only the block that has grown is read"
 
 
+async def test_a_guess_holds_only_as_long_as_nothing_has_changed(store: Driver) -> None:
+    given, using = made(1000), Nearest()
+    asked = near(given[950], 0.01, 1)
+    sought = Sought(MINE, MODEL, asked, 3)
+    assert using.guess(sought) is None
+    await keep(store, given[:900])
+    assert await find(store, asked, 3, using=using) == compared(given[:900], asked, 3)
+    guess = using.guess(sought)
+    assert guess is not None
+    for first, best in ((900, compared(given[:900], asked, 3)), (1000, compared(given, asked, 3))):
+        if first > 900:
+            await keep(store, given[900:], first=901)
+        async with store.reading() as tx:
+            threads = await recall.threads_in(tx, MINE, form=FORM)
+            found = await (await using.begin(tx, sought, threads, guess))()
+        assert [(thread_id, seq) for thread_id, seq, _ in found] == best
+    async with store.writing() as tx:
+        await log.delete_thread(tx, "t", user_id="u")
+    async with store.reading() as tx:
+        assert await (await using.begin(tx, sought, [], using.guess(sought)))() == []
+    assert using._kept[MINE, MODEL].shelf.heads == []
+
+
 async def test_scopes_and_users(store: Driver) -> None:
     given, same = made(30), Nearest()
     await keep(store, given[:10])
@@ -196,8 +226,10 @@ async def test_blocks_without_signatures_are_compared_and_made_up_for(store: Dri
     model, asked = await model_of(embedder), unit(await embedder.query("number 7"))
     async with store.reading() as tx:
         threads = await recall.threads_in(tx, MINE, form=FORM)
-        found = await Nearest().find(tx, MINE, model, asked, 3, threads)
-        narrowed = await Nearest().find(tx, MINE, model, asked, 3, threads, {"t": [(20, 30)]})
+        found, narrowed = [
+            await (await Nearest().begin(tx, Sought(MINE, model, asked, 3, ranges), threads))()
+            for ranges in (None, {"t": [(20, 30)]})
+        ]
     assert found[0][1] == 8
     assert {seq for _, seq, _ in narrowed} < set(range(20, 31))
     await embed_thread(store, embedder, "t")

@@ -26,7 +26,7 @@ from longthread.store import log, postgres, runs
 from longthread.store.driver import Driver
 from longthread.store.open import described, open_store
 from longthread.store.placeholders import translated
-from longthread.store.queries import Sql
+from longthread.store.queries import Sql, queries
 
 pytestmark = pytest.mark.postgres
 
@@ -481,3 +481,38 @@ async def test_many_rows_of_which_one_fails_are_not_stored_and_the_connection_go
             await tx.run_all(insert, rows[:2])
             assert len(await tx.fetch(Sql("SELECT * FROM folds"))) == 1
             await tx.run(Sql("DELETE FROM folds"))
+
+
+async def test_who_leaves_a_reading_does_not_wait_for_what_was_told_ahead(store: Driver) -> None:
+    async with asyncio.timeout(30):
+        for _ in range(2):
+            async with store.reading() as tx:
+                await tx.ahead((Sql("SELECT pg_sleep(600)"), {}))
+    async with store.reading() as tx:
+        assert len(await tx.fetch(Sql("SELECT 1 AS one"))) == 1
+
+
+async def test_values_of_bulky_queries_are_those_of_others(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Sql("SELECT 'ü;%:x' AS text, CAST(:number AS BIGINT) AS number, :data AS data, CAST(NULL AS TEXT) AS nothing")
+    asked = [
+        (own, {"number": number, "data": data}) for number, data in ((2**62, b"\0\xff'"), (-1, b""), (0, bytes(70_000)))
+    ]
+    async with store.reading() as tx:
+        plain = await tx.fetch_all(*asked[:2]) + [await tx.fetch(own, **asked[2][1])]
+    bulky = queries(store.dialect).bulky
+    monkeypatch.setattr(queries(store.dialect), "bulky", {*bulky, own})
+    for reading in (store.reading, store.writing, store.maintaining):
+        async with reading() as tx:
+            await tx.ahead(*asked[:1])
+            assert [await tx.fetch(query, **values) for query, values in asked] == plain
+            assert await tx.fetch_all(*asked) == plain
+
+
+async def test_what_was_told_ahead_is_asked_again_where_the_connection_was_cut_before(
+    store: Driver, admin: psycopg.Connection[Any]
+) -> None:
+    await extend(store, "a")
+    assert cut_all(admin)
+    async with store.reading() as tx:
+        await tx.ahead(("select_position", {"id": "t"}))
+        assert await log.position(tx, "t") == (1, 1)

@@ -92,6 +92,9 @@ class _Odd:
     async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
         return [await self.fetch(query, **values) for query, values in asked]
 
+    async def ahead(self, *asked: Asked) -> None:
+        """Nothing."""
+
     async def run(self, query: str, **values: Any) -> int:
         return await self.tx.run(query, **values)
 

@@ -43,8 +43,7 @@ async def by_keywords(
         ranges: only these entries.
         before: of this entry's thread only those before it. The area has that thread on its own.
     """
-    # Where some terms say what it is about, those that every question may have rank nothing.
-    hashes = [hash_of(term) for term in telling(text)[:MOST_TERMS]]
+    hashes = hashes_of(text)
     blocks = [*await _of_threads(tx, area, hashes, before), *await _of_volumes(tx, area, hashes)]
     if not blocks:
         return []
@@ -55,6 +54,12 @@ async def by_keywords(
     places = best(scores, count, tied=_TIED)
     found = [(_place(layout, bound, place), float(scores[place])) for place in places]
     return sorted(found, key=lambda each: (-each[1], each[0].thread_id, each[0].seq))[:count]
+
+
+def hashes_of(text: str) -> list[int]:
+    """The terms of a question that count. Where some say what it is about, those that every question may have rank
+    nothing."""
+    return [hash_of(term) for term in telling(text)[:MOST_TERMS]]
 
 
 async def _of_threads(tx: Transaction, area: Area, hashes: Sequence[int], before: Place | None) -> list[Block]:

@@ -7,8 +7,9 @@ in memory, within bounds; each question sees by their stamps whether they are st
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from longthread.store import vectors
 from longthread.store.driver import Transaction
 from longthread.store.recall import Scope, Searched
 from longthread.store.signatures import Signatures
-from longthread.store.vectors import BLOCK, Candidate, Head
+from longthread.store.vectors import BLOCK, Candidates, Head
 
 MOST_KEPT = 256 * 2**20
 """Bytes of signatures that one process keeps."""
@@ -26,9 +27,53 @@ MOST_COMPARED = 250_000
 """Entries beyond which PostgreSQL's own index is asked. It is one for all users, and in small scopes finds little."""
 LONG_LIST = 4096
 """Vectors that are nearest by their signs, which are then compared by both bits of each number."""
-MORE = 150
+MORE = 50
 """How many more vectors are read whole than are wanted."""
 _FEW_THREADS = 8
+
+Near = list[tuple[str, int, float]]
+"""Entries by their threads and numbers, with their cosines."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a scope: its shelf, and the stamps by which one sees whether it still is what there is."""
+
+    stamps: str
+    shelf: Shelf
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        return len(self.stamps) + self.shelf.size
+
+    @cached_property
+    def signed(self) -> set[tuple[str, int]]:
+        """The blocks that have signatures."""
+        return {(head.thread_id, head.block) for head in self.shelf.heads}
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What is sought: the `count` entries in scope whose vectors are nearest to a vector of length 1.
+
+    Args:
+        ranges: only these entries.
+    """
+
+    scope: Scope
+    model: str
+    vector: Vectors
+    count: int
+    ranges: Ranges | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The entries whose vectors are to be read, if what was known of the scope still holds."""
+
+    known: Known
+    places: Sequence[tuple[str, int]]
 
 
 class Nearest:
@@ -44,52 +89,63 @@ class Nearest:
     ) -> None:
         self._most_kept = most_kept
         self._unsigned = unsigned
-        self._kept: OrderedDict[tuple[Scope, str], Shelf] = OrderedDict()
+        self._kept: OrderedDict[tuple[Scope, str], Known] = OrderedDict()
 
-    async def find(
-        self,
-        tx: Transaction,
-        scope: Scope,
-        model: str,
-        vector: Vectors,
-        count: int,
-        threads: Sequence[Searched],
-        ranges: Ranges | None = None,
-    ) -> list[tuple[str, int, float]]:
-        """The `count` entries in scope whose vectors are nearest to a vector of length 1: (thread, entry, cosine).
+    def guess(self, sought: Sought) -> Guess | None:
+        """What `begin` is going to choose if nothing has changed: it can be found while a server is at work."""
+        known = self._kept.get((sought.scope, sought.model))
+        return Guess(known, _chosen(known.shelf, sought)) if known else None
+
+    async def begin(
+        self, tx: Transaction, sought: Sought, threads: Sequence[Searched], guess: Guess | None = None
+    ) -> Callable[[], Awaitable[Near]]:
+        """Choose the entries whose vectors are to be read; what is given reads and ranks them, in the same transaction.
 
         The nearest first, of equals the one that comes first in its thread.
 
         Args:
             threads: those in scope.
-            ranges: only these entries.
         """
-        if ranges is None and sum(thread.entries for thread in threads) > MOST_COMPARED:
-            found = await vectors.indexed(tx, scope, model, vector, count + MORE)
+        if sought.ranges is None and sum(thread.entries for thread in threads) > MOST_COMPARED:
+            more = sought.count + MORE
+            found = await vectors.indexed(tx, sought.scope, sought.model, sought.vector, more)
             if found is not None:
-                return _ranked(found, vector, count)
-        shelf = await self._shelf(tx, scope, model)
-        places = short_list(shelf, vector, count, ranges)
-        near = await vectors.at(tx, model, places)
-        unsigned = await _without_signatures(tx, model, shelf.heads, threads)
-        if unsigned and self._unsigned is not None:
-            self._unsigned(sorted({row.thread_id for row in unsigned}), model)
-        if ranges is not None:
-            unsigned = [row for row in unsigned if _is_in(row.seq, ranges.get(row.thread_id, ()))]
-        return _ranked([*near, *unsigned], vector, count)
+                return partial(_at_once, _ranked([found], sought))
+        known = await self._known(tx, sought.scope, sought.model)
+        places = guess.places if guess and guess.known is known else _chosen(known.shelf, sought)
+        await tx.ahead(*vectors.at_asked(sought.model, places))
+        return partial(self._read, tx, sought, known, places, threads)
 
-    async def _shelf(self, tx: Transaction, scope: Scope, model: str) -> Shelf:
-        heads = await vectors.heads(tx, scope, model)
-        kept = self._kept.get((scope, model))
-        if kept is None or kept.heads != heads:
-            there = set(kept.heads) if kept else set()
+    async def _read(
+        self,
+        tx: Transaction,
+        sought: Sought,
+        known: Known,
+        places: Sequence[tuple[str, int]],
+        threads: Sequence[Searched],
+    ) -> Near:
+        near = await vectors.at(tx, sought.model, places)
+        unsigned = await _without_signatures(tx, sought.model, known, threads)
+        if unsigned.places and self._unsigned is not None:
+            self._unsigned(sorted({thread_id for thread_id, _ in unsigned.places}), sought.model)
+        if sought.ranges is not None:
+            unsigned = unsigned.where(partial(_is_in, sought.ranges))
+        return _ranked([near, unsigned], sought)
+
+    async def _known(self, tx: Transaction, scope: Scope, model: str) -> Known:
+        stamps = await vectors.stamps(tx, scope, model)
+        known = self._kept.get((scope, model))
+        if known is None or known.stamps != stamps:
+            heads = await vectors.heads(tx, scope, model)
+            before = known.shelf if known else None
+            there = set(before.heads) if before else set()
             blocks = await _fetched(tx, scope, model, [head for head in heads if head not in there])
-            kept = put_together(heads, blocks, kept)
-            self._kept[scope, model] = kept
+            known = Known(stamps, put_together(heads, blocks, before))
+            self._kept[scope, model] = known
         self._kept.move_to_end((scope, model))
-        while self._kept and sum(shelf.size for shelf in self._kept.values()) > self._most_kept:
+        while self._kept and sum(each.size for each in self._kept.values()) > self._most_kept:
             self._kept.popitem(last=False)
-        return kept
+        return known
 
 
 async def _fetched(tx: Transaction, scope: Scope, model: str, missing: Sequence[Head]) -> dict[Head, Signatures]:
@@ -102,6 +158,10 @@ async def _fetched(tx: Transaction, scope: Scope, model: str, missing: Sequence[
     for thread_id, first in firsts.items():
         found |= await vectors.signatures(tx, Scope(scope.user_id, thread_id), model, first)
     return found
+
+
+def _chosen(shelf: Shelf, sought: Sought) -> Sequence[tuple[str, int]]:
+    return short_list(shelf, sought.vector, sought.count, sought.ranges)
 
 
 def short_list(shelf: Shelf, vector: Vectors, count: int, ranges: Ranges | None) -> list[tuple[str, int]]:
@@ -124,39 +184,37 @@ def _best(rows: Sequence[Numbers], measure: Callable[[Sequence[Numbers]], Vector
     if sum(map(len, rows)) <= most:
         return rows
     near = measure(rows)
-    limit = -np.partition(-near, most - 1)[most - 1]
-    found, room, start = [], 2 * most, 0
-    for some in rows:
-        found.append(some[near[start : start + len(some)] >= limit][:room])
-        start += len(some)
-        room -= len(found[-1])
-    return found
+    limit = np.partition(near, len(near) - most)[len(near) - most]
+    best = np.flatnonzero(near >= limit)[: 2 * most]
+    ends = np.cumsum([len(some) for some in rows])
+    parts = np.split(best, best.searchsorted(ends[:-1]))
+    return [some[part - end + len(some)] for some, part, end in zip(rows, parts, ends, strict=True)]
 
 
-async def _without_signatures(
-    tx: Transaction, model: str, heads: Iterable[Head], threads: Iterable[Searched]
-) -> list[Candidate]:
+async def _without_signatures(tx: Transaction, model: str, known: Known, threads: Iterable[Searched]) -> Candidates:
     """The vectors of blocks whose signatures are not made yet, all of them."""
-    there = {(head.thread_id, head.block) for head in heads}
     asked = [
         (thread.thread_id, block * BLOCK, block * BLOCK + BLOCK - 1)
         for thread in threads
         for block in range(thread.first_seq // BLOCK, thread.entry_count // BLOCK + 1)
-        if thread.entry_count and (thread.thread_id, block) not in there
+        if thread.entry_count and (thread.thread_id, block) not in known.signed
     ]
-    return await vectors.between(tx, model, asked) if asked else []
+    return await vectors.between(tx, model, asked) if asked else vectors.NONE
 
 
-def _is_in(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
-    return any(first <= seq <= last for first, last in ranges)
+def _is_in(ranges: Ranges, thread_id: str, seq: int) -> bool:
+    return any(first <= seq <= last for first, last in ranges.get(thread_id, ()))
 
 
-def _ranked(found: Sequence[Candidate], vector: Vectors, count: int) -> list[tuple[str, int, float]]:
-    if not found:
-        return []
-    # Not by `@`: for so few, its threads cost more than they save, and wait busily for the next product.
-    similar = np.einsum("ij,j->i", np.array([row.vector for row in found]), vector)
-    ranked = sorted(
-        (-round(float(value), 5), row.thread_id, row.seq) for value, row in zip(similar, found, strict=True)
-    )
-    return [(thread_id, seq, -value) for value, thread_id, seq in ranked[:count]]
+async def _at_once(near: Near) -> Near:
+    return near
+
+
+def _ranked(found: Iterable[Candidates], sought: Sought) -> Near:
+    ranked: list[tuple[float, tuple[str, int]]] = []
+    for some in found:
+        if some.places:
+            # Not by `@`: for so few, its threads cost more than they save, and wait busily for the next product.
+            similar = np.einsum("ij,j->i", some.vectors, sought.vector)
+            ranked += zip((-similar.astype(np.float64).round(5)).tolist(), some.places, strict=True)
+    return [(thread_id, seq, -value) for value, (thread_id, seq) in sorted(ranked)[: sought.count]]

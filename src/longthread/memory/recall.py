@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -17,9 +17,9 @@ from longthread.memory.binding import bind_user, drop_volumes
 from longthread.memory.branches import Branches
 from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors
 from longthread.memory.indexing import content_of, index_thread, is_recallable
-from longthread.memory.keywords import Place, by_keywords
-from longthread.memory.nearest import Nearest
-from longthread.memory.postings import places_between
+from longthread.memory.keywords import Place, by_keywords, hashes_of
+from longthread.memory.nearest import Guess, Nearest, Sought
+from longthread.memory.postings import buckets_of, places_between
 from longthread.memory.shelf import Ranges
 from longthread.memory.spans import ranges_of
 from longthread.memory.terms import FORM
@@ -167,13 +167,26 @@ class Recaller:
     ) -> list[Hit] | Area:
         """The hits, or, where only a `whole` index will do, an area that is not indexed."""
         before = question.before
+        sought = self._sought(question, vector, of_topic)
         async with self._store.reading() as tx:
+            await _ahead(tx, question, sought)
+            # It is found while a server finds the rest, and holds if nothing has changed.
+            guess = self._nearest.guess(sought) if sought and whole else None
             area = await self._library.area(tx, question.scope, before.thread_id if before else None)
             if whole and (area.behind or area.outdated):
                 return area
             ranges = await inside(tx, question, of_topic)
-            ranked = await self._ranked(tx, question, area, vector, ranges)
-            return await load(tx, question, ranked)
+            if sought is not None and ranges is not of_topic:
+                sought, guess = replace(sought, ranges=ranges), None
+            ranked = await self._ranked(tx, question, area, ranges, sought, guess)
+            return await load(tx, question, ranked, {thread.thread_id: thread.tip for thread in area.threads})
+
+    def _sought(self, question: Question, vector: Vectors | None, ranges: Ranges | None) -> Sought | None:
+        """What is sought by its meaning."""
+        if vector is None or self._embedder is None:
+            return None
+        model = named(self._embedder.name, len(vector))
+        return Sought(question.scope, model, vector, max(question.k * _CANDIDATES, FUSED), ranges)
 
     async def entry(self, question: Question, thread_id: str, entry_id: str) -> Hit:
         """One entry by its id, with those around it.
@@ -193,17 +206,21 @@ class Recaller:
         return hits[0]
 
     async def _ranked(
-        self, tx: Transaction, question: Question, area: Area, vector: Vectors | None, ranges: Ranges | None
+        self,
+        tx: Transaction,
+        question: Question,
+        area: Area,
+        ranges: Ranges | None,
+        sought: Sought | None,
+        guess: Guess | None,
     ) -> list[tuple[Place, float]]:
-        count = question.k * _CANDIDATES
         scope, before = question.scope, question.before
-        if vector is None or self._embedder is None:
-            return await by_keywords(tx, question.words, area, count, ranges, before)
-        words = await by_keywords(tx, question.words, area, max(count, FUSED), ranges, before)
-        model = named(self._embedder.name, len(vector))
+        if sought is None:
+            return await by_keywords(tx, question.words, area, question.k * _CANDIDATES, ranges, before)
         threads = area.threads if scope.thread_id else await recall.threads_in(tx, scope, form=FORM)
-        near = await self._nearest.find(tx, scope, model, vector, max(count, FUSED), threads, ranges)
-        places = ((Place(thread_id, seq), value) for thread_id, seq, value in near)
+        nearest = await self._nearest.begin(tx, sought, threads, guess)
+        words = await by_keywords(tx, question.words, area, sought.count, ranges, before)
+        places = ((Place(thread_id, seq), value) for thread_id, seq, value in await nearest())
         return fuse(
             words,
             [
@@ -355,13 +372,29 @@ async def inside(tx: Transaction, question: Question, of_topic: Ranges | None) -
     return found
 
 
-async def load(tx: Transaction, question: Question, ranked: Sequence[tuple[Place, float]]) -> list[Hit]:
-    """The entries at the best places that hold something, with those around them on their branch."""
+async def _ahead(tx: Transaction, question: Question, sought: Sought | None) -> None:
+    """Tell the database what a question to one thread is going to ask, so that it is asked in one message."""
+    scope = question.scope
+    if scope.thread_id is not None:
+        asked = [recall.threads_asked(scope), recall.branch_points_asked(scope.thread_id)]
+        asked += [vectors.stamps_asked(scope, sought.model)] if sought else []
+        asked.append(recall.postings_asked(scope, buckets_of(hashes_of(question.words))))
+        await tx.ahead(*asked)
+
+
+async def load(
+    tx: Transaction,
+    question: Question,
+    ranked: Sequence[tuple[Place, float]],
+    tips: Mapping[str, int] | None = None,
+) -> list[Hit]:
+    """The entries at the best places that hold something, with those around them on their branch. `tips` are those of
+    threads that are known."""
     hits: list[Hit] = []
     branches: dict[str, Branches] = {}
     for start in range(0, len(ranked), max(1, question.k)):
         some = ranked[start : start + question.k]
-        await _know_branches(tx, question, [place.thread_id for place, _ in some], branches)
+        await _know_branches(tx, question, {place.thread_id for place, _ in some}, tips or {}, branches)
         around = {place: _around(place, branches[place.thread_id], question) for place, _ in some}
         entries = await _entries(tx, around)
         for place, value in some:
@@ -378,11 +411,12 @@ async def load(tx: Transaction, question: Question, ranked: Sequence[tuple[Place
 
 
 async def _know_branches(
-    tx: Transaction, question: Question, threads: Sequence[str], branches: dict[str, Branches]
+    tx: Transaction, question: Question, threads: Set[str], tips: Mapping[str, int], branches: dict[str, Branches]
 ) -> None:
     """Read the branches of threads that are not known yet."""
-    new = sorted(set(threads) - branches.keys())
-    tips = await recall.tips(tx, question.scope.user_id, new) if new else {}
+    new = sorted(threads - branches.keys())
+    unknown = [thread_id for thread_id in new if thread_id not in tips]
+    tips = {**tips, **await recall.tips(tx, question.scope.user_id, unknown)} if unknown else tips
     for thread_id in new:
         branches[thread_id] = Branches(tips[thread_id], await recall.branch_points(tx, thread_id))
 

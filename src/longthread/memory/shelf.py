@@ -30,12 +30,13 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Slab:
-    """Blocks that follow one another, one row an entry. `starts` has the row where each block begins; `signs` and
-    `large` are the first 64 bits of all rows, then the next, and so on. `offsets` is what each row's nearness by signs
-    has of its own: the rest is its block's and the question's."""
+    """Blocks that follow one another, one row an entry. `starts` has the row where each block begins, `lengths` how
+    many rows it has; `signs` and `large` are the first 64 bits of all rows, then the next, and so on. `offsets` is what
+    each row's nearness by signs has of its own: the rest is its block's and the question's."""
 
     heads: Sequence[Head]
     starts: Numbers
+    lengths: Numbers
     seqs: Numbers
     signs: Bits
     large: Bits
@@ -47,7 +48,8 @@ class Slab:
     def of(cls, blocks: Mapping[Head, Signatures], home: Vectors) -> Slab:
         """The slab of some blocks."""
         parts = list(blocks.values())
-        starts = np.cumsum([0, *(len(part.seqs) for part in parts)], dtype=np.int64)[:-1]
+        lengths = np.array([len(part.seqs) for part in parts], dtype=np.int64)
+        starts = np.cumsum(lengths) - lengths
         signs, large = (
             np.ascontiguousarray(np.concatenate(each).T)
             for each in ([part.signs for part in parts], [part.large for part in parts])
@@ -56,7 +58,7 @@ class Slab:
         centers = np.array([part.center for part in parts])
         seqs = np.concatenate([part.seqs for part in parts])
         offsets = terms[1] + terms[0] * (2 * _sums(signs, _tables(home)) - home.sum())
-        return cls(list(blocks), starts, seqs, signs, large, terms, centers, offsets)
+        return cls(list(blocks), starts, lengths, seqs, signs, large, terms, centers, offsets)
 
     @property
     def size(self) -> int:
@@ -98,16 +100,21 @@ class Slab:
 
     def by_signs(self, asked: Asked, rows: Numbers) -> Vectors:
         """About the cosines of rows with the question, by their signs and a few bits of each of its numbers."""
-        some = slice(None) if len(rows) == len(self.seqs) else rows
-        agreeing = asked.roughly.products(self.signs[:, some])
-        found: Vectors = self.bases(asked, rows) + self.offsets[some] + self.terms[0, some] * agreeing
+        if len(rows) == len(self.seqs):
+            signs, scales, offsets = self.signs, self.terms[0], self.offsets
+        else:
+            signs, scales, offsets = self.signs.take(rows, axis=1), self.terms[0].take(rows), self.offsets.take(rows)
+        found = asked.roughly.products(signs)
+        found *= scales
+        found += offsets
+        found += self.bases(asked, rows)
         return found
 
     def bases(self, asked: Asked, rows: Numbers) -> Vectors:
         """Of each row the product of the question with the center of its block."""
         of_block: Vectors = self.centers @ asked.turned
         if len(rows) == len(self.seqs):
-            return of_block.repeat(np.diff(self.starts, append=len(self.seqs)))
+            return of_block.repeat(self.lengths)
         found: Vectors = of_block[self._blocks_of(rows)]
         return found
 
@@ -159,7 +166,9 @@ class Leveled:
                 for word, own in zip(words, plane, strict=True):
                     np.bitwise_xor(word[start : start + SLAB], own, out=differing)
                     part += np.bitwise_count(differing, out=counts)
-        found: Vectors = self.most - self.step * apart.astype(np.float32)
+        found = apart.astype(np.float32)
+        found *= -self.step
+        found += self.most
         return found
 
 
@@ -183,13 +192,13 @@ def by_both(slabs: Sequence[Slab], asked: Asked, rows: Sequence[Numbers]) -> Vec
     """About the cosines of some rows of slabs with the question, more exactly than by signs: by both bits, and more of
     the question's."""
     chosen = [(slab, some) for slab, some in zip(slabs, rows, strict=True) if len(some)]
-    signs = np.concatenate([slab.signs[:, some] for slab, some in chosen], axis=1)
-    large = np.concatenate([slab.large[:, some] for slab, some in chosen], axis=1)
-    bases = np.concatenate([slab.bases(asked, some) + slab.terms[3, some] for slab, some in chosen])
-    scales = np.concatenate([slab.terms[2, some] for slab, some in chosen])
+    bits = [*(slab.signs.take(some, axis=1) for slab, some in chosen)]
+    bits += [slab.large.take(some, axis=1) for slab, some in chosen]
+    bases = np.concatenate([slab.bases(asked, some) + slab.terms[3].take(some) for slab, some in chosen])
+    scales = np.concatenate([slab.terms[2].take(some) for slab, some in chosen])
+    signs, large = asked.finely.products(np.concatenate(bits, axis=1)).reshape(2, -1)
     # A level is the sign and half of what the second bit says, as signs.
-    levels = asked.finely.products(signs) + np.float32(0.5) * asked.finely.products(large)
-    found: Vectors = bases + scales * levels
+    found: Vectors = bases + scales * (signs + np.float32(0.5) * large)
     return found
 
 

@@ -45,6 +45,11 @@ class Transaction(Protocol):
         """
         ...
 
+    async def ahead(self, *asked: Asked) -> None:
+        """Tell what will be fetched in this transaction, which only reads: a server finds it while other work is done
+        here. Whoever then fetches the same query with the same values has its rows, and learns there if it failed."""
+        ...
+
     async def run(self, query: str, **values: Any) -> int:
         """Run a statement; the number of rows it touched, which is 0 where it found nothing to change."""
         ...

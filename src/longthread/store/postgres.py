@@ -10,13 +10,10 @@ from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor, errors
-from psycopg.abc import Buffer
-from psycopg.adapt import Loader, Transformer
+from psycopg.adapt import Transformer
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
-from psycopg.types.numeric import FloatDumper
-from psycopg.types.string import TextLoader
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from longthread.errors import (
@@ -28,10 +25,13 @@ from longthread.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
+from longthread.store.adapters import configure
+from longthread.store.ahead import Ahead
 from longthread.store.completion import to_the_end
 from longthread.store.driver import CHANGED, Asked, Row, sentence, storable
 from longthread.store.migrate import migrate_postgres
 from longthread.store.placeholders import parts, with_names
+from longthread.store.queries import queries
 
 CONNECTIONS = 16
 """How many connections one driver opens at most."""
@@ -59,6 +59,7 @@ LARGE = 65_536
 _READ = (b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
 _WRITE = (b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", b"SET LOCAL lock_timeout = '%ds'" % LOCK_SECONDS)
 _ALONE = (b"SELECT 1",)
+_DECLARE, _FETCH = b"DECLARE found BINARY NO SCROLL CURSOR FOR\n", b";\nFETCH ALL FROM found;\nCLOSE found"
 
 Connection = AsyncConnection[DictRow]
 
@@ -88,6 +89,7 @@ class PostgresTransaction:
         self._has_begun = not begin
         self._expects = False
         self._failed = False
+        self._ahead = Ahead()
 
     @property
     def connection(self) -> Connection:
@@ -95,20 +97,46 @@ class PostgresTransaction:
         return self.held
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
-        return list(await (await self._run(query, values)).fetchall())
+        given = storable(values)
+        if self._alone or _is_large(given):
+            return list(await (await self._run(query, given)).fetchall())
+        asked = self._asked(query, given)
+        found = await self._ahead.rows_of(asked)
+        return (await self._fetch_asked([asked]))[0] if found is None else found
 
     async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
-        if self._alone or any(_is_large(values) for _, values in asked):
+        if self._alone or self._ahead or any(_is_large(values) for _, values in asked):
             return [await self.fetch(query, **values) for query, values in asked]
+        return await self._fetch_asked([self._asked(query, storable(values)) for query, values in asked], last=last)
+
+    async def ahead(self, *asked: Asked) -> None:
+        await self._ahead.arrive()
+        if self._reads and asked and not any(_is_large(values) for _, values in asked):
+            statements = [self._asked(query, storable(values)) for query, values in asked]
+            await self._ahead.send(statements, self._fetch_asked(statements))
+
+    async def forget(self) -> None:
+        """Wait no more for what was asked for ahead."""
+        await self._ahead.forget()
+
+    async def _fetch_asked(self, asked: Sequence[bytes], *, last: bool = False) -> list[list[Row]]:
         first = len(self._waiting)
-        bound = [self._bound(query, storable(values)) for query, values in asked]
         # What only reads has nothing to commit: whether its end is reached makes no difference.
-        cursor = await self._send([*self._waiting, *bound, *[b"COMMIT"] * (last and self._reads)], skip=first)
+        cursor = await self._send([*self._waiting, *asked, *[b"COMMIT"] * (last and self._reads)], skip=first)
         found: list[list[Row]] = []
-        for _ in asked:
+        for statement in asked:
+            has_cursor = statement.startswith(_DECLARE)
+            if has_cursor:
+                cursor.nextset()
             found.append(list(await cursor.fetchall()))
-            cursor.nextset()
+            for _ in range(1 + has_cursor):
+                cursor.nextset()
         return found
+
+    def _asked(self, query: str, values: Mapping[str, Any]) -> bytes:
+        """A query with its values. Bytes come as text, twice as long, unless from a cursor."""
+        bound = self._bound(query, values)
+        return b"%b%b%b" % (_DECLARE, bound, _FETCH) if query in queries("postgres").bulky else bound
 
     async def run(self, query: str, **values: Any) -> int:
         return (await self._run(query, values)).rowcount
@@ -128,6 +156,7 @@ class PostgresTransaction:
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [storable(row) for row in rows]
+        await self._ahead.arrive()
         if len(given) < 2:
             for values in given:
                 await self.run(query, **values)
@@ -164,6 +193,7 @@ class PostgresTransaction:
 
     async def _run(self, query: str, values: Mapping[str, Any]) -> AsyncCursor[DictRow]:
         given = storable(values)
+        await self._ahead.arrive()
         if _is_large(given):
             # As bytes, which bind takes as they are, and not as text twice as long.
             await self._flush()
@@ -274,7 +304,7 @@ class PostgresDriver:
             conninfo,
             connection_class=_Pooled,
             kwargs=_SESSION | {"first": first},
-            configure=_configure,
+            configure=configure,
             min_size=1,
             max_size=CONNECTIONS,
             max_idle=300,
@@ -289,7 +319,7 @@ class PostgresDriver:
         try:
             yield tx
         finally:
-            await to_the_end(self._give_back(tx))
+            await to_the_end(self._end_reading(tx))
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[PostgresTransaction]:
@@ -362,6 +392,10 @@ class PostgresDriver:
             raise asyncio.CancelledError
         return connection
 
+    async def _end_reading(self, tx: PostgresTransaction) -> None:
+        await tx.forget()
+        await self._give_back(tx)
+
     async def _give_back(self, tx: PostgresTransaction) -> None:
         """Roll back what was not committed, and let the next one have the connection if it is still good."""
         connection, tx.held = tx.held, None
@@ -396,7 +430,7 @@ class _Pooled(AsyncConnection[DictRow]):
 
 async def _connect(conninfo: str) -> Connection:
     connection = await AsyncConnection.connect(conninfo, **_SESSION)
-    await _configure(connection)
+    await configure(connection)
     return connection
 
 
@@ -407,33 +441,6 @@ _SESSION: dict[str, Any] = {
     "prepare_threshold": None,
     "row_factory": dict_row,
 }
-
-
-async def _configure(connection: Connection) -> None:
-    """What PostgreSQL has more types for comes as what SQLite gives: text, numbers and bytes."""
-    for name in ("json", "jsonb", "uuid", "timestamp", "timestamptz", "date", "time", "timetz", "interval"):
-        connection.adapters.register_loader(name, TextLoader)
-    connection.adapters.register_loader("bool", _BoolLoader)
-    connection.adapters.register_loader("numeric", _NumericLoader)
-    connection.adapters.register_dumper(float, _FloatDumper)
-
-
-class _BoolLoader(Loader):
-    def load(self, data: Buffer) -> int:
-        return int(bytes(data) == b"t")
-
-
-class _NumericLoader(Loader):
-    def load(self, data: Buffer) -> int | float:
-        text = bytes(data)
-        return int(text) if text.lstrip(b"-").isdigit() else float(text)
-
-
-class _FloatDumper(FloatDumper):
-    """In the text of a statement too a float is one: plain digits with a point are a numeric there."""
-
-    def quote(self, obj: Any) -> Buffer:
-        return self._special.get(text := str(obj).encode(), b"'" + text + b"'::float8")
 
 
 _FAILURES: dict[type[psycopg.Error], type[StoreError]] = {

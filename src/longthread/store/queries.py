@@ -2,6 +2,7 @@
 
 `sql/common` is what every backend understands; a backend's own folder overrides by name. `quick` behind the name
 says that the query finds what it reads or writes by its key, and that it is little: it may run where others wait.
+`bulky` says that it finds many bytes, beside texts and whole numbers: a server need not write them as text.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-_HEAD = re.compile(r"^-- name: (\w+)(?: (quick))?\s*$", re.MULTILINE)
+_HEAD = re.compile(r"^-- name: (\w+)(?: (quick|bulky))?\s*$", re.MULTILINE)
 
 
 class Sql(str):
@@ -25,10 +26,11 @@ class Sql(str):
 
 
 class Queries(dict[str, str]):
-    """Queries by name, and the names of those that are quick; a composed one stands for itself."""
+    """Queries by name, and the names of those that are quick or bulky; a composed one stands for itself."""
 
     def __init__(self) -> None:
         self.quick: set[str] = set()
+        self.bulky: set[str] = set()
 
     def __missing__(self, query: str) -> str:
         if not isinstance(query, Sql):
@@ -41,10 +43,10 @@ def queries(dialect: str) -> Queries:
     """All queries of a dialect by name."""
     found = Queries()
     for folder in ("common", dialect):
-        for name, quick, sql in _read_folder(files("longthread.store") / "sql" / folder):
+        for name, kind, sql in _read_folder(files("longthread.store") / "sql" / folder):
             found[name] = sql
-            if quick:
-                found.quick.add(name)
+            if kind:
+                (found.quick if kind == "quick" else found.bulky).add(name)
     return found
 
 
@@ -60,5 +62,5 @@ def _read_folder(folder: Traversable) -> Iterator[tuple[str, str | None, str]]:
     for file in sorted(folder.iterdir(), key=lambda f: f.name) if folder.is_dir() else []:
         if file.name.endswith(".sql"):
             parts = _HEAD.split(file.read_text("utf-8"))
-            for name, quick, sql in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-                yield name, quick, sql.strip()
+            for name, kind, sql in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+                yield name, kind, sql.strip()

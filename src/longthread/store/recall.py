@@ -11,7 +11,7 @@ from typing import Any
 
 from longthread.model.entry import ToolCall
 from longthread.store.decoding import decoder
-from longthread.store.driver import Row, Transaction, one
+from longthread.store.driver import Asked, Row, Transaction, one
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,16 @@ class Text:
 
 async def threads_in(tx: Transaction, scope: Scope, *, form: int) -> list[Searched]:
     """The threads in scope, in the order of their ids; none of another user's."""
+    query, values = threads_asked(scope)
+    return [searched({**row, "wanted": form}) for row in await tx.fetch(query, **values)]
+
+
+def threads_asked(scope: Scope) -> Asked:
+    """What `threads_in` asks the database."""
     of_user = {"user_id": scope.user_id, "agent_id": scope.agent_id}
     if scope.thread_id is not None:
-        rows = await tx.fetch("select_recall_thread", thread_id=scope.thread_id, **of_user)
-    else:
-        rows = await tx.fetch("select_recall_threads", **of_user)
-    return [searched({**row, "wanted": form}) for row in rows]
+        return "select_recall_thread", {"thread_id": scope.thread_id, **of_user}
+    return "select_recall_threads", of_user
 
 
 @decoder
@@ -89,8 +93,14 @@ def searched(row: Row) -> Searched:
 
 async def postings(tx: Transaction, scope: Scope, buckets: Sequence[int]) -> list[tuple[str, int, int, bytes]]:
     """The buckets of each segment of the scope's thread, as (thread, first entry, bucket, data), in this order."""
-    asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "buckets": json.dumps(list(buckets))}
-    return [_bucket(row) for row in await tx.fetch("select_recall_postings", **asked)]
+    query, values = postings_asked(scope, buckets)
+    return [_bucket(row) for row in await tx.fetch(query, **values)]
+
+
+def postings_asked(scope: Scope, buckets: Sequence[int]) -> Asked:
+    """What `postings` asks the database."""
+    values = {"user_id": scope.user_id, "thread_id": scope.thread_id, "buckets": json.dumps(list(buckets))}
+    return "select_recall_postings", values
 
 
 async def postings_of(
@@ -191,8 +201,13 @@ async def delete_segments(tx: Transaction, thread_id: str, first: int, last: int
 
 async def branch_points(tx: Transaction, thread_id: str) -> dict[int, int]:
     """The entries that do not stand behind the one written before them, each with the entry before it on its branch."""
-    rows = await tx.fetch("select_entries_apart", thread_id=thread_id)
-    return {int(row["seq"]): int(row["parent_seq"]) for row in rows}
+    query, values = branch_points_asked(thread_id)
+    return {int(row["seq"]): int(row["parent_seq"]) for row in await tx.fetch(query, **values)}
+
+
+def branch_points_asked(thread_id: str) -> Asked:
+    """What `branch_points` asks the database."""
+    return "select_entries_apart", {"thread_id": thread_id}
 
 
 async def first_seq(tx: Transaction, thread_id: str) -> tuple[int, int]:

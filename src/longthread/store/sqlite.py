@@ -68,6 +68,9 @@ class SqliteTransaction:
     async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
         return [await self.fetch(query, **values) for query, values in asked]
 
+    async def ahead(self, *asked: Asked) -> None:
+        """Nothing: there is no server, and what is found beside other work of this process takes longer."""
+
     async def run(self, query: str, **values: Any) -> int:
         sql, given = self._queries[query], storable(values)
         self._expect_sound()

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from longthread.store.driver import Row, Transaction, one
+from longthread.store.driver import Asked, Row, Transaction, one
 from longthread.store.queries import Sql, queries
 from longthread.store.recall import Scope
 from longthread.store.signatures import Floats, Signatures
@@ -39,12 +39,19 @@ class Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """An entry whose vector may be near."""
+class Candidates:
+    """Entries whose vectors may be near: their threads and numbers, and of each its vector, one row each."""
 
-    thread_id: str
-    seq: int
-    vector: Floats
+    places: Sequence[tuple[str, int]]
+    vectors: Floats
+
+    def where(self, counts: Callable[[str, int], bool]) -> Candidates:
+        """Those that count."""
+        some = [at for at, place in enumerate(self.places) if counts(*place)]
+        return Candidates([self.places[at] for at in some], self.vectors[some])
+
+
+NONE = Candidates([], np.zeros((0, 0), np.float32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +174,10 @@ async def _sign(tx: Transaction, thread_id: str, model: str, block: int, new: Ma
 async def sign_block(tx: Transaction, thread_id: str, model: str, block: int) -> None:
     """Make the signatures of a block from its vectors. For who has locked the thread in this transaction."""
     found = await between(tx, model, [(thread_id, block * BLOCK, block * BLOCK + BLOCK - 1)])
-    if found:
-        made = Signatures.of([row.seq for row in found], np.array([row.vector for row in found]))
+    if found.places:
+        seqs = [seq for _, seq in found.places]
+        order = np.argsort(seqs)
+        made = Signatures.of([seqs[at] for at in order], found.vectors[order])
         await _write_block(tx, thread_id, model, block, made)
 
 
@@ -186,6 +195,18 @@ async def unsigned_blocks(tx: Transaction, thread_id: str, model: str, mark: Mar
     before = 2**62 if mark is None or mark.signed_from is None else (mark.first_seq // BLOCK + 1) * BLOCK
     rows = await tx.fetch("select_unsigned_blocks", thread_id=thread_id, model=model, size=BLOCK, before=before)
     return [int(row["block"]) for row in rows]
+
+
+async def stamps(tx: Transaction, scope: Scope, model: str) -> str:
+    """What tells whether the signatures in scope are still the same, all of them: their places and stamps."""
+    query, values = stamps_asked(scope, model)
+    [row] = await tx.fetch(query, **values)
+    return str(row["stamps"])
+
+
+def stamps_asked(scope: Scope, model: str) -> Asked:
+    """What `stamps` asks the database."""
+    return _of(scope, "select_signature_stamps"), {"model": model, **_asked(scope)}
 
 
 async def heads(tx: Transaction, scope: Scope, model: str) -> list[Head]:
@@ -221,34 +242,49 @@ async def delete_others(tx: Transaction, thread_id: str, model: str) -> None:
     await tx.run("delete_other_embedded", thread_id=thread_id, model=model)
 
 
-async def between(tx: Transaction, model: str, ranges: Iterable[tuple[str, int, int]]) -> list[Candidate]:
-    """The vectors of entries in ranges of (thread, first, last), in order; of threads that the reader may read."""
+async def between(tx: Transaction, model: str, ranges: Iterable[tuple[str, int, int]]) -> Candidates:
+    """The vectors of entries in ranges of (thread, first, last), in no order; of threads that the reader may read."""
+    query, values = _between_asked(model, ranges)
+    return _candidates(await tx.fetch(query, **values))
+
+
+def _between_asked(model: str, ranges: Iterable[tuple[str, int, int]]) -> Asked:
     asked = json.dumps([list(each) for each in ranges], ensure_ascii=False)
-    rows = await tx.fetch("select_vectors_between", model=model, ranges=asked)
-    found = [_candidate(row) for row in rows]
-    return sorted(found, key=lambda row: (row.thread_id, row.seq))
+    return "select_vectors_between", {"model": model, "ranges": asked}
 
 
-async def at(tx: Transaction, model: str, places: Sequence[tuple[str, int]]) -> list[Candidate]:
-    """The vectors of entries by their threads and numbers, in order; of threads that the reader may read."""
+async def at(tx: Transaction, model: str, places: Sequence[tuple[str, int]]) -> Candidates:
+    """The vectors of entries by their threads and numbers, in no order; of threads that the reader may read."""
+    found = await tx.fetch_all(*at_asked(model, places))
+    return _candidates([row for rows in found for row in rows])
+
+
+def at_asked(model: str, places: Sequence[tuple[str, int]]) -> list[Asked]:
+    """What `at` asks the database."""
     of_thread: dict[str, list[int]] = {}
     for thread_id, seq in places:
         of_thread.setdefault(thread_id, []).append(seq)
     if len(of_thread) > _FEW_THREADS:
-        return await between(tx, model, ((thread_id, seq, seq) for thread_id, seq in places))
-    found: list[Candidate] = []
-    for thread_id in sorted(of_thread):
-        asked = {"thread_id": thread_id, "model": model, "seqs": json.dumps(of_thread[thread_id])}
-        rows = await tx.fetch("select_vectors_at", **asked)
-        found += sorted((_candidate(row) for row in rows), key=lambda row: row.seq)
-    return found
+        return [_between_asked(model, ((thread_id, seq, seq) for thread_id, seq in places))]
+    return [
+        ("select_vectors_at", {"thread_id": thread_id, "model": model, "seqs": json.dumps(seqs)})
+        for thread_id, seqs in of_thread.items()
+    ]
 
 
-def _candidate(row: Row) -> Candidate:
-    return Candidate(row["thread_id"], int(row["seq"]), numbers_of(row))
+def _candidates(rows: Sequence[Row]) -> Candidates:
+    """Vectors of one model: all of them have as many numbers."""
+    if not rows:
+        return NONE
+    data = b"".join([row["embedding"] for row in rows])
+    numbers = np.frombuffer(data, ">f4" if rows[0]["sent"] else "<f4").reshape(len(rows), -1)
+    if rows[0]["sent"]:
+        numbers = numbers[:, 1:]  # Before them stand two counts of 16 bits.
+    places = [(row["thread_id"], int(row["seq"])) for row in rows]
+    return Candidates(places, np.ascontiguousarray(numbers, dtype=np.float32))
 
 
-async def indexed(tx: Transaction, scope: Scope, model: str, vector: Floats, count: int) -> list[Candidate] | None:
+async def indexed(tx: Transaction, scope: Scope, model: str, vector: Floats, count: int) -> Candidates | None:
     """The `count` vectors in scope that the database's own index says to be nearest; None where it has none.
 
     The index is over the vectors of all users: it goes on until it has found enough of those in scope.
@@ -261,7 +297,7 @@ async def indexed(tx: Transaction, scope: Scope, model: str, vector: Floats, cou
     query = Sql(queries("postgres")["select_near_vectors"].replace("1536", str(len(vector))))
     asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "agent_id": scope.agent_id}
     rows = await tx.fetch(query, **asked, model=model, numbers=told(vector), limit=count)
-    return [_candidate(row) for row in rows]
+    return _candidates(rows)
 
 
 def told(vector: Floats) -> str:

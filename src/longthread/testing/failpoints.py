@@ -76,6 +76,9 @@ class _Watched:
     async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
         return [await self.fetch(query, **values) for query, values in asked]
 
+    async def ahead(self, *asked: Asked) -> None:
+        await self.transaction.ahead(*asked)
+
     async def run(self, query: str, **values: Any) -> int:
         self.reach(f"before {query}")
         touched = await self.transaction.run(query, **values)

@@ -242,6 +242,41 @@ class TransactionContract(Contract):
             assert await tx.fetch_all() == []
             assert await tx.fetch_all(last=True) == []
 
+    async def test_what_was_told_ahead_is_found_as_if_it_had_not_been(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", "c")
+        told: list[Asked] = [("select_entry", {"thread_id": "t", "id": name}) for name in ("a", "none", "c")]
+        later: Asked = ("select_position", {"id": "t"})
+        async with store.reading() as tx:
+            await tx.ahead(*told)
+            await tx.ahead(later)
+            await tx.ahead()
+            assert [row["seq"] for row in await tx.fetch("select_entry", thread_id="t", id="b")] == [2]
+            for _ in range(2):
+                found = [await tx.fetch(query, **values) for query, values in (later, *told)]
+                assert [dict(row) for row in found[0]] == [{"tip": 3, "entry_count": 3}]
+                assert [[row["seq"] for row in rows] for rows in found[1:]] == [[1], [], [3]]
+            await tx.ahead(told[2])
+            assert [[row["seq"] for row in rows] for rows in await tx.fetch_all(*told)] == [[1], [], [3]]
+        async with store.writing() as tx:
+            await tx.ahead(("select_entry", {"thread_id": "t", "id": "e5"}))
+            await tx.later("insert_entry", **_row(seq=5))
+            assert len(await tx.fetch("select_entry", thread_id="t", id="e5")) == 1
+
+    async def test_what_was_told_ahead_fails_where_it_is_fetched_and_leaves_nothing_behind(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.reading() as tx:
+            await tx.ahead((NO_SUCH_TABLE, {}))
+            with pytest.raises(StoreError):
+                await tx.fetch(NO_SUCH_TABLE)
+        with pytest.raises(KeyError):
+            async with store.reading() as tx:
+                await tx.ahead((NO_SUCH_TABLE, {}), ("select_position", {"id": "t"}))
+                raise KeyError
+        for _ in range(20):  # more than there are connections
+            async with store.reading() as tx:
+                await tx.ahead(("select_position", {"id": "t"}))
+        assert await branch_ids(store) == ["a"]
+
     async def test_several_queries_see_what_was_written_for_later_and_the_transaction_goes_on(
         self, store: Driver
     ) -> None:

@@ -77,14 +77,14 @@ WHERE t.user_id = :user_id
   AND substr(s.stamp, 1, 2) = '2:'
 ORDER BY s.thread_id, s.block;
 
--- name: select_signatures
+-- name: select_signatures bulky
 SELECT s.thread_id, s.block, s.stamp, s.data FROM recall_signatures s
 WHERE s.thread_id = :thread_id AND s.model = :model AND s.block >= :first
   AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
   AND substr(s.stamp, 1, 2) = '2:'
 ORDER BY s.block;
 
--- name: select_signatures_of_user
+-- name: select_signatures_of_user bulky
 SELECT s.thread_id, s.block, s.stamp, s.data FROM threads t JOIN recall_signatures s ON s.thread_id = t.id
 WHERE t.user_id = :user_id
   AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)

@@ -1,4 +1,4 @@
--- name: select_recall_postings
+-- name: select_recall_postings bulky
 SELECT p.thread_id, p.segment, p.bucket, p.data FROM recall_postings p
 WHERE p.thread_id = :thread_id AND p.bucket = ANY(CAST(translate(:buckets, '[]', '{}') AS BIGINT[]))
   AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)

@@ -3,14 +3,14 @@ INSERT INTO memory_vectors (id, thread_id, seq, chunk, model, embedding)
 VALUES (:id, :thread_id, :seq, :chunk, :model, CAST(:numbers AS VECTOR))
 ON CONFLICT (id) DO NOTHING;
 
--- name: select_vectors_between
+-- name: select_vectors_between bulky
 -- In no order: the database would carry the vectors about while it sorts.
 SELECT v.thread_id, v.seq, vector_send(v.embedding) AS embedding, 1 AS sent
 FROM json_array_elements(CAST(:ranges AS JSON)) r JOIN memory_vectors v
   ON v.thread_id = r.value ->> 0 AND v.model = :model AND v.seq IS NOT NULL
   AND v.seq BETWEEN CAST(r.value ->> 1 AS BIGINT) AND CAST(r.value ->> 2 AS BIGINT);
 
--- name: select_vectors_at
+-- name: select_vectors_at bulky
 SELECT v.thread_id, v.seq, vector_send(v.embedding) AS embedding, 1 AS sent FROM memory_vectors v
 WHERE v.thread_id = :thread_id AND v.model = :model AND v.seq IS NOT NULL
   AND v.seq = ANY(CAST(translate(:seqs, '[]', '{}') AS BIGINT[]));
@@ -32,3 +32,19 @@ WHERE model = :model AND seq IS NOT NULL AND vector_dims(embedding) = 1536 AND t
         AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
   )
 ORDER BY CAST(embedding AS VECTOR(1536)) <=> CAST(:numbers AS VECTOR(1536)) LIMIT :limit;
+
+-- name: select_signature_stamps
+-- One value, whatever there is: it is asked for with each question, and is mostly what it was before.
+SELECT coalesce(string_agg(s.block || '/' || s.stamp, ' ' ORDER BY s.block), '') AS stamps
+FROM recall_signatures s
+WHERE s.thread_id = :thread_id AND s.model = :model
+  AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
+  AND substr(s.stamp, 1, 2) = '2:';
+
+-- name: select_signature_stamps_of_user
+SELECT coalesce(string_agg(s.thread_id || '/' || s.block || '/' || s.stamp, ' ' ORDER BY s.thread_id, s.block), '') AS stamps
+FROM threads t JOIN recall_signatures s ON s.thread_id = t.id
+WHERE t.user_id = :user_id
+  AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
+  AND s.model = :model
+  AND substr(s.stamp, 1, 2) = '2:';

@@ -2,7 +2,7 @@
 SELECT id, members FROM recall_volumes
 WHERE user_id = :user_id AND id IN (SELECT json_array_elements_text(CAST(:volumes AS JSON)));
 
--- name: select_volume_postings
+-- name: select_volume_postings bulky
 SELECT volume, bucket, data FROM recall_volume_postings
 WHERE user_id = :user_id AND bucket = ANY(CAST(translate(:buckets, '[]', '{}') AS BIGINT[]))
 ORDER BY volume, bucket;
@@ -26,7 +26,7 @@ FROM json_array_elements_text(CAST(:threads AS JSON)) r (id)
     JOIN recall_postings p ON p.thread_id = t.id
 ORDER BY p.thread_id, p.segment;
 
--- name: select_postings_of_threads
+-- name: select_postings_of_threads bulky
 SELECT p.thread_id, p.segment, p.bucket, p.data
 FROM json_array_elements_text(CAST(:threads AS JSON)) r (id)
     JOIN threads t ON t.id = r.id AND t.user_id = :user_id

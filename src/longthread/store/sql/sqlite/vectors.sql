@@ -17,3 +17,20 @@ WHERE v.thread_id = :thread_id AND v.model = :model AND v.seq IN (SELECT value F
 
 -- name: has_vector_index
 SELECT 0 AS has;
+
+-- name: select_signature_stamps
+-- One value, whatever there is: it is asked for with each question, and is mostly what it was before. SQLite puts it
+-- together in the order of the key; were it another one, the signatures would be looked at again.
+SELECT coalesce(group_concat(s.block || '/' || s.stamp, ' '), '') AS stamps
+FROM recall_signatures s
+WHERE s.thread_id = :thread_id AND s.model = :model
+  AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
+  AND substr(s.stamp, 1, 2) = '2:';
+
+-- name: select_signature_stamps_of_user
+SELECT coalesce(group_concat(s.thread_id || '/' || s.block || '/' || s.stamp, ' '), '') AS stamps
+FROM threads t JOIN recall_signatures s ON s.thread_id = t.id
+WHERE t.user_id = :user_id
+  AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
+  AND s.model = :model
+  AND substr(s.stamp, 1, 2) = '2:';
