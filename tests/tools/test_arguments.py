@@ -101,12 +101,32 @@ def test_alternatives_are_told_by_the_one_that_fits_best() -> None:
         ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "refers to file:///etc/passwd"),
         ({"properties": {"a": {"minimum": float("inf")}}}, "not JSON"),
         ({"properties": {"a": {"enum": [b"x"]}}}, "not JSON"),
+        ({"$schema": 5, "properties": {"a": {}}}, "`$schema`"),
+        ({"properties": {"a": {"$ref": "#/properties/a", "default": 1}}}, "the default of `a` cannot be judged"),
     ],
 )
 def test_a_schema_that_cannot_be_used_is_refused(parameters: dict[str, Any], said: str) -> None:
     with pytest.raises(ToolInvalid, match="search_web") as caught:
         Arguments(parameters, tool="search_web")
     assert said in str(caught.value)
+
+
+def test_no_argument_takes_long_to_be_judged() -> None:
+    """Each of these takes Python hours, or all that there is, when it is judged as it is written."""
+    schema = {"properties": {"a": {"pattern": "^(a|a)*$"}, "b": {"uniqueItems": True}, "c": {"multipleOf": 0.01}}}
+    assert "does not match" in problem(schema, a="a" * 10_000 + "!")
+    assert Arguments(schema).checked({"b": [{"n": number} for number in range(20_000)]})
+    assert "larger than can be judged" in problem(schema, c=10**400)
+
+
+def test_patterns_and_unique_items_mean_what_they_say() -> None:
+    schema = {
+        "properties": {"a": {"pattern": r"^[\u4e00-\u9fff]+$"}, "b": {"uniqueItems": True}, "c": {"pattern": "^(?!x)"}}
+    }
+    for fits in ({"a": "中文"}, {"b": [1, "1", True, [1], {"a": 1}, None]}, {"b": []}, {"c": "y"}, {"a": 5}):
+        assert Arguments(schema).checked(fits) == fits
+    for wrong in ({"a": "x"}, {"b": [1, 1.0]}, {"b": [{"a": 1, "b": 2}, {"b": 2, "a": 1}]}, {"c": "x"}):
+        assert "is not allowed" in problem(schema, **wrong)
 
 
 def test_references_within_the_schema_are_followed() -> None:

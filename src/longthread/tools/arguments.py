@@ -12,11 +12,12 @@ from typing import Any
 from jsonschema import FormatChecker
 from jsonschema.exceptions import SchemaError, ValidationError, relevance
 from jsonschema.protocols import Validator
-from jsonschema.validators import Draft202012Validator, validator_for
+from jsonschema.validators import Draft202012Validator, extend, validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from longthread.errors import ArgumentsInvalid, LongthreadError, ToolInvalid
+from longthread.tools.patterns import matches
 
 _TOLD = 3
 """Problems of one call that are told: more do not help a model."""
@@ -79,13 +80,19 @@ class Arguments:
         try:
             errors = sorted(self._validator.iter_errors(given), key=relevance, reverse=True)
             return [_said(_deepest(error)) for error in errors]
+        except ArithmeticError:
+            return ["A number is larger than can be judged."]
         except Unresolvable as error:
             raise ToolInvalid(tool=self._tool, problem=f"its schema refers to {error.ref}, which it lacks.") from error
         except RecursionError as error:
             raise ArgumentsInvalid(tool=self._tool, problem="The arguments are nested too deeply.") from error
 
     def _check_default(self, name: str, schema: Mapping[str, Any]) -> None:
-        wrong = list(self._validator.evolve(schema=schema).iter_errors(schema["default"]))
+        try:
+            wrong = list(self._validator.evolve(schema=schema).iter_errors(schema["default"]))
+        except (Unresolvable, RecursionError, ArithmeticError) as error:
+            problem = f"the default of `{name}` cannot be judged by its schema."
+            raise ToolInvalid(tool=self._tool, problem=problem) from error
         if wrong:
             problem = f"the default of `{name}`, {_short(schema['default'])}, is not allowed: {_said(wrong[0])}"
             raise ToolInvalid(tool=self._tool, problem=problem)
@@ -106,7 +113,11 @@ def _plain(parameters: Mapping[str, Any], tool: str) -> dict[str, Any]:
 def _validator(text: str, tool: str) -> Validator:
     """What checks calls by a schema. To check a schema takes longer than a hundred calls, and each run has the same."""
     schema: dict[str, Any] = json.loads(text)
-    kind = validator_for(schema, default=Draft202012Validator)
+    if not isinstance(schema.get("$schema", ""), str):
+        raise ToolInvalid(tool=tool, problem="its `$schema` is no text.")
+    kind: type[Validator] = extend(  # type: ignore[no-untyped-call]
+        validator_for(schema, default=Draft202012Validator), {"pattern": _pattern, "uniqueItems": _unique}
+    )
     try:
         kind.check_schema(schema)
         outside = next((ref for ref in _references(schema) if not ref.startswith("#")), None)
@@ -120,6 +131,28 @@ def _validator(text: str, tool: str) -> Validator:
         problem = f"its schema refers to {outside[:100]}. Write what that says into the schema itself, under $defs."
         raise ToolInvalid(tool=tool, problem=problem)
     return kind(schema, registry=Registry(), format_checker=_FORMATS)  # a registry that fetches nothing
+
+
+def _pattern(validator: Validator, pattern: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+    """The keyword, without the library's own way, which may take hours."""
+    if isinstance(value, str) and not matches(pattern, value):
+        yield ValidationError(f"{_short(repr(value))} does not match {pattern!r}")
+
+
+def _unique(validator: Validator, wanted: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+    """The keyword; the library compares each item with each."""
+    if wanted and isinstance(value, list) and len({_canonical(one) for one in value}) < len(value):
+        yield ValidationError("it has an item twice")
+
+
+def _canonical(value: Any) -> str:
+    """A value as a text, the same for the same: 1.0 is 1."""
+    whole = isinstance(value, float) and value.is_integer()
+    if isinstance(value, list):
+        return f"[{','.join(map(_canonical, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{','.join(sorted(f'{json.dumps(name)}:{_canonical(one)}' for name, one in value.items()))}}}"
+    return json.dumps(int(value) if whole else value)
 
 
 def _references(schema: Any) -> Iterator[str]:

@@ -21,6 +21,7 @@ from longthread.tools.tool import Tool
 
 HERE = Path(__file__).parent
 PROGRAM = {"command": sys.executable, "args": [str(HERE / "offering.py")]}
+HOSTILE = {"command": sys.executable, "args": [str(HERE / "hostile.py")]}
 OLD = {"command": sys.executable, "args": [str(HERE / "old.py")]}
 
 
@@ -102,6 +103,18 @@ async def test_all_tools_are_found_and_chosen_by_name(servers: mcp.Servers) -> N
         await mcp.build(defined(**PROGRAM, tools=["nothing"]), servers)
     with pytest.raises(ToolInvalid, match=r"no tool subtract\. There are: .*add"):
         await the(servers, "subtract", **PROGRAM)
+
+
+async def test_what_a_server_says_of_its_tools_hurts_nobody(servers: mcp.Servers) -> None:
+    tools = {tool.name: tool for tool in await mcp.build(defined(**HOSTILE), servers)}
+    assert tools.keys() == {
+        "example_fine", "example_slow", "example_names", "example_fi__2J_ne", "example_", f"example_{'long' * 14}"
+    }  # fmt: skip
+    # Python's regular expressions would take years for these.
+    assert (await tools["example_slow"].call({"a": "a" * 1000}))["ok"]
+    assert (await tools["example_names"].call({"a" * 1000 + "!": 1}))["ok"]
+    with pytest.raises(ToolInvalid, match="is not as the protocol has it"):
+        await mcp.build(defined(**HOSTILE | {"args": [*HOSTILE["args"], "wrong"]}), servers)
 
 
 async def test_over_http_the_same_tools_are_used(servers: mcp.Servers, running: Running) -> None:

@@ -203,7 +203,10 @@ class Session:
         ours = _first(self._problem, LongthreadError)
         if isinstance(ours, LongthreadError):
             return ours
-        if isinstance(self._way, Process):
+        invalid = _first(self._problem, ValidationError)
+        if invalid is not None:
+            reason = f"what it says of its tools is not as the protocol has it ({str(invalid)[:500]})."
+        elif isinstance(self._way, Process):
             reason = self._way.last_words()
         else:
             protocol = _first(self._problem, MCPError)

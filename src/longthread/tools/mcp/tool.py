@@ -16,6 +16,7 @@ from longthread.tools.mcp.endpoint import Implementation
 from longthread.tools.mcp.offer import Offer
 from longthread.tools.mcp.result import observed
 from longthread.tools.mcp.servers import Servers
+from longthread.tools.patterns import harmless
 from longthread.tools.secrets import Secrets, read_secrets
 from longthread.tools.spelling import spelled
 from longthread.tools.tool import Observation, Tool, failed, succeeded
@@ -121,7 +122,7 @@ class _Server:
     def _schema(self, offer: Offer, name: str) -> Mapping[str, Any]:
         """The server's schema of the arguments, as JSON has it."""
         try:
-            written = json.dumps(self._secrets.scrubbed(offer.parameters), allow_nan=False)
+            written = json.dumps(harmless(self._secrets.scrubbed(offer.parameters)), allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise ToolInvalid(tool=name, problem="the schema that its server gives is no JSON.") from error
         if len(written) > _LONGEST_SCHEMA:
