@@ -81,14 +81,8 @@ def test_a_segment_gives_back_what_was_put_into_it(entries: dict[int, dict[str, 
         for bucket in buckets_of([value]):
             found |= look_up(segment.buckets[bucket], [value]) if bucket in segment.buckets else {}
         there = [(seq, terms[word]) for seq, terms in sorted(entries.items()) if word in terms]
-        assert (
-            []
-            if value not in found
-            else [
-                (int(place) + 1, int(count))
-                for place, count in zip(found[value].places, found[value].counts, strict=True)
-            ]
-        ) == there
+        held = found[value].columns[:2].T.tolist() if value in found else []
+        assert [(place + 1, count) for place, count in held] == there
 
 
 @settings(deadline=None)

@@ -83,7 +83,7 @@ async def _of_volumes(tx: Transaction, area: Area, hashes: Sequence[int]) -> lis
         its = bound[block.thread]
         if its.left_out:
             there = {value: postings.where(its.counts) for value, postings in block.found.items()}
-            block = Block(block.thread, 0, {value: some for value, some in there.items() if len(some.places)})
+            block = Block(block.thread, 0, {value: some for value, some in there.items() if len(some)})
         if block.found:
             found.append(block)
     return found
@@ -97,7 +97,7 @@ def _blocks(rows: Sequence[tuple[str, int, int, bytes]], hashes: Sequence[int], 
         if before is not None and before.thread_id == thread_id:
             # Before it is ranked: a question must not lift the entries around it.
             there = {value: postings.until(before.seq - segment) for value, postings in there.items()}
-            there = {value: postings for value, postings in there.items() if len(postings.places)}
+            there = {value: postings for value, postings in there.items() if len(postings)}
         if there:
             found.setdefault((thread_id, segment), {}).update(there)
     ordered = sorted(found.items(), key=lambda item: item[0])

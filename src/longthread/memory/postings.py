@@ -52,21 +52,27 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Where a term stands in a segment: the places of the entries behind its first, how often, and their lengths."""
+    """Where a term stands in a segment. The rows of `columns` are the places of the entries behind its first, how often
+    it stands there, and their lengths."""
 
-    places: NDArray[np.uint16]
-    counts: NDArray[np.uint16]
-    words: NDArray[np.uint16]
+    columns: NDArray[np.uint16]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def places(self) -> NDArray[np.uint16]:
+        """The places, in their order."""
+        found: NDArray[np.uint16] = self.columns[0]
+        return found
 
     def until(self, place: int) -> Postings:
         """Those before a place."""
-        end = int(self.places.searchsorted(place))
-        return Postings(self.places[:end], self.counts[:end], self.words[:end])
+        return Postings(self.columns[:, : int(self.places.searchsorted(place))])
 
     def where(self, counts: NDArray[np.bool_]) -> Postings:
         """Those at places that count."""
-        some = counts[self.places]
-        return Postings(self.places[some], self.counts[some], self.words[some])
+        return Postings(self.columns[:, counts[self.places]])
 
 
 def hash_of(term: str) -> int:
@@ -166,14 +172,13 @@ def look_up(data: bytes, hashes: Sequence[int]) -> dict[int, Postings]:
     """Those of the terms that a bucket has."""
     count = int.from_bytes(data[:4], "little")
     head, base = 4 + 8 * count, 4 + 12 * count
-    total = (len(data) - base) // 6
+    columns = np.frombuffer(data, "<u2", -1, base).reshape(3, -1)
     found: dict[int, Postings] = {}
     for value, place in _places(data, hashes, count):
         end_at = head + 4 * place
         start = int.from_bytes(data[end_at - 4 : end_at], "little") if place else 0
         end = int.from_bytes(data[end_at : end_at + 4], "little")
-        columns = (np.frombuffer(data, "<u2", end - start, base + 2 * (total * at + start)) for at in range(3))
-        found[value] = Postings(*columns)
+        found[value] = Postings(columns[:, start:end])
     return found
 
 

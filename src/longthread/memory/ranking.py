@@ -85,7 +85,7 @@ def lay_out(blocks: Sequence[Block]) -> Layout:
         before = blocks[at - 1]
         if at and before.thread == block.thread:
             place = min(place, starts[-1] + block.first - before.first)
-        widest = max((int(postings.places[-1]) for postings in block.found.values()), default=0)
+        widest = max((int(postings.columns[0, -1]) for postings in block.found.values()), default=0)
         starts.append(place)
         ends.append(place + widest)
     return Layout(blocks, starts, ends)
@@ -103,11 +103,10 @@ def score(layout: Layout, hashes: Sequence[int], corpus: Corpus) -> Scores:
         parts = having[value]
         if not parts:
             continue
-        lengths = [len(postings.places) for _, postings in parts]
-        places = np.concatenate([postings.places for _, postings in parts], dtype=np.int64)
-        places += np.repeat(np.array([start for start, _ in parts]), lengths)
-        counts = np.concatenate([postings.counts for _, postings in parts], dtype=np.float32)
-        norm = np.concatenate([postings.words for _, postings in parts], dtype=np.float32)
+        columns = np.concatenate([postings.columns for _, postings in parts], axis=1)
+        places = columns[0].astype(np.int64)
+        places += np.repeat(np.array([start for start, _ in parts]), [len(postings) for _, postings in parts])
+        counts, norm = columns[1:].astype(np.float32)
         rarity = math.log(1 + (max(0, corpus.entries - len(places)) + 0.5) / (len(places) + 0.5))
         # SATURATION * (1 - LENGTH + LENGTH * words / average), in place: there may be very many.
         for step, number in ((np.multiply, LENGTH), (np.divide, average), (np.add, 1 - LENGTH)):
