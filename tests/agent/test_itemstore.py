@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +198,18 @@ async def test_an_embedder_that_fails_is_done_without_and_made_up_for(
     assert found[0].score == pytest.approx(1.0, abs=1e-5)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), None])
+async def test_an_embedder_that_gives_no_numbers_is_done_without(store: Driver, number: Any) -> None:
+    async def embed(texts: Sequence[str]) -> Any:
+        return [[number] * DIMS for _ in texts]
+
+    broken = LongthreadStore(store, index=index(embed, fields=["text"]))
+    await broken.aput(("n",), "food", {"text": "noodles"})
+    assert [hit.key for hit in await broken.asearch(("n",), query="noodles")] == ["food"]
+    mended = LongthreadStore(store, index=index(Words(), fields=["text"]))
+    assert [hit.score for hit in await mended.asearch(("n",), query="noodles")] == pytest.approx([1.0], abs=1e-5)
+
+
 async def test_vectors_of_another_index_are_made_anew(store: Driver) -> None:
     await LongthreadStore(store, index=index(Words("one"))).aput(("n",), "food", {"text": "noodles"})
     embed = Words("two")
@@ -224,6 +236,7 @@ async def test_an_index_that_cannot_be_is_told(store: Driver) -> None:
         (index("foo:bar"), "'foo:bar' cannot be used.*Give an Embeddings object"),
         (index(5), "of type int.*Give an Embeddings object"),
         ({"dims": 0, "embed": "foo:bar"}, "dims"),
+        ({"dims": 16_001, "embed": Words()}, "1 to 16,000"),
         (index(Words(), fields=5), "fields"),
         ("foo:bar", "index of a LongthreadStore is of type str"),
     ],

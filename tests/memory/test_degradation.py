@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.memory.talking import say
 
 from longthread.agent.embedders import embedder_of
+from longthread.memory.asking import Asker
 from longthread.memory.embedding import Vectors
+from longthread.memory.memories import Memories
 from longthread.memory.recall import Question, Recaller
+from longthread.model.memory import ANALYST, Statement
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.store.recall import Scope
 from longthread.testing.embedding import HashEmbedder
@@ -85,3 +92,46 @@ async def test_an_embedder_that_cannot_be_made_leaves_keywords_and_a_warning(sto
     recalled = await recaller.find(Question("walrus", MINE))
     assert recalled.hits[0].entry.text == "the walrus swims"
     assert len(recalled.warnings) == 1
+
+
+class Odd(HashEmbedder):
+    """Answers as no embedder should."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.what = what
+
+    async def documents(self, texts: Sequence[str]) -> Vectors:
+        if self.what == "cancelled":
+            raise asyncio.CancelledError
+        return np.ones((len(texts), 20_000), np.float32)
+
+    async def query(self, text: str) -> Vectors:
+        vectors: Vectors = (await self.documents([text]))[0]
+        return vectors
+
+
+@pytest.mark.parametrize("what", ["cancelled", "wide"])
+async def test_an_embedder_that_answers_as_none_should_leaves_keywords_and_a_warning(store: Driver, what: str) -> None:
+    await say(store, ["the walrus swims"])
+    recaller, memories, owner = Recaller(store, Odd(what)), Memories(store, Asker(Odd(what))), Owner("u", ANALYST)
+    [warning] = await recaller.prepare(MINE)
+    assert ("cancelled" if what == "cancelled" else "20,000 numbers") in warning
+    recalled = await recaller.find(Question("walrus", MINE))
+    assert recalled.hits[0].entry.text == "the walrus swims"
+    assert len(recalled.warnings) == 1
+    await memories.remember(owner, Statement("The walrus swims."))
+    assert await memories.embed("u") != []
+    assert (await memories.search(owner, "walrus")).hits
+
+
+async def test_who_stops_waiting_for_an_embedder_does_stop(store: Driver) -> None:
+    class Slow(HashEmbedder):
+        async def query(self, text: str) -> Vectors:
+            await asyncio.sleep(30)
+            return await super().query(text)
+
+    await say(store, ["the walrus swims"])
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await Recaller(store, Slow()).find(Question("walrus", MINE))

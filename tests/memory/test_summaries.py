@@ -23,7 +23,7 @@ class Writer:
 
     name = "test:writer"
 
-    def __init__(self, *replies: str | Exception | Callable[[str], str]) -> None:
+    def __init__(self, *replies: str | BaseException | Callable[[str], str]) -> None:
         self.replies = list(replies)
         self.asked: list[tuple[str, str]] = []
 
@@ -32,7 +32,7 @@ class Writer:
             return '["price checks"]'
         self.asked.append((instructions, text))
         reply = self.replies[min(len(self.asked), len(self.replies)) - 1]
-        if isinstance(reply, Exception):
+        if isinstance(reply, BaseException):
             raise reply
         return reply if isinstance(reply, str) else reply(text)
 
@@ -91,6 +91,7 @@ async def test_a_summary_is_never_above_its_limit(store: Driver, reply: str) -> 
 
 
 FAILURES = {
+    "cancelled": (asyncio.CancelledError(), "what it waited for was cancelled"),
     "fails": (RuntimeError("the provider is down"), "failed: the provider is down"),
     "is empty": (" \n", "is empty"),
     "is longer than its input": (lambda text: text + " and more", "is longer than"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import time
@@ -15,7 +14,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
 
 from longthread.errors import InvalidInput
-from longthread.memory.embedding import Vectors
+from longthread.memory.embedding import MOST_NUMBERS, EmbedderFailed, Vectors, answer
 from longthread.memory.items import counted, said_in
 from longthread.memory.terms import FORM
 from longthread.memory.vectors import TIMEOUT
@@ -50,9 +49,10 @@ class ItemIndex:
         """
         given: Mapping[str, Any] = dict(config or {})
         dims = given.get("dims")
-        if config is not None and not (isinstance(dims, int) and dims > 0 and given.get("embed")):
+        if config is not None and not (isinstance(dims, int) and 0 < dims <= MOST_NUMBERS and given.get("embed")):
             raise InvalidInput(
-                reason='The index needs "dims", the size of its vectors, a whole number from 1 on, and "embed".'
+                reason='The index needs "dims", the size of its vectors, a whole number from 1 to '
+                f'{MOST_NUMBERS:,}, and "embed".'
             )
         named = given.get("distance_type") or "cosine"
         measure: Measure | None = next((each for each in get_args(Measure) if each == named), None)
@@ -114,9 +114,8 @@ class ItemIndex:
         if time.monotonic() < self._resting_until:
             return None
         try:
-            async with asyncio.timeout(TIMEOUT):
-                return np.array(await ask(), dtype=np.float32)
-        except Exception as error:  # noqa: BLE001 - whatever keeps an embedder from working, items are found without
+            return await answer(ask, TIMEOUT)
+        except EmbedderFailed as error:
             _logger.warning("The embedder %s failed; items are found by their words: %s", self._name, error)
             self._resting_until = time.monotonic() + REST_SECONDS
             return None

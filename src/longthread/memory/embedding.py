@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 Vectors = NDArray[np.float32]
 
 
+MOST_NUMBERS = 16_000
+"""Numbers of a vector that every store can keep."""
+
+
 class Embedder(Protocol):
     """Makes vectors of texts. It may fail in any way: recall then does without."""
 
@@ -47,14 +51,40 @@ async def made_by(make: Callable[[], Awaitable[Any]], seconds: float, shape: tup
     Raises:
         EmbedderFailed: it raised something, took too long, or gave something else.
     """
+    given = await answer(make, seconds)
     try:
-        async with asyncio.timeout(seconds):
-            vectors = unit(await make())
-    except Exception as error:
+        vectors = unit(given)
+    except ValueError as error:
         raise EmbedderFailed(error) from error
     if vectors.shape[:-1] != shape:
         raise EmbedderFailed(ValueError(f"the embedder gave vectors of shape {vectors.shape} for {shape or 'a text'}"))
     return vectors
+
+
+async def answer(make: Callable[[], Awaitable[Any]], seconds: float) -> Vectors:
+    """What an embedder makes, as it is.
+
+    Raises:
+        EmbedderFailed: it raised something, took too long, or gave something else than numbers.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            given = np.asarray(await make(), dtype=np.float32)
+            if not np.isfinite(given).all():
+                raise ValueError("it gave numbers that are none")
+    except asyncio.CancelledError as error:
+        if is_cancelled():
+            raise
+        raise EmbedderFailed(RuntimeError("what it waited for was cancelled")) from error
+    except Exception as error:
+        raise EmbedderFailed(error) from error
+    return given
+
+
+def is_cancelled() -> bool:
+    """Whether it is the running task that was cancelled, and not what it has waited for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def reason_of(error: BaseException) -> str:
@@ -80,6 +110,8 @@ def unit(vectors: Vectors) -> Vectors:
     given = np.asarray(vectors, dtype=np.float32)
     if given.ndim == 0 or given.shape[-1] == 0 or not np.isfinite(given).all():
         raise ValueError("it gave no vectors, or some with numbers that are none")
+    if given.shape[-1] > MOST_NUMBERS:
+        raise ValueError(f"it gave vectors of {given.shape[-1]:,} numbers, and {MOST_NUMBERS:,} can be kept")
     lengths = np.linalg.norm(given, axis=-1, keepdims=True)
     out: Vectors = np.divide(given, lengths, out=np.zeros_like(given), where=lengths > 0)
     return out

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from longthread.memory.digest import FORM, Digest, clean, cut_to, digest_entries, fitted, joined, json_of, tokens_of
+from longthread.memory.embedding import is_cancelled
 from longthread.memory.indexing import content_of, is_recallable
 from longthread.model.entry import Entry
 from longthread.settings import Settings
@@ -158,6 +159,11 @@ async def ask(summarizer: Summarizer, instructions: str, text: str) -> str:
     try:
         async with asyncio.timeout(SECONDS):
             said = await summarizer.write(instructions, text)
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
+        _logger.warning("The summary by %s failed: what it waited for was cancelled", summarizer.name)
+        return ""
     except Exception as error:  # noqa: BLE001 - whatever keeps a model from writing, there is a digest
         _logger.warning("The summary by %s failed: %s", summarizer.name, str(error) or type(error).__name__)
         return ""
