@@ -10,6 +10,9 @@ import yaml
 from longthread.model.visible import UNSEEN
 
 _WIDTH = 110
+_MERGE = "tag:yaml.org,2002:merge"
+_MOST_KEYS = 10_000
+"""Keys of an object with those that are merged into it: nine lists of nine can make millions."""
 _OTHER_BREAKS = frozenset("\x85\u2028\u2029")
 """Line breaks that a block of text would come back without."""
 
@@ -71,13 +74,15 @@ def expect_unique(root: Any) -> None:
     Raises:
         yaml.MarkedYAMLError: one has.
     """
-    waiting, seen = [root], set[int]()
+    waiting, seen, sizes = [root], set[int](), dict[int, int]()
     while waiting:
         node = waiting.pop()
         if id(node) in seen:
             continue
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
+            if _keys(node, sizes) > _MOST_KEYS:
+                raise yaml.MarkedYAMLError(problem="too much is merged by <<", problem_mark=node.start_mark)
             keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
             if len(keys) != len(set(keys)):
                 twice = next(key for key in keys if keys.count(key) > 1)
@@ -87,6 +92,19 @@ def expect_unique(root: Any) -> None:
             waiting += [value for _, value in node.value]
         elif isinstance(node, yaml.SequenceNode):
             waiting += node.value
+
+
+def _keys(mapping: Any, known: dict[int, int]) -> int:
+    """How many keys an object would be put together from."""
+    if id(mapping) not in known:
+        known[id(mapping)] = 1  # also where it is merged into itself
+        count = len(mapping.value)
+        for key, value in mapping.value:
+            if key.tag == _MERGE:
+                merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
+                count += sum(_keys(one, known) for one in merged if isinstance(one, yaml.MappingNode))
+        known[id(mapping)] = count
+    return known[id(mapping)]
 
 
 def yaml_problem(error: yaml.YAMLError, *, above: int = 0) -> str:

@@ -15,6 +15,10 @@ BOMB = "a: &a [1,1,1,1,1,1,1,1,1]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in pairwise("abcdefgh")
 )
 """A few lines that stand for forty million values."""
+MERGING = "a: &a {x: 1}\n" + "".join(
+    f"{name}: &{name} {{<<: [{','.join([f'*{before}'] * 9)}]}}\n" for before, name in pairwise("abcdefghijk")
+)
+"""The same for keys of objects: they would be put together before any is counted."""
 
 
 @pytest.mark.parametrize(
@@ -66,11 +70,19 @@ def test_the_place_is_told() -> None:
         ('kind: agent\nname: "a\\0"\n', r"name holds a character that is no text"),
         ("kind: agent\nname: &a [*a]\n", r"too large, or nested too deeply"),
         (BOMB, r"too large, or nested too deeply"),
+        (MERGING, r"too much is merged by <<"),
+        ("a: &a {<<: *a}\n", r"does not say its `kind`"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told(text: str, said: str) -> None:
     with pytest.raises(CatalogInvalid, match=said):
         read_text(text, "x.yaml")
+
+
+def test_objects_may_be_merged() -> None:
+    text = "- &a {kind: agent, system_prompt: x}\n- &b {config: {max_steps: 3}}\n- {<<: [*a, *b], name: c}\n"
+    found = read_text(text.replace("- &b {", "- &b {kind: tool, "), "x.yaml")[-1]
+    assert (found.kind, found.data["name"], found.data["config"]) == ("agent", "c", {"max_steps": 3})
 
 
 def test_a_kind_that_is_expected_may_be_left_out() -> None:

@@ -92,11 +92,12 @@ _QUOTED = frozenset(
     {TokenType.STRING, TokenType.IDENTIFIER, TokenType.NATIONAL_STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING,
      TokenType.UNICODE_STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.BIT_STRING}
 )  # fmt: skip
-_EXPLAIN_OPTIONS = re.compile(
-    r"\s*(?:(?:QUERY\s+PLAN|ANALY[ZS]E|VERBOSE|EXTENDED|PARTITIONS|FORMAT\s*=\s*\w+)\b\s*)*"
-    r"(?:\((?!\s*(?:SELECT|WITH|VALUES|\())[^()]*\))?",
-    re.I,
-)
+_EXPLAIN_WORDS = frozenset({"QUERY", "PLAN", "ANALYZE", "ANALYSE", "VERBOSE", "EXTENDED", "PARTITIONS"})
+_OPTIONS = """
+    ANALYZE ANALYSE VERBOSE COSTS SETTINGS GENERIC_PLAN BUFFERS SERIALIZE WAL TIMING SUMMARY MEMORY FORMAT
+"""
+_EXPLAIN_OPTIONS = frozenset(_OPTIONS.split())
+"""What may stand first in the parentheses of an EXPLAIN; anything else there is the statement."""
 
 # sqlglot logs that it met a statement it does not know; such a statement is refused, with its reason.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
@@ -319,7 +320,23 @@ def _behind_explain(text: str, dialect: str) -> str:
     if not tokens or tokens[0].text.upper() != "EXPLAIN":
         return text
     rest = text[tokens[0].end + 1 :]
-    return rest[_EXPLAIN_OPTIONS.match(rest).end() :]  # type: ignore[union-attr] # it matches nothing, too
+    tokens = sqlglot.tokenize(rest, read=dialect)  # by itself: behind EXPLAIN, sqlglot reads no words
+    place = _behind_options(tokens)
+    return rest[tokens[place].start :] if place < len(tokens) else ""
+
+
+def _behind_options(tokens: Sequence[Token]) -> int:
+    """The place of the first token that is no option of an EXPLAIN. Options are taken token by token: a parenthesis in
+    a comment or in a text ends none."""
+    words = [*(token.text.upper() for token in tokens), "", ""]
+    place = 0
+    while words[place] in _EXPLAIN_WORDS or words[place : place + 2] == ["FORMAT", "="]:
+        place += 1 if words[place] in _EXPLAIN_WORDS else 3
+    if words[place] == "(" and words[place + 1] in _EXPLAIN_OPTIONS:
+        while place < len(tokens) and tokens[place].token_type is not TokenType.R_PAREN:
+            place += 1
+        place += 1
+    return place
 
 
 def _first_line(error: SqlglotError) -> str:
