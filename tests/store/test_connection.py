@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from longthread.errors import StoreError
+from longthread.store import log, sqlite
 from longthread.store.connection import Connection
 from longthread.store.driver import one
 from longthread.store.open import open_store
@@ -64,3 +65,29 @@ async def test_a_store_may_be_closed_while_others_read_and_write(tmp_path: Path)
             await asyncio.sleep(0.01)
         await asyncio.wait_for(asyncio.gather(*tasks), 30)
         assert len(ended) == 6
+
+
+async def test_a_commit_waits_for_the_disk_apart_where_others_would_wait_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    committed = sqlite._committed
+
+    def noted(database: sqlite3.Connection) -> float:
+        threads.append(threading.get_ident())
+        return committed(database)
+
+    async with open_store(tmp_path / "c.db") as store:
+        monkeypatch.setattr(sqlite, "_committed", noted)
+        monkeypatch.setattr(sqlite, "QUICK_SECONDS", 0.0)
+        monkeypatch.setattr(sqlite, "ALONE_SECONDS", 60.0)
+        async with store.writing() as tx:
+            await tx.run("insert_thread", id="a", user_id="u", title=None, source=None, now=log.now())
+        async with store.reading(), store.writing() as tx:
+            await tx.run("insert_thread", id="b", user_id="u", title=None, source=None, now=log.now())
+        async with store.writing() as tx:
+            await tx.run("insert_thread", id="c", user_id="u", title=None, source=None, now=log.now())
+        async with store.reading() as tx:
+            assert len(await log.list_threads(tx, user_id="u")) == 3
+    here = threading.get_ident()
+    assert [thread == here for thread in threads] == [True, False, True]

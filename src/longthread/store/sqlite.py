@@ -43,6 +43,8 @@ _FAILED = "a statement of the transaction failed; nothing of it was written."
 _PATIENCE = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}"
 QUICK_SECONDS = 0.0015
 """So long may a commit take, on an average of the last ones, to be done where it is asked for."""
+ALONE_SECONDS = 0.008
+"""And so long where nobody else has a transaction or waits for one: threads that wait for each other take longer."""
 APPLICATION_ID = 0x4C4F4E47
 """Marks a file as Longthread's own: "LONG"."""
 
@@ -133,6 +135,7 @@ class SqliteDriver:
         self._writer = writer
         self._writing = asyncio.Lock()
         self._commit_seconds = QUICK_SECONDS
+        self._users = 0
         self._readers: asyncio.Queue[Connection] = asyncio.Queue()
         self._all = [writer, *readers]
         for reader in readers:
@@ -171,32 +174,40 @@ class SqliteDriver:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[SqliteTransaction]:
-        connection = await self._readers.get()
+        self._users += 1
         try:
+            connection = await self._readers.get()
             try:
-                connection.database.execute("BEGIN")
-                yield SqliteTransaction(connection)
+                try:
+                    connection.database.execute("BEGIN")
+                    yield SqliteTransaction(connection)
+                finally:
+                    await connection.rollback()
             finally:
-                await connection.rollback()
+                self._readers.put_nowait(connection)
         except sqlite3.Error as error:
             raise failure(error) from error
         finally:
-            self._readers.put_nowait(connection)
+            self._users -= 1
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[SqliteTransaction]:
-        async with self._writing:
-            try:
-                await self._begin()
-                tx = SqliteTransaction(self._writer)
-                yield tx
-                if tx.failed:
-                    raise StoreError(reason=_FAILED)
-                await self._commit()
-            except sqlite3.Error as error:
-                raise failure(error) from error
-            finally:
-                await self._writer.rollback()  # what was not committed
+        self._users += 1
+        try:
+            async with self._writing:
+                try:
+                    await self._begin()
+                    tx = SqliteTransaction(self._writer)
+                    yield tx
+                    if tx.failed:
+                        raise StoreError(reason=_FAILED)
+                    await self._commit()
+                finally:
+                    await self._writer.rollback()  # what was not committed
+        except sqlite3.Error as error:
+            raise failure(error) from error
+        finally:
+            self._users -= 1
 
     @asynccontextmanager
     async def maintaining(self) -> AsyncIterator[SqliteTransaction]:
@@ -211,13 +222,13 @@ class SqliteDriver:
                 raise failure(error) from error
 
     async def _commit(self) -> None:
-        """Commit here as long as that takes about as long as handing it over: it waits for the disk."""
-        started = time.perf_counter()
-        if self._commit_seconds < QUICK_SECONDS:
-            self._writer.database.commit()
+        """Commit here as long as that takes about as long as handing it over, or nobody is there who would go on
+        meanwhile: it waits for the disk."""
+        if self._commit_seconds < (QUICK_SECONDS if self._users > 1 else ALONE_SECONDS):
+            taken = _committed(self._writer.database)
         else:
-            await self._writer.apart(sqlite3.Connection.commit)
-        self._commit_seconds += (time.perf_counter() - started - self._commit_seconds) / 4
+            taken = await self._writer.apart(_committed)
+        self._commit_seconds += (taken - self._commit_seconds) / 4
 
     async def _begin(self) -> None:
         """Begin to write. Only where another process is writing does it take a while."""
@@ -242,6 +253,13 @@ def _rows(database: sqlite3.Connection, sql: str, values: Mapping[str, Any]) -> 
     cursor = database.execute(sql, values)
     names = [column[0] for column in cursor.description or ()]
     return list(map(dict, map(zip, repeat(names), cursor.fetchall())))  # in one go: there may be thousands
+
+
+def _committed(database: sqlite3.Connection) -> float:
+    """Commit; how many seconds it took."""
+    started = time.perf_counter()
+    database.commit()
+    return time.perf_counter() - started
 
 
 def _be_impatient(database: sqlite3.Connection) -> None:
