@@ -14,7 +14,9 @@ _RAW, _SMALL, _LARGE = b"\x00", b"\x01", b"\x02"
 _LARGE_BYTES = 16_384
 _LARGEST_BYTES = 64 * 1024 * 1024
 _SAMPLE_BYTES = 4096
-_PASSING_BYTES = 4096
+_PASSING_BYTES = 1792
+"""A row with a larger one would not fit where rows are: SQLite would write three pages of 8 kB more, and as many again
+when it is replaced; PostgreSQL would compress it by itself, or put it apart."""
 # What is in nearly every small body, the most frequent last. It can never be changed: bodies are read by means of it.
 _DICTIONARY = (
     b'"__interrupt__","__resume__","__error__","__pregel_tasks","__previous__","__return__","__no_writes__",'
