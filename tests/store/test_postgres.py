@@ -118,6 +118,31 @@ async def test_connections_that_broke_while_idle_are_replaced_unseen(
         assert len(await ids(store)) == n + 2
 
 
+async def test_a_connection_is_handed_on_and_closed_with_the_store(
+    store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def backend(store: Driver) -> int:
+        async with store.reading() as tx:
+            [row] = await tx.fetch(Sql("SELECT pg_backend_pid() AS pid"))
+            return int(row["pid"])
+
+    monkeypatch.setattr(postgres, "KEPT_TIMES", 3)
+    async with open_store(store_address) as opened:
+        used = {await backend(opened) for _ in range(7)}
+        used |= set(await asyncio.gather(*(backend(opened) for _ in range(8))))
+        assert await backend(opened) in used
+    with pytest.raises(StoreError):
+        await backend(opened)
+    with psycopg.connect(store_address, autocommit=True) as admin:
+        left = used
+        for _ in range(100):
+            there = {pid for (pid,) in admin.execute("SELECT pid FROM pg_stat_activity")}
+            if not (left := used & there):
+                break
+            await asyncio.sleep(0.02)  # a server notices a moment later
+    assert not left
+
+
 async def test_a_connection_cut_in_a_transaction_is_told_and_the_next_works(
     store: Driver, admin: psycopg.Connection[Any]
 ) -> None:

@@ -17,9 +17,10 @@ from psycopg import AsyncConnection, IsolationLevel
 from psycopg.rows import dict_row
 
 from longthread.errors import StoreError
+from longthread.store.address import shown
 from longthread.store.connection import Connection
 from longthread.store.driver import Transaction, sentence
-from longthread.store.postgres import PostgresTransaction, shown
+from longthread.store.postgres import PostgresTransaction
 from longthread.store.sqlite import SqliteTransaction
 from longthread.store.tables import Tables, read_tables
 

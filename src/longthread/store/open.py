@@ -9,11 +9,12 @@ from pathlib import Path
 
 from longthread.errors import InvalidInput, StoreUnavailable
 from longthread.settings import EMBEDDED, POSTGRES_URLS, Settings, shown_address, store_address
+from longthread.store.address import shown
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver
 from longthread.store.embedded import embedded_server
 from longthread.store.frozen import FrozenSqliteDriver, is_frozen
-from longthread.store.postgres import PostgresDriver, shown
+from longthread.store.postgres import PostgresDriver
 from longthread.store.sqlite import SqliteDriver
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor, errors
 from psycopg.adapt import Transformer
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -26,6 +25,7 @@ from longthread.errors import (
     StoreUnavailable,
 )
 from longthread.store.adapters import configure
+from longthread.store.address import parsed, shown
 from longthread.store.ahead import Ahead
 from longthread.store.completion import to_the_end
 from longthread.store.driver import CHANGED, Asked, Row, sentence, storable
@@ -37,6 +37,8 @@ CONNECTIONS = 16
 """How many connections one driver opens at most."""
 FOR_READERS = 4
 """How many of them writers leave free: a writer that reads beside its transaction must not wait for other writers."""
+KEPT_TIMES = 256
+"""How often a connection is handed on without the pool, which replaces those that are old."""
 WAIT_SECONDS = 30.0
 """How long a transaction waits for a free connection before it gives up."""
 LOCK_SECONDS = 30
@@ -117,7 +119,8 @@ class PostgresTransaction:
 
     async def forget(self) -> None:
         """Wait no more for what was asked for ahead."""
-        await self._ahead.forget()
+        if self._ahead:
+            await to_the_end(self._ahead.forget())
 
     async def _fetch_asked(self, asked: Sequence[bytes], *, last: bool = False) -> list[list[Row]]:
         first = len(self._waiting)
@@ -270,6 +273,10 @@ class PostgresDriver:
         self._where = where
         self._pool = pool
         self._first = first
+        # At most one, which is free: to ask the pool for one takes longer than many a statement.
+        self._kept: list[Connection] = []
+        self._handed_on = 0
+        self._asking = 0
         self._writers = asyncio.Semaphore(CONNECTIONS - FOR_READERS)
 
     @property
@@ -289,7 +296,7 @@ class PostgresDriver:
             StoreTooNew: a newer Longthread wrote it.
         """
         where = where or shown(url)
-        conninfo = make_conninfo("", **{**_DEFAULTS, **_parsed(url)})
+        conninfo = make_conninfo("", **{**_DEFAULTS, **parsed(url)})
         try:
             connection = await _connect(conninfo)
             try:
@@ -319,44 +326,50 @@ class PostgresDriver:
         try:
             yield tx
         finally:
-            await to_the_end(self._end_reading(tx))
+            await self._end_reading(tx)
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[PostgresTransaction]:
-        async with self._turn():
+        await self._take_turn()
+        try:
             tx, done = await self._transaction(_WRITE, reads=False), False
             try:
                 yield tx
                 done = True
             finally:
-                await to_the_end(self._finish(tx) if done else self._give_back(tx))
+                await (self._finish(tx) if done else self._give_back(tx))
+        finally:
+            self._writers.release()
 
     @asynccontextmanager
     async def maintaining(self) -> AsyncIterator[PostgresTransaction]:
-        async with self._turn():
+        await self._take_turn()
+        try:
             tx = await self._transaction(_ALONE, reads=False, alone=True)
             try:
                 yield tx
             finally:
-                await to_the_end(self._give_back(tx))
+                await self._give_back(tx)
+        finally:
+            self._writers.release()
 
     async def close(self) -> None:
         await self._pool.close()
+        while self._kept:  # which the pool has handed out
+            await self._kept.pop().close()
         for connection in self._first:  # the pool has not come to it
             await connection.close()
 
-    @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
-        """One of the places that writers have among the connections."""
+    async def _take_turn(self) -> None:
+        """Wait for one of the places that writers have among the connections."""
+        if not self._writers.locked():
+            await self._writers.acquire()  # at once
+            return
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 await self._writers.acquire()
         except TimeoutError:
             raise StoreError(reason=_TOO_BUSY) from None
-        try:
-            yield
-        finally:
-            self._writers.release()
 
     async def _transaction(self, begin: Sequence[bytes], **how: bool) -> PostgresTransaction:
         left = CONNECTIONS
@@ -365,7 +378,7 @@ class PostgresDriver:
             nonlocal left
             left -= 1
             # Back first: all may be broken, and in use.
-            await to_the_end(self._give_back(tx))
+            await self._give_back(tx)
             tx.held = await self._connection()
             return left >= 0
 
@@ -373,19 +386,24 @@ class PostgresDriver:
 
     async def _finish(self, tx: PostgresTransaction) -> None:
         try:
-            await tx.commit()
+            await to_the_end(tx.commit())
         finally:
             await self._give_back(tx)
 
     async def _connection(self) -> Connection:
+        if self._kept:
+            return self._kept.pop()
         task = asyncio.current_task()
         cancelled = task.cancelling() if task else 0
+        self._asking += 1
         try:
             connection = await self._pool.getconn(WAIT_SECONDS)
         except PoolTimeout:
             raise StoreError(reason=_TOO_BUSY) from None
         except psycopg.Error as error:
             raise _failure(error) from None
+        finally:
+            self._asking -= 1
         if task and task.cancelling() > cancelled:
             # Python 3.11's `wait_for`, with which the pool waits, forgets a cancellation that comes with its result.
             await to_the_end(self._pool.putconn(connection))
@@ -393,14 +411,24 @@ class PostgresDriver:
         return connection
 
     async def _end_reading(self, tx: PostgresTransaction) -> None:
-        await tx.forget()
-        await self._give_back(tx)
+        try:
+            await tx.forget()
+        finally:
+            await self._give_back(tx)
 
     async def _give_back(self, tx: PostgresTransaction) -> None:
         """Roll back what was not committed, and let the next one have the connection if it is still good."""
         connection, tx.held = tx.held, None
-        if connection is not None:
-            await self._put_back(connection)
+        if connection is not None and self._keeps(connection):
+            self._kept.append(connection)
+        elif connection is not None:
+            await to_the_end(self._put_back(connection))
+
+    def _keeps(self, connection: Connection) -> bool:
+        """Whether the next one is to have a connection as it is: nobody waits for one, nor is there one already."""
+        self._handed_on = (self._handed_on + 1) % KEPT_TIMES
+        wanted = self._handed_on and not self._kept and not self._asking and not self._pool.closed
+        return bool(wanted) and connection.pgconn.transaction_status == TransactionStatus.IDLE
 
     async def _put_back(self, connection: Connection) -> None:
         try:
@@ -467,32 +495,3 @@ def _reason(error: BaseException) -> str:
     text = (diag.message_primary if diag is not None else None) or str(error) or type(error).__name__
     text = " ".join(text.split())
     return sentence(text)
-
-
-def shown(url: str) -> str:
-    """A URL as people may see it: without password and options.
-
-    Raises:
-        StoreUnavailable: it cannot be read.
-    """
-    given = _parsed(url)
-    user, host, port = given.get("user"), given.get("host") or given.get("hostaddr") or "", given.get("port")
-    place = f"{user}@" * bool(user) + str(host) + f":{port}" * bool(port)
-    return f"postgresql://{place}/{given.get('dbname') or user or ''}"
-
-
-def _parsed(url: str) -> dict[str, Any]:
-    plain = re.sub(r"^postgres(?:ql)?(?:\+psycopg)?://", "postgresql://", url)
-    try:
-        given: dict[str, Any] = dict(conninfo_to_dict(plain))
-    except psycopg.Error:
-        given = {"host": "@"}
-    # A password with an @ or a / in it ends too early for libpq, and the rest of it stands elsewhere.
-    misread = "@" in f"{given.get('host')}{given.get('dbname')}"
-    if misread or not re.fullmatch(r"[\d,]*", str(given.get("port") or "")):
-        raise StoreUnavailable(
-            where="postgresql://…",
-            reason="the URL cannot be read. It is written postgresql://user:password@host:port/database, with "
-            "special characters in a name or password percent-encoded (@ is %40, / is %2F).",
-        )
-    return given
