@@ -103,6 +103,7 @@ HARMS = [
     ("postgresql", "EXPLAIN (ANALYZE /* ) SELECT 1 -- */ ) SELECT pg_sleep(9)", "pg_sleep"),
     ("postgresql", "EXPLAIN (FORMAT ' ) SELECT 1 --') SELECT pg_sleep(9)", "pg_sleep"),
     ("postgresql", "EXPLAIN (pg_sleep(9))", ""),
+    ("postgresql", "SELECT INTERVAL E'1 day'\n'\\'' , pg_sleep(3) --'", "goes on"),
     ("postgresql", "EXPLAIN (ANALYZE", "empty"),
     ("postgresql", "EXPLAIN EXPLAIN SELECT 1", ""),
     ("mysql", "EXPLAIN FORMAT=", "empty"),

@@ -92,6 +92,7 @@ _QUOTED = frozenset(
     {TokenType.STRING, TokenType.IDENTIFIER, TokenType.NATIONAL_STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING,
      TokenType.UNICODE_STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.BIT_STRING}
 )  # fmt: skip
+_CONTINUED = (TokenType.BYTE_STRING, TokenType.STRING)
 _EXPLAIN_WORDS = frozenset({"QUERY", "PLAN", "ANALYZE", "ANALYSE", "VERBOSE", "EXTENDED", "PARTITIONS"})
 _OPTIONS = """
     ANALYZE ANALYSE VERBOSE COSTS SETTINGS GENERIC_PLAN BUFFERS SERIALIZE WAL TIMING SUMMARY MEMORY FORMAT
@@ -289,6 +290,8 @@ def _check_characters(tokens: Sequence[Token], text: str) -> None:
             inside += text.count("{#", token.start, token.end + 1)
         elif not " ".join(token.text.split()).isprintable():  # a word such as GROUP BY may hold blanks
             raise _refused("a name in it has an invisible character. Write it without, or in quotes")
+    if any((one.token_type, two.token_type) == _CONTINUED for one, two in pairwise(tokens)):
+        raise _refused("a text goes on behind E'…', by rules of that. Write one text, or ||")
     if text.count("{#") > inside:
         raise _refused("{# is no SQL")
 
