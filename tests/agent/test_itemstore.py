@@ -170,6 +170,7 @@ async def test_without_an_embedder_a_question_is_answered_by_its_words(items: Lo
         "10.1.2.3": "server",
         "dinner": "food",
         "大雨": "天气",
+        "伞在哪": "天气",
     }
     for question, key in asked.items():
         [best, *_] = found = await items.asearch(("n",), query=question)

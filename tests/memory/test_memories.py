@@ -16,7 +16,7 @@ from longthread.memory import memories as module
 from longthread.memory.asking import Asker
 from longthread.memory.fitting import fitting
 from longthread.memory.forgetting import forget_memory
-from longthread.memory.matching import Bag, scores, telling
+from longthread.memory.matching import Bag, scores, telling, weighed
 from longthread.memory.memories import Memories, said_of
 from longthread.model.memory import ANALYST, Source, Statement
 from longthread.store.driver import Driver
@@ -277,11 +277,17 @@ async def test_words_that_every_question_has_make_no_memory_fit(store: Driver, q
     assert await fitting(memories, OWNER, question) == []
 
 
+async def test_words_of_one_character_are_found(store: Driver) -> None:
+    memories = await told(store, "用户的猫叫小白", "用户喜欢喝茶", "用户住在上海")
+    assert await found(memories, "给猫买点东西") == ["用户的猫叫小白"]
+    assert await found(memories, "茶") == ["用户喜欢喝茶"]
+
+
 def test_terms_that_say_nothing_do_not_count() -> None:
     assert telling("What is the staging server?") == ["stag", "server"]
     assert telling("who are you") != []
     bags = {str(n): Bag.of(text) for n, text in enumerate(FACTS)}
     again = {name: Bag.read(bag.packed(), bag.words) for name, bag in bags.items()}
-    assert scores(again, telling("staging server")) == scores(bags, telling("staging server"))
-    assert scores({}, ["x"]) == {}
+    assert scores(again, weighed("staging server")) == scores(bags, weighed("staging server"))
+    assert scores({}, {"x": 1.0}) == {}
     assert np.all(np.diff(bags["0"].hashes.astype(object)) > 0)

@@ -29,7 +29,7 @@ def ranked(documents: list[dict[str, int]], asked: list[str], *, cut: int | None
         return {}
     layout = lay_out(blocks)
     corpus = Corpus(len(rows), sum(row.words for row in rows))
-    scores = score(layout, hashes, corpus)
+    scores = score(layout, dict.fromkeys(hashes, 1.0), corpus)
     entries = {layout.entry_at(place)[1]: float(scores[place]) for place in best(scores, len(scores))}
     return {seq: value for seq, value in entries.items() if 1 <= seq <= len(rows)}
 

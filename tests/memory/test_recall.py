@@ -46,6 +46,9 @@ async def found(store: Driver, text: str, scope: Scope = MINE, **more: object) -
         ("我们决定把服务器放在上海。", "上海"),
         ("下周三和王丽娜吃饭", "什么时候跟王丽娜吃饭？"),
         ("来週は大阪に行きます", "大阪"),
+        ("我养了一只猫，叫小白。", "我的猫叫什么名字？"),
+        ("药每天吃两次", "药怎么吃"),
+        ("那本书在老张那里。", "书"),
         ("Wir treffen uns in München", "munchen"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longthread.memory.terms import stem, terms
+from longthread.memory.terms import characters, stem, terms
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,14 @@ from longthread.memory.terms import stem, terms
 )
 def test_what_is_asked_shares_a_term_with_what_was_said(asked: str, said: str) -> None:
     assert set(terms(asked)) & set(terms(said))
+
+
+def test_a_character_is_a_term_within_a_run_and_only_there() -> None:
+    assert characters("我养了一只猫，叫小白。") == ["养", "猫", "白"]
+    assert characters("猫 狗 cat") == []
+    assert set(characters("猫吃什么")) & set(characters("一只猫")) == {"猫"}
+    assert characters("猫叫什么名字", besides={"名字"}) == ["猫"]
+    assert characters("昨日東京へ") == ["昨", "東", "京"]
 
 
 @pytest.mark.parametrize(("one", "other"), [("价格", "价钱"), ("plan", "a planet"), ("1.5", "15")])

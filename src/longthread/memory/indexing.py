@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from longthread.memory.postings import FULL, TIER, Document, Segment, build
-from longthread.memory.terms import FORM, terms
+from longthread.memory.terms import FORM, characters, terms
 from longthread.model.builtin import LOAD_SKILL
 from longthread.model.entry import Entry
 from longthread.store import recall
@@ -76,12 +76,13 @@ def documents(texts: Iterable[Text]) -> list[Document]:
     for text in texts:
         if not is_recallable(text):
             continue
-        said = terms(content_of(text))
+        content = content_of(text)
+        said = terms(content)
         if not said:
             continue
         about = terms(f"{text.name or ''} {text.metadata.get(SAID_AT) or _date(text.created_at)}")
         at = int((text.created_at - _EPOCH).total_seconds() * 1_000_000)
-        found.append(Document(text.seq, Counter(said + about), len(said), at))
+        found.append(Document(text.seq, Counter(said + about + characters(content)), len(said), at))
     return found
 
 

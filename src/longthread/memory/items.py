@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from longthread.memory.embedding import Vectors, unit
+from longthread.memory.matching import CHARACTER
 from longthread.memory.postings import hash_of
 from longthread.memory.ranking import LENGTH, SATURATION
-from longthread.memory.terms import terms
+from longthread.memory.terms import characters, terms
 from longthread.store import items
 from longthread.store.driver import Transaction
 from longthread.store.items import Measure, Place, Posting, Within
@@ -36,26 +37,28 @@ def said_in(value: Any) -> list[str]:
 
 
 def counted(texts: Iterable[str]) -> dict[int, int]:
-    """The terms of texts as hashes, each with how often it is there."""
-    return dict(Counter(hash_of(term) - _HALF for text in texts for term in terms(text)))
+    """The terms and characters of texts as hashes, each with how often it is there."""
+    return dict(Counter(hash_of(term) - _HALF for text in texts for term in [*terms(text), *characters(text)]))
 
 
 async def by_words(tx: Transaction, within: Within, question: str) -> Ranked:
     """The items that share words with a question, by BM25."""
-    asked = [hash_of(term) - _HALF for term in dict.fromkeys(terms(question))][:_MOST_TERMS]
-    found = await items.postings(tx, within, asked) if asked else []
+    wanted = dict.fromkeys(terms(question), 1.0)
+    wanted |= {char: CHARACTER for char in characters(question) if char not in wanted}
+    asked = {hash_of(term) - _HALF: weight for term, weight in list(wanted.items())[:_MOST_TERMS]}
+    found = await items.postings(tx, within, list(asked)) if asked else []
     if not found:
         return []
     count, words = await items.extent(tx, within)
-    return _ranked(_scores(found, count, words / max(1, count)))
+    return _ranked(_scores(found, asked, count, words / max(1, count)))
 
 
-def _scores(found: Sequence[Posting], count: int, average: float) -> dict[Place, float]:
+def _scores(found: Sequence[Posting], asked: Mapping[int, float], count: int, average: float) -> dict[Place, float]:
     holders = Counter(posting.term for posting in found)
     scores: defaultdict[Place, float] = defaultdict(float)
     for posting in sorted(found, key=lambda each: (each.place, each.term)):
         held = holders[posting.term]
-        rarity = math.log(1 + (max(0, count - held) + 0.5) / (held + 0.5))
+        rarity = asked[posting.term] * math.log(1 + (max(0, count - held) + 0.5) / (held + 0.5))
         norm = SATURATION * (1 - LENGTH + LENGTH * posting.words / max(1.0, average))
         scores[posting.place] += rarity * (SATURATION + 1) * posting.count / (posting.count + norm)
     return scores

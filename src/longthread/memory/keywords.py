@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longthread.memory.matching import telling
+from longthread.memory.matching import weighed
 from longthread.memory.postings import Postings, buckets_of, hash_of, in_bucket, look_up
 from longthread.memory.ranking import REACH, Block, Corpus, Layout, best, lay_out, score
 from longthread.memory.shelf import Ranges
@@ -43,12 +43,13 @@ async def by_keywords(
         ranges: only these entries.
         before: of this entry's thread only those before it. The area has that thread on its own.
     """
-    hashes = hashes_of(text)
+    wanted = weights_of(text)
+    hashes = list(wanted)
     blocks = [*await _of_threads(tx, area, hashes, before), *await _of_volumes(tx, area, hashes)]
     if not blocks:
         return []
     layout = lay_out(blocks)
-    scores = score(layout, hashes, Corpus(area.entries, area.words))
+    scores = score(layout, wanted, Corpus(area.entries, area.words))
     bound = {each.volume.id: each for each in area.volumes}
     scores[~_counting(layout, _ranges_of(area.threads, ranges, before), bound, ranges)] = 0
     places = best(scores, count, tied=_TIED)
@@ -56,10 +57,11 @@ async def by_keywords(
     return sorted(found, key=lambda each: (-each[1], each[0].thread_id, each[0].seq))[:count]
 
 
-def hashes_of(text: str) -> list[int]:
-    """The terms of a question that count. Where some say what it is about, those that every question may have rank
-    nothing."""
-    return [hash_of(term) for term in telling(text)[:MOST_TERMS]]
+def weights_of(text: str) -> dict[int, float]:
+    """The terms of a question that count, with what they count. Where some say what it is about, those that every
+    question may have rank nothing."""
+    wanted = sorted(weighed(text).items(), key=lambda each: -each[1])  # characters behind everything else
+    return {hash_of(term): weight for term, weight in wanted[:MOST_TERMS]}
 
 
 async def _of_threads(tx: Transaction, area: Area, hashes: Sequence[int], before: Place | None) -> list[Block]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from longthread.memory.postings import hash_of
 from longthread.memory.ranking import LENGTH, SATURATION
-from longthread.memory.terms import FORM, terms
+from longthread.memory.terms import FORM, characters, terms
 
 _TERM = np.dtype([("hash", "<u8"), ("count", "<u2")])
 _MOST = 65535
@@ -30,13 +30,16 @@ _CHINESE = (
     "查询 给我 帮我 看看 所有 有的 全部 每个 一共 总共 这里 那里 什麼 甚麼 哪個 怎麼 請問 我們 你們 他們 這個 那個 "
     "沒有 告訴 為什 時候 麼時 是誰 哪裡 顯示 查詢 給我 幫我"
 )
+CHARACTER = 0.3
+"""What a Chinese character counts, beside the pairs that it stands in."""
 COMMON = frozenset(term for word in f"{_ENGLISH} {_CHINESE}".split() for term in terms(word))
 """Terms that say nothing of what a text is about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bag:
-    """The terms of a text, by their hashes, each with how often it stands there; `words` is how many there are."""
+    """The terms of a text and its characters, by their hashes, each with how often it stands there; `words` is how many
+    terms there are."""
 
     hashes: NDArray[np.uint64]
     counts: NDArray[np.uint16]
@@ -46,7 +49,7 @@ class Bag:
     def of(cls, text: str) -> Bag:
         """The terms of a text."""
         found = terms(text)
-        counted = Counter(hash_of(term) for term in found)
+        counted = Counter(hash_of(term) for term in [*found, *characters(text)])
         order = sorted(counted)
         counts = np.array([min(counted[value], _MOST) for value in order], dtype=np.uint16)
         return cls(np.array(order, dtype=np.uint64), counts, len(found))
@@ -75,8 +78,13 @@ def telling(text: str) -> list[str]:
     return [term for term in found if term not in COMMON] or found
 
 
-def scores(bags: Mapping[str, Bag], wanted: Sequence[str]) -> dict[str, float]:
-    """How well each text matches the terms, by its name; those that share none are left out."""
+def weighed(text: str) -> dict[str, float]:
+    """What a question is looked for by: its telling terms, and, for less, its characters."""
+    return dict.fromkeys(characters(text, besides=COMMON), CHARACTER) | dict.fromkeys(telling(text), 1.0)
+
+
+def scores(bags: Mapping[str, Bag], wanted: Mapping[str, float]) -> dict[str, float]:
+    """How well each text matches the terms with their weights, by its name; those that share none are left out."""
     if not bags:
         return {}
     names, each = list(bags), list(bags.values())
@@ -86,9 +94,9 @@ def scores(bags: Mapping[str, Bag], wanted: Sequence[str]) -> dict[str, float]:
     counts = np.concatenate([bag.counts for bag in each]).astype(np.float64)
     norms = SATURATION * (1 - LENGTH + LENGTH * words / max(1.0, float(words.mean())))
     found = np.zeros(len(each))
-    for value in sorted({hash_of(term) for term in wanted}):
+    for value, weight in sorted((hash_of(term), weight) for term, weight in wanted.items()):
         places = np.flatnonzero(hashes == np.uint64(value))
-        rarity = math.log(1 + (len(each) - len(places) + 0.5) / (len(places) + 0.5))
+        rarity = weight * math.log(1 + (len(each) - len(places) + 0.5) / (len(places) + 0.5))
         at = owners[places]
         found[at] += rarity * (SATURATION + 1) * counts[places] / (counts[places] + norms[at])
     return {name: round(float(value), 6) for name, value in zip(names, found, strict=True) if value > 0}

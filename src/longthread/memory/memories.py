@@ -20,7 +20,7 @@ from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict, TooMa
 from longthread.memory.asking import QUERY_SECONDS, Asker
 from longthread.memory.background import Background
 from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors, made_by
-from longthread.memory.matching import Bag, form_of, holds_all, scores, telling
+from longthread.memory.matching import Bag, form_of, holds_all, scores, telling, weighed
 from longthread.memory.recall import MEANING
 from longthread.memory.terms import stem, terms
 from longthread.memory.vectors import BATCH, TIMEOUT
@@ -251,7 +251,7 @@ class Ranked:
 def rank(there: Sequence[Candidate], text: str, near: Sequence[tuple[str, float]]) -> list[Ranked]:
     """Two rankings as one: each score as a share of its ranking's best, and their sum. Of equals the more important
     comes first."""
-    by_words = scores({each.id: bag_of(each) for each in there}, telling(text))
+    by_words = scores({each.id: bag_of(each) for each in there}, weighed(text))
     shares: dict[str, float] = {}
     known = {each.id: each for each in there}
     for ranking, weight in ((by_words, 1.0), (dict(near), MEANING)):

@@ -91,15 +91,15 @@ def lay_out(blocks: Sequence[Block]) -> Layout:
     return Layout(blocks, starts, ends)
 
 
-def score(layout: Layout, hashes: Sequence[int], corpus: Corpus) -> Scores:
-    """The score of each place, for the terms of a question."""
+def score(layout: Layout, hashes: Mapping[int, float], corpus: Corpus) -> Scores:
+    """The score of each place, for the terms of a question and their weights."""
     scores = np.zeros(layout.size, dtype=np.float32)
     average = max(1.0, corpus.words / max(1, corpus.entries))
     having: dict[int, list[tuple[int, Postings]]] = {value: [] for value in hashes}
     for start, block in zip(layout.starts, layout.blocks, strict=True):
         for value, postings in block.found.items():
             having[value].append((start, postings))
-    for value in hashes:
+    for value, weight in hashes.items():
         parts = having[value]
         if not parts:
             continue
@@ -113,7 +113,7 @@ def score(layout: Layout, hashes: Sequence[int], corpus: Corpus) -> Scores:
             step(norm, np.float32(number), out=norm)
         norm *= np.float32(SATURATION)
         norm += counts
-        counts *= np.float32(rarity * (SATURATION + 1))
+        counts *= np.float32(weight * rarity * (SATURATION + 1))
         counts /= norm
         if len(places) > COMMON * corpus.entries:
             scores[places] += counts

@@ -17,7 +17,7 @@ from longthread.memory.binding import bind_user, drop_volumes
 from longthread.memory.branches import Branches
 from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors
 from longthread.memory.indexing import content_of, index_thread, is_recallable
-from longthread.memory.keywords import Place, by_keywords, hashes_of
+from longthread.memory.keywords import Place, by_keywords, weights_of
 from longthread.memory.nearest import Guess, Nearest, Sought
 from longthread.memory.postings import buckets_of, places_between
 from longthread.memory.shelf import Ranges
@@ -378,7 +378,7 @@ async def _ahead(tx: Transaction, question: Question, sought: Sought | None) -> 
     if scope.thread_id is not None:
         asked = [recall.threads_asked(scope), recall.branch_points_asked(scope.thread_id)]
         asked += [vectors.stamps_asked(scope, sought.model)] if sought else []
-        asked.append(recall.postings_asked(scope, buckets_of(hashes_of(question.words))))
+        asked.append(recall.postings_asked(scope, buckets_of(list(weights_of(question.words)))))
         await tx.ahead(*asked)
 
 

@@ -2,16 +2,18 @@
 
 Words are compared without case, accents and English endings. Text that is written without spaces (Chinese, Japanese,
 Korean, Thai …) gives every pair of neighbouring characters, so that a word of two characters is found wherever it
-stands. A path, an address, a number or an identifier counts whole, and so do its parts.
+stands; Chinese words of one character are found by that. A path, an address, a number or an identifier counts whole,
+and so do its parts.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
 from functools import lru_cache
 
-FORM = 1
+FORM = 2
 """Which terms a text gives. What was indexed with another number is indexed anew."""
 MAX_TERM = 200
 """Characters of a term that count: nobody asks for the rest of a longer one."""
@@ -33,6 +35,14 @@ _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _POSSESSIVE = re.compile(r"(?<=\w)['’]s\b", re.IGNORECASE)
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _VOWELS = frozenset("aeiouy")
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+# A character that stands alone is a term already.
+_HAN_RUN = re.compile(rf"(?<=[{_DENSE}])[{_HAN}]+|[{_HAN}]++(?=[{_DENSE}])|[{_HAN}]{{2,}}")
+_EMPTY = frozenset(
+    "的了着过得地是不在有和与及或就都也还又再很太最更把被让给对向从到为以于之其此这那哪谁我你您他她它们吗呢吧啊呀哦嗯么什怎几多少"
+    "个些一二三四五六七八九十百千万两没要会能可想说看去来上下里中内外前后大小好年月日时分点间次件种样回起出进行用做让使叫成所如何为"
+    "因但而且则若并只才先已将应该请问告诉知道什麼這個們說會來時後與為過還沒對從讓"
+)
 
 
 def terms(text: str) -> list[str]:
@@ -46,6 +56,17 @@ def terms(text: str) -> list[str]:
             found += _of_word(piece["word"])
         else:
             found += [dense[at : at + 2] for at in range(len(dense) - 1)] or [dense]
+    return found
+
+
+def characters(text: str, *, besides: Collection[str] = ()) -> list[str]:
+    """The Chinese characters within runs of a text, each as often as it stands there, without those that say nothing by
+    themselves, and those of the pairs `besides`. They are terms beside `terms`: 猫 is a word in 一只猫."""
+    found = []
+    for run in _HAN_RUN.findall(unicodedata.normalize("NFKC", text)):
+        pairs = [run[at : at + 2] in besides for at in range(len(run) - 1)]
+        said = zip(run, [False, *pairs], [*pairs, False], strict=True)
+        found += [char for char, before, after in said if not (before or after or char in _EMPTY)]
     return found
 
 
