@@ -214,6 +214,27 @@ async def test_a_view_goes_on_from_the_one_before_in_another_process(store_addre
     assert max(map(len, prompts)) < 27
 
 
+async def test_instructions_that_a_conversation_begins_with_are_always_shown_first_and_stay(store_address: str) -> None:
+    first = SystemMessage("Answer in rhymes. " * 20, id="instructions")
+    spy = Spy(window=4_000)
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        agent = agent_of(saver, said("Noted. " * 30), spy=spy, memory_max_messages_per_thread=12)
+        await agent.ainvoke({"messages": [first, ("user", "Hello")]}, on())
+        for n in range(20):
+            state = await agent.ainvoke(asked(f"Question {n}. " * 30), on())
+            await settle(saver)
+        kept = state["messages"]
+    assert [each.content for each in kept if each.type == "system"] == [first.content] == [kept[0].content]
+    assert len(kept) <= 16
+    for view in spy.views:
+        assert [n for n, each in enumerate(view) if each.type == "system"] == [0]
+        assert view[0].content == first.content
+        assert view[-1].type == "human"
+    assert "[Conversation Summary]" in str(spy.views[-1][1].text)
+    assert "A summary." in str(spy.views[-1][1].text)
+    assert spy.over == []
+
+
 async def test_what_had_no_room_is_summarised_and_leaves_the_state_too(store_address: str) -> None:
     spy = Spy(window=2_500)
     async with LongthreadSaver.from_conn_string(store_address) as saver:

@@ -20,7 +20,7 @@ from longthread.agent.backing import Backed, expect_backed
 from longthread.agent.callview import Messages, Seen
 from longthread.agent.longterm import Found, LongTerm
 from longthread.agent.models import context_window
-from longthread.agent.requested import fixed_tokens, name_of, reply_tokens
+from longthread.agent.requested import fixed_tokens, instructions, name_of, reply_tokens
 from longthread.agent.saver import LongthreadSaver
 from longthread.agent.window import Fitted, Spot, Wanted, fit
 from longthread.errors import InvalidInput, LongthreadError
@@ -71,9 +71,9 @@ class _Call:
 
     @property
     def messages(self) -> Sequence[BaseMessage]:
-        """The messages of the state."""
+        """The messages of the state, but for the instructions that it begins with: those are always shown, and stay."""
         found: Sequence[BaseMessage] = self.state["messages"]
-        return found
+        return found[len(instructions(found)) :]
 
     @property
     def ids(self) -> list[str]:
@@ -242,7 +242,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             call.memory = None
             return {}
         found, most = call.found or Found(), _TIMES * self._settings.memory_max_messages_per_thread
-        is_first = not isinstance(call.messages[-1], ToolMessage)
+        is_first = not isinstance(call.messages[-1] if call.messages else None, ToolMessage)
         if not is_first or self._patience <= 0 or len(call.before) - found.covered <= most:
             return {}
         model = self._summarizer or call.request.model
@@ -254,8 +254,9 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         name = name_of(request.model)
         family, factor = family_of(name), self._factor(name, call)
         fixed = fixed_tokens(request, family)
-        removed, summary = set(call.removed), call.summary
-        call.spots = self._messages.spots([each for each in request.messages if each.id not in removed], family)
+        removed, summary, first = set(call.removed), call.summary, instructions(request.messages)
+        rest = [each for each in request.messages[len(first) :] if each.id not in removed]
+        call.spots = self._messages.spots(rest, family)
         seen = Seen.from_json(call.state.get("memory_view"))
         wanted = Wanted(
             budget=self._budget(request, name, int(fixed * factor), factor),
@@ -273,7 +274,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         call.fitted = fit(call.spots, wanted)
         kept = Seen.of(call.fitted.segments, call.spots, family)
         call.seen = replace(kept, estimated=fixed + call.fitted.view.tokens, model=name)
-        return request.override(messages=call.fitted.messages)
+        return request.override(messages=[*first, *call.fitted.messages])
 
     def _budget(self, request: Request, name: str, fixed: int, factor: float) -> int:
         window, reply = context_window(request.model, self._settings), reply_tokens(request, self._settings)

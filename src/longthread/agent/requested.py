@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from longthread.settings import Settings
-from longthread.view.tokens import estimate, tools_tokens
+from longthread.view.tokens import estimate, message_tokens, tools_tokens
 
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
 """What the classes of chat models call the most tokens of a reply."""
@@ -30,20 +31,29 @@ def reply_tokens(request: ModelRequest[Any], settings: Settings) -> int:
     return next((limit for limit in told if isinstance(limit, int) and limit > 0), settings.max_tokens)
 
 
+def instructions(messages: Sequence[BaseMessage]) -> list[SystemMessage]:
+    """The system messages that a conversation begins with: they are its prompt as well."""
+    found: list[SystemMessage] = []
+    for each in messages:
+        if not isinstance(each, SystemMessage):
+            break
+        found.append(each)
+    return found
+
+
 def fixed_tokens(request: ModelRequest[Any], family: str) -> int:
     """What the system prompt, the tools and the form of a structured reply cost."""
     tools = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in request.tools]
     given = [*tools, *_forms(request.response_format)]
     told = json.dumps(given, ensure_ascii=False, default=str) if given else ""
-    return _prompt_tokens(request.system_message, family) + tools_tokens(told, len(given), family)
+    first = sum(message_tokens(_told(each), family) for each in instructions(request.messages))
+    prompt = estimate(_told(request.system_message), family) if request.system_message is not None else 0
+    return prompt + first + tools_tokens(told, len(given), family)
 
 
-def _prompt_tokens(prompt: SystemMessage | None, family: str) -> int:
-    if prompt is None:
-        return 0
-    content = prompt.content
-    told = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
-    return estimate(told, family)
+def _told(message: BaseMessage) -> str:
+    content = message.content
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
 
 
 def _forms(wanted: Any) -> list[dict[str, Any]]:
