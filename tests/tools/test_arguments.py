@@ -102,6 +102,8 @@ def test_alternatives_are_told_by_the_one_that_fits_best() -> None:
         ({"properties": {"a": {"minimum": float("inf")}}}, "not JSON"),
         ({"properties": {"a": {"enum": [b"x"]}}}, "not JSON"),
         ({"$schema": 5, "properties": {"a": {}}}, "`$schema`"),
+        ({"required": 5}, "at required"),
+        ({"required": [{}]}, "at required/0"),
         ({"properties": {"a": {"$ref": "#/properties/a", "default": 1}}}, "the default of `a` cannot be judged"),
     ],
 )

@@ -47,11 +47,11 @@ class Arguments:
     def __init__(self, parameters: Mapping[str, Any], *, tool: str = "") -> None:
         self._tool = tool
         self._schema = _plain(parameters, tool)
+        self._validator = _validator(json.dumps(self._schema), tool)
         self.properties: Mapping[str, Any] = self._schema.get("properties", {})
         """The schema of each argument, by name."""
-        self.required = frozenset(self._schema.get("required", ()))
+        self.required = frozenset(_names(self._schema.get("required")))
         """Arguments that each call must give."""
-        self._validator = _validator(json.dumps(self._schema), tool)
         for name, schema in self.properties.items():
             if isinstance(schema, Mapping) and "default" in schema:
                 self._check_default(name, schema)

@@ -339,6 +339,13 @@ async def test_a_crash_of_cpython_is_one_error(interpreters: Interpreters) -> No
         assert not found["ok"], body
 
 
+def test_a_schema_may_say_nothing_of_an_argument() -> None:
+    made = {"runtime": "python", "code": "def execute(a): return a"}
+    check(made, {"properties": {"a": True}, "required": ["a"]})
+    with pytest.raises(ToolInvalid, match="needs `a`, which a call may leave out"):
+        check(made, {"properties": {"a": True}})
+
+
 @confined
 async def test_a_forged_answer_is_only_an_answer(interpreters: Interpreters) -> None:
     writing = (
