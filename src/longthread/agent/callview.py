@@ -23,6 +23,8 @@ from longthread.view.tokens import ANY
 
 REMEMBERED = 4096
 """Messages whose costs are remembered."""
+CHARACTERS = 16_000_000
+"""What they hold, of all of them: pictures are large."""
 _ANEW = (Segment(-1, -1, "whole"),)
 """The manifest of a view of which nothing is there any more."""
 
@@ -87,7 +89,8 @@ def _short(key: str) -> str:
 class Messages:
     """Messages of states as a view is composed of them. What is computed of one is remembered for a while."""
 
-    _known: OrderedDict[int, tuple[BaseMessage, Entry, dict[str, Item]]] = field(default_factory=OrderedDict)
+    _known: OrderedDict[int, tuple[BaseMessage, Entry, dict[str, Item], int]] = field(default_factory=OrderedDict)
+    _size: int = 0
 
     def spots(self, messages: Sequence[BaseMessage], family: str = ANY) -> list[Spot]:
         """Where each stands, from 1 on. Those without an id, or with one that others have too, get a name."""
@@ -107,13 +110,15 @@ class Messages:
         known = self._known.get(id(message))
         if known is None or known[0] is not message:
             # Kept with the message: its address is then nobody else's.
-            known = self._known[id(message)] = (message, _entry(message, key), {})
-        _, entry, items = known
+            known = self._known[id(message)] = (message, _entry(message, key), {}, len(str(message.content)))
+            self._size += known[3]
+        _, entry, items, _ = known
         if family not in items:
             items[family] = item_of(message, entry, family)
         self._known.move_to_end(id(message))
-        while len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+        while len(self._known) > REMEMBERED or (len(self._known) > 1 and self._size > CHARACTERS):
+            _, (*_, size) = self._known.popitem(last=False)
+            self._size -= size
         return entry, items
 
 
