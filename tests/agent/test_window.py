@@ -249,6 +249,15 @@ def test_what_is_left_out_is_said_in_chinese() -> None:
     assert re.search("前面 3[0-9] 条消息（编号 1 至 [0-9]+）在此省略，可以调取。", fitted.view.summary.text)
 
 
+def test_messages_of_a_state_that_is_not_logged_have_no_numbers() -> None:
+    for summary, said in (
+        ("", "earlier messages are left out here"),
+        ("known " * 200, "Earlier messages are left out here"),
+    ):
+        spots = [Spot(replace(each.entry, thread_id=""), each.message) for each in decisions(20)]
+        assert said in fit(spots, Wanted(256, summary=summary)).view.summary.text
+
+
 def test_where_there_is_no_room_at_all_the_manifest_says_so() -> None:
     fitted = fit(decisions(20), Wanted(200))
     assert not fitted.view.summary.text

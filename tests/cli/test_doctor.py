@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from longthread.agent import embedders
+from longthread.memory import asking
 from longthread.testing.embedding import HashEmbedder
 
 Run = Callable[..., Any]
@@ -48,6 +50,18 @@ def test_one_that_works(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "✓ embedder   openai:embedding-3 at https://embedders.example:8443/v1: vectors of 32 numbers" in found
     assert asked[0]["base_url"] == "https://user:secret@embedders.example:8443/v1"
     assert "secret" not in found
+
+
+def test_one_that_recall_does_not_wait_for(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Client:
+        async def aembed_query(self, text: str) -> list[float]:
+            await asyncio.sleep(0.1)
+            return [1.0, 0.0]
+
+    monkeypatch.setattr(embedders, "init_embeddings", lambda name, **options: Client())
+    monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", "https://embedders.example/v1")
+    monkeypatch.setattr(asking, "QUERY_SECONDS", 0.05)
+    assert "is too slow: a text takes 0.1 s; recall waits 0.05 s for it" in told(run, tmp_path, code=1)
 
 
 @pytest.mark.parametrize("model", ["local:/no/such/folder", "nonsense:model"])

@@ -44,7 +44,7 @@ def test_memories_are_added_listed_found_and_forgotten(run: Run, store_address: 
     wanted = marks()
     assert places(store_address, wanted)
     run("memories", "forget", again["id"], text="n\n", code=1)
-    run("memories", "forget", again["id"], "--yes")
+    assert again["id"] in run("memories", "forget", again["id"], "--yes").stdout
     assert places(store_address, wanted) == set()
     assert in_files(store_address, wanted) == set()
     assert len(lines(run("memories", "list", "--json"))) == 1

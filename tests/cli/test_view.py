@@ -124,6 +124,12 @@ def test_a_long_conversation_fits_its_window(run: CliRunner, language: str) -> N
     assert "Changed thinking blocks: 0." in done.stdout
 
 
+def test_a_window_in_which_no_turn_ends_is_no_result(run: CliRunner) -> None:
+    result = run.invoke(app, ["eval", "context", "--turns", "2", "--window", "4000", "--lang", "zh"])
+    assert isinstance(result.exception, InvalidInput)
+    assert "Turn 1 of the conversation did not end in an answer." in str(result.exception)
+
+
 def test_another_language_than_these_is_refused(run: CliRunner) -> None:
     assert isinstance(run.invoke(app, ["eval", "context", "--lang", "fr"]).exception, InvalidInput)
 

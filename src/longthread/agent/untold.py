@@ -13,13 +13,15 @@ from longthread.view import tier1
 LEAST = 60
 """Tokens that tier 1 must have for a digest: less would say nothing."""
 _LEFT_OUT = {
-    False: "{count} earlier messages (numbers {first} to {last}) are left out here and can be recalled.",
-    True: "前面 {count} 条消息（编号 {first} 至 {last}）在此省略，可以调取。",
+    False: "{count} earlier messages{which} are left out here and can be recalled.",
+    True: "前面 {count} 条消息{which}在此省略，可以调取。",
 }
 _ALL_LEFT_OUT = {
-    False: "Earlier messages (up to number {last}) are left out here and can be recalled.",
-    True: "前面的消息（至编号 {last}）在此省略，可以调取。",
+    False: "Earlier messages{which} are left out here and can be recalled.",
+    True: "前面的消息{which}在此省略，可以调取。",
 }
+_WHICH = {False: " (numbers {first} to {last})", True: "（编号 {first} 至 {last}）"}
+_UP_TO = {False: " (up to number {last})", True: "（至编号 {last}）"}
 
 
 def told(
@@ -59,8 +61,11 @@ def _left_out(summary: str, entries: Sequence[Entry]) -> str:
     all of those before as well."""
     questions = [entry.text for entry in entries if entry.role == "user"]
     chinese = 2 * sum(map(is_chinese, questions)) > len(questions)
-    words = (_ALL_LEFT_OUT if summary.strip() else _LEFT_OUT)[chinese]
-    return words.format(count=len(entries), first=entries[0].seq, last=entries[-1].seq)
+    words, numbers = (_ALL_LEFT_OUT, _UP_TO) if summary.strip() else (_LEFT_OUT, _WHICH)
+    # Messages of a state that is no thread of the log are counted from where it begins now: that says nothing.
+    logged = entries[0].thread_id
+    which = numbers[chinese].format(first=entries[0].seq, last=entries[-1].seq) if logged else ""
+    return words[chinese].format(count=len(entries), which=which)
 
 
 def _beside(topics: Sequence[str], family: str) -> int:

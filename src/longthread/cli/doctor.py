@@ -90,21 +90,28 @@ def _model(settings: Settings) -> Finding:
 
 async def _embedder(settings: Settings) -> Finding:
     from longthread.agent.embedders import embedder_of
+    from longthread.memory.asking import QUERY_SECONDS
     from longthread.memory.embedding import EmbedderFailed, called, made_by
 
     embedder = embedder_of(settings)
     if embedder is None:
         return True, "embedder", "none: recall goes by keywords. Set MEMORY_EMBEDDING_MODEL for recall by meaning too"
-    started = time.monotonic()
+    started = again = time.monotonic()
     try:
         vector = await made_by(partial(embedder.query, "Does it work?"), _EMBEDDER_SECONDS)
+        took, again = time.monotonic() - started, time.monotonic()
+        if took > QUERY_SECONDS:  # it may have had to be loaded
+            await made_by(partial(embedder.query, "And now?"), _EMBEDDER_SECONDS)
     except EmbedderFailed as error:
         reason = str(error)
         if not isinstance(error.cause, LongthreadError):  # such a one says itself what to do
             names = "MEMORY_EMBEDDING_MODEL, MEMORY_EMBEDDING_BASE_URL and MEMORY_EMBEDDING_API_KEY"
             reason = f"{reason.rstrip('.')}. Check {names}."
         return False, "embedder", f"{called(embedder)} does not work: {reason}"
-    took = time.monotonic() - started
+    later = time.monotonic() - again
+    if later > QUERY_SECONDS:
+        waits = f"recall waits {QUERY_SECONDS:g} s for it and goes by keywords then"
+        return False, "embedder", f"{called(embedder)} is too slow: a text takes {later:.1f} s; {waits}."
     return True, "embedder", f"{called(embedder)}: vectors of {vector.shape[-1]:,} numbers, the first in {took:.1f} s"
 
 

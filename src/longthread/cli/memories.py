@@ -135,6 +135,7 @@ def forget(
     if not yes:
         confirm(f"Forget “{found.content}”?")
     gone = _with(database, lambda _, store, user: forget_memory(store, found.id, user_id=user, anew=True))
+    echo(f"Forgot the memory {found.id}.")
     _warn(gone.problems)
 
 

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from longthread.agent.analyst import Analyst
 from longthread.agent.recalling import recall_tool
 from longthread.agent.window import item_of
+from longthread.errors import InvalidInput
 from longthread.model.run import Run
 from longthread.settings import Settings
 from longthread.store import runs
@@ -145,6 +146,9 @@ async def watch(
 
     Args:
         told: told how far it is.
+
+    Raises:
+        InvalidInput: a turn did not end in an answer: the window is too small, say.
     """
     source = folder / "events.sqlite"
     make_source(source, language, seed)
@@ -166,7 +170,9 @@ async def watch(
         for number, turn in enumerate(turns(count, language, seed)):
             player.turn = turn
             handle = await analyst.ask(turn.question, thread_id=THREAD, source=str(source), protocol="native")
-            await handle.wait()
+            if (end := await handle.wait()).type != "finished":
+                problem = end.data.get("error", {}).get("message", end.type)
+                raise InvalidInput(reason=f"Turn {number + 1} of the conversation did not end in an answer. {problem}")
             budgets += await _budgets(store)
             model.calls.clear()
             planted += [turn.fact] if turn.fact else []
