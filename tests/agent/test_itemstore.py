@@ -191,12 +191,33 @@ async def test_an_embedder_that_fails_is_done_without_and_made_up_for(
     await broken.aput(("n",), "sky", {"text": "rain"})
     assert "no embedder there" in caplog.text
     assert [hit.key for hit in await broken.asearch(("n",), query="noodles", limit=1)] == ["food"]
-    assert embed.calls == 1  # it rests for a while
+    assert embed.calls == 2  # once more, to learn whether it is the text; then it rests for a while
     embed.fails = False
     mended = LongthreadStore(store, index=index(embed, fields=["text"]))
     found = await mended.asearch(("n",), query="rain")
     assert [(hit.key, hit.score is None) for hit in found] == [("sky", False), ("food", False)]
     assert found[0].score == pytest.approx(1.0, abs=1e-5)
+
+
+async def test_a_text_that_an_embedder_does_not_take_costs_only_its_own_vector(
+    store: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Picky(Words):
+        async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+            if any(len(text) > 100 for text in texts):
+                raise ValueError("maximum context length")
+            return await super().aembed_documents(texts)
+
+    items = LongthreadStore(store, index=index(Picky(), fields=["text"]))
+    await items.aput(("n",), "sky", {"text": "rain"})
+    await items.abatch([PutOp(("n",), "long", {"text": "noodles " * 50}), PutOp(("n",), "food", {"text": "noodles"})])
+    assert "maximum context length" in caplog.text
+    found = await items.asearch(("n",), query="rain")
+    assert found[0].key == "sky" and found[0].score == pytest.approx(1.0, abs=1e-5)
+    assert {hit.key: hit.score is not None for hit in found}["food"]
+    assert await items.asearch(("n",), query="noodles " * 50)  # a question that is too long, too
+    again = LongthreadStore(store, index=index(Picky(), fields=["text"]))
+    assert (await again.asearch(("n",), query="rain"))[0].score == pytest.approx(1.0, abs=1e-5)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), None])

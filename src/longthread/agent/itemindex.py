@@ -7,13 +7,15 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, get_args
 
-import numpy as np
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
 
 from longthread.errors import InvalidInput
+from longthread.memory.asking import ANY, is_about_the_text
+from longthread.memory.batch import make_vectors
 from longthread.memory.embedding import MOST_NUMBERS, EmbedderFailed, Vectors, answer
 from longthread.memory.items import counted, said_in
 from longthread.memory.terms import FORM
@@ -81,16 +83,16 @@ class ItemIndex:
             InvalidInput: the embedder's vectors are not of the configured size.
         """
         texts = [self._texts(each) for each in wanted] if self._embeddings is not None else []
-        flat = [text for each in texts for text in each.values()]
-        vectors = await self._documents(flat) if flat else np.zeros((0, 0), np.float32)
+        vectors = await self._documents([text for each in texts for text in each.values()]) if any(texts) else {}
+        embedded = self.embedded if vectors is not None else None
         found: list[Index] = []
         at = 0
         for n, each in enumerate(wanted):
             named: dict[str, Vectors] = {}
-            if texts and vectors is not None:
-                named = dict(zip(texts[n], vectors[at : at + len(texts[n])], strict=True))
-                at += len(texts[n])
-            embedded = self.embedded if vectors is not None else None
+            for path in texts[n] if texts else ():
+                if vectors is not None and at in vectors:
+                    named[path] = vectors[at]
+                at += 1
             found.append(Index(FORM, self._terms(each), named, embedded or ""))
         return found
 
@@ -103,25 +105,39 @@ class ItemIndex:
         if self._embeddings is None:
             return None
         embeddings = self._embeddings
-        return self._checked(await self._asked(lambda: embeddings.aembed_query(question)), ())
-
-    async def _documents(self, texts: Sequence[str]) -> Vectors | None:
-        assert self._embeddings is not None
-        embeddings = self._embeddings
-        return self._checked(await self._asked(lambda: embeddings.aembed_documents(list(texts))), (len(texts),))
-
-    async def _asked(self, ask: Any) -> Vectors | None:
         if time.monotonic() < self._resting_until:
             return None
         try:
-            return await answer(ask, TIMEOUT)
+            return self._checked(await answer(partial(embeddings.aembed_query, question), TIMEOUT), ())
         except EmbedderFailed as error:
-            _logger.warning("The embedder %s failed; items are found by their words: %s", self._name, error)
-            self._resting_until = time.monotonic() + REST_SECONDS
+            if not await is_about_the_text(partial(answer, partial(embeddings.aembed_query, ANY), TIMEOUT), error):
+                self._rest(error)
             return None
 
-    def _checked(self, vectors: Vectors | None, shape: tuple[int, ...]) -> Vectors | None:
-        if vectors is not None and vectors.shape != (*shape, self._dims):
+    async def _documents(self, texts: Sequence[str]) -> dict[int, Vectors] | None:
+        """The vectors by the places of their texts, without those that the embedder does not take; None: it fails."""
+        assert self._embeddings is not None
+        embeddings = self._embeddings
+
+        async def make(some: Sequence[str]) -> Vectors:
+            return self._checked(await answer(partial(embeddings.aembed_documents, list(some)), TIMEOUT), (len(some),))
+
+        if time.monotonic() < self._resting_until:
+            return None
+        made = await make_vectors(make, texts)
+        if made.failure is not None:
+            self._rest(made.failure)
+            return None
+        for reason in made.refused.values():
+            _logger.warning("The embedder %s refused a text, which is found by its words: %s", self._name, reason)
+        return made.vectors
+
+    def _rest(self, error: EmbedderFailed) -> None:
+        _logger.warning("The embedder %s failed; items are found by their words: %s", self._name, error)
+        self._resting_until = time.monotonic() + REST_SECONDS
+
+    def _checked(self, vectors: Vectors, shape: tuple[int, ...]) -> Vectors:
+        if vectors.shape != (*shape, self._dims):
             reason = f"The embedder gave vectors of shape {vectors.shape}, and the index is for dims={self._dims}."
             raise InvalidInput(reason=reason)
         return vectors
