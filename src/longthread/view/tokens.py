@@ -150,7 +150,8 @@ class Estimator:
         covered = _COVERED * sum(counts[script] for script in _DENSE)
         total += costs.wide_alone * max(0.0, counts["wide"] - covered)
         # Words have few Latin letters with accents in a row; bytes that were taken for text have many.
-        pairs = sum(len(run) - 1 for run in runs if run[0] < _BEYOND_LATIN and max(run) < _BEYOND_LATIN)
+        rows = (run for run in runs if len(run) > 1 and run[0] < _BEYOND_LATIN)
+        pairs = sum(len(run) - 1 for run in rows if max(run) < _BEYOND_LATIN)
         return total + costs.latin_pair * pairs
 
 
