@@ -238,9 +238,21 @@ def test_paths_and_addresses_are_facts_in_any_language() -> None:
         "有问题写信给张三san.zhang@example.com。",
         "Ask ops@example.com first.",
         "It is in ~/a/b.",
+        "The staging server is 10.0.0.7.",
+        "サーバーは10.0.0.7です。",
+        "Deploy with ./ship.sh --fast",
+        "We run version 2.3.1.",
+        "The host is db-7.eu.internal.",
+        "The repo is at github.com/acme/tools",
+        "My birthday is 5 March.",
+        "I am allergic to peanuts.",
+        "我对花生过敏。",
+        "我女儿叫小美。",
     ]
     told = digest_entries(entries(*(Draft(str(n), "user", text) for n, text in enumerate(said))))
     assert told.items["told"] == said
+    no_facts = ("e.g. this, i.e. that.", "At 10.30 p.m. it costs 1.5 euros", "我叫你去看看。", "So on...and on.")
+    assert not digest_entries(entries(*(Draft(str(n), "user", said) for n, said in enumerate(no_facts)))).items["told"]
 
 
 PAIRS = [

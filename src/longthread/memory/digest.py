@@ -19,7 +19,7 @@ from longthread.model.run import asks_to_continue
 from longthread.view.tier1 import digest_of
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
-FORM = 4
+FORM = 5
 """How a digest is made. What was made another way is made anew."""
 SECTIONS = ("asked", "told", "done", "errors")
 _QUESTION, _ANSWER, _TOLD, _DONE, _ERROR, _COLUMNS = 120, 100, 160, 140, 140, 120
@@ -63,16 +63,21 @@ _SENTENCE = re.compile(r"[^。！？!?\n；]+?(?:[。！？!?\n；]+|\.(?=\s|$)|
 _DECIDED = re.compile(
     r"\b(?:remember|don['’]t forget|decid(?:e|ed|es|ing)|decisions?|agree(?:d|s|ment)?|always|never|must|mustn['’]t"
     r"|prefer(?:s|red|ence|ences)?|from now on|instead of|no longer|(?:is|are) called|names? (?:is|are)|responsible"
-    r"|in charge|deadline|budget|means|passwords?|passphrase|passcode|(?:api|access|licen[cs]e|secret|private) keys?)\b"
+    r"|in charge|allergic to|my [\w' -]{2,40}? (?:is|are|was)|deadline|budget|means|passwords?|passphrase|passcode"
+    r"|(?:api|access|licen[cs]e|secret|private) keys?)\b"
     r"|记住|记得|别忘|决定|约定|商定|同意|说好|总是|每次都|永远|绝不|从来不|必须|务必|不要|不得|更喜欢|偏好|从现在起|今后"
     r"|以后|而不是|改为|改成|不再|负责|预算|期限|截止|叫做|名叫|名字是|名字叫|称为|意思是|口径|是指|指的是|密码|口令|密钥"
     r"|記住|記得|別忘|決定|約定|商定|說好|總是|永遠|絕不|從來不|必須|務必|更喜歡|從現在起|今後|以後|改為|負責|預算|稱為"
-    r"|口徑|密碼|密鑰",
+    r"|口徑|密碼|密鑰|过敏|過敏|生日|我[的家]?[\u4e00-\u9fff]{0,4}叫(?![我你他她它])",
     re.IGNORECASE,
 )
-# … then code, paths and addresses …
+# … then code, paths, addresses and versions …
 _NAMED = re.compile(
-    r"`[^`]+`|https?://\S+|(?<![A-Za-z0-9_/])[~.]?/[\w.-]+/[\w./-]+|[A-Za-z]:\\\S+"
+    r"`[^`]+`|https?://\S+|(?<![\w./])\.{1,2}/[\w.-]+"
+    r"|(?<![A-Za-z0-9.])\d{1,4}(?:\.\d{1,4}){2,3}(?!\.?[A-Za-z0-9])"
+    r"|(?<![\w.@/-])[A-Za-z0-9][\w-]*(?:\.[A-Za-z0-9][\w-]*)+/[\w./-]+"
+    r"|(?<![\w.@/-])[a-z0-9][\w-]+(?:\.[a-z0-9][\w-]*){2,}"
+    r"|(?<![A-Za-z0-9_/])[~.]?/[\w.-]+/[\w./-]+|[A-Za-z]:\\\S+"
     r"|(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]{1,64}@[\w-]{1,63}\.\w"
 )
 # … and then numbers but years.
