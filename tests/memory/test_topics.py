@@ -58,6 +58,12 @@ def test_a_mixed_conversation_has_topics_of_both_languages() -> None:
     assert {"connection pool", "maintenance window", "数据库设计", "API认证"} <= names
 
 
+def test_a_mixed_topic_ends_where_a_sentence_or_a_phrase_does() -> None:
+    names = [each.name for each in extract(["Reply 2: noted. 好的，记住了。", "the deadline 截止日期 is near"] * 6)]
+    assert not [name for name in names if "." in name or name.endswith("is")]
+    assert "Docker部署" in [each.name for each in extract(["用Docker部署服务", "Docker部署很快", "node.js 服务"] * 3)]
+
+
 def test_mentions_are_the_passages_that_say_it() -> None:
     found = {topic.name: topic.mentions for topic in extract(SERVERS)}
     assert found["maintenance window"] == sum("maintenance window" in text for text in SERVERS)

@@ -14,14 +14,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from longthread.memory.stopwords import HAN_ALONE, HAN_BREAKS, HAN_COUNTS, HAN_EDGES, HAN_KEPT, HAN_LIGHT, HAN_WITHIN
+from longthread.memory.stopwords import (
+    BREAKS,
+    HAN_ALONE,
+    HAN_BREAKS,
+    HAN_COUNTS,
+    HAN_EDGES,
+    HAN_KEPT,
+    HAN_LIGHT,
+    HAN_WITHIN,
+)
 
 LONGEST = 8
 """Characters of a word at most."""
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_LATIN = re.compile(
-    rf"(?<=[{_HAN}])[ ]?[A-Za-z][A-Za-z0-9_.+#-]{{0,29}}[ ]?|[A-Za-z][A-Za-z0-9_.+#-]{{0,29}}[ ]?(?=[{_HAN}])"
-)
+_WORD = r"[A-Za-z](?:[A-Za-z0-9_+#]|[.-](?=[A-Za-z0-9])){0,29}"  # what ends a sentence is no part of it
+_LATIN = re.compile(rf"(?<=[{_HAN}])[ ]?{_WORD}[ ]?|{_WORD}[ ]?(?=[{_HAN}])")
 _ANY_HAN = re.compile(f"[{_HAN}]")
 _BEYOND = re.compile("[\U00010000-\U0010ffff\ue000-\uf8ff]")
 _OWN, _MOST_OWN = 0xE000, 6000
@@ -64,6 +72,8 @@ def grams(passages: Sequence[str], least: int) -> list[Gram]:
     def stand_in(word: re.Match[str]) -> str:
         said = word[0].strip()
         key = said.casefold()
+        if key in BREAKS:
+            return " "
         if key not in latin:
             if len(latin) >= _MOST_OWN:
                 return " "
@@ -74,8 +84,6 @@ def grams(passages: Sequence[str], least: int) -> list[Gram]:
     texts = [_LATIN.sub(stand_in, _BEYOND.sub(" ", passage)) for passage in passages]
     codes = np.frombuffer("\n".join(texts).encode("utf-16-le", "replace"), "<u2")
     numbers = np.cumsum(codes == 10)
-    counted = _Counted(codes, numbers)
-    found = counted.found(least)
     found = _Counted(codes, numbers).found(least)
     return [Gram("".join(shown.get(letter, letter) for letter in gram.text), gram.passages) for gram in found]
 
