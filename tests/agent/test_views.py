@@ -73,7 +73,7 @@ async def test_every_call_is_told_again(open_analyst: OpenAnalyst, protocol: Any
             *(step for n in range(6) for step in (WIDE, finish(f"answer {n} " + "and more " * 40))),
         ]
     )
-    window = await window_for(open_analyst, messages=2_300)
+    window = await window_for(open_analyst, messages=2_350)
     analyst = await open_analyst(model, memory_context_window=window, memory_summary_threshold=1000)
     thread_id = None
     for n, steps in enumerate([None, None, 2, *[None] * 7]):
@@ -86,7 +86,7 @@ async def test_every_call_is_told_again(open_analyst: OpenAnalyst, protocol: Any
     ways = {segment[2] for step in steps for segment in step.manifest}
     assert ways == {"whole", "condensed", "cut", "left out", "summary"}
     # As the store writes it.
-    assert max(len(json.dumps(step.manifest, separators=(",", ":"))) for step in steps) < 400
+    assert max(len(json.dumps(step.manifest, separators=(",", ":"))) for step in steps) < 300
     assert len({step.prompt for step in steps}) < len(steps)
 
 
