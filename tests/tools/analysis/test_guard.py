@@ -63,6 +63,7 @@ READS = [
     ("mysql", "SELECT * FROM t USE INDEX (i) WHERE a REGEXP 'x' LIMIT 1, 2"),
     ("mysql", "SELECT '{# no comment #}', `{#`, \"{#\" FROM t"),
     ("postgresql", "SELECT '\u200b', \"a\ufeffb\", $$\u200b{#$$ FROM t GROUP\n\tBY 2 -- \u200b"),
+    ("sqlite", "SELECT date(date(date(date(date(date('now'))))))"),
     ("duckdb", "SELECT 1\u3000AS\u00a0一"),
 ]
 
@@ -103,6 +104,9 @@ HARMS = [
     ("postgresql", "EXPLAIN (ANALYZE /* ) SELECT 1 -- */ ) SELECT pg_sleep(9)", "pg_sleep"),
     ("postgresql", "EXPLAIN (FORMAT ' ) SELECT 1 --') SELECT pg_sleep(9)", "pg_sleep"),
     ("postgresql", "EXPLAIN (pg_sleep(9))", ""),
+    *((name, f"SELECT {'date(' * 40}1{')' * 40}", "too long") for name in ("sqlite", "duckdb", "postgresql", "mysql")),
+    ("mysql", f"SELECT {'ARRAY[' * 40}1{']' * 40}", "too long"),
+    ("duckdb", "SELECT {: 1}", "cannot be parsed"),
     ("postgresql", "SELECT INTERVAL E'1 day'\n'\\'' , pg_sleep(3) --'", "goes on"),
     ("postgresql", "EXPLAIN (ANALYZE", "empty"),
     ("postgresql", "EXPLAIN EXPLAIN SELECT 1", ""),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from longthread.errors import ColumnNotFound, TableNotFound
+from longthread.errors import ColumnNotFound, SqlRefused, TableNotFound
 from longthread.testing.statements import read_statements
 from longthread.tools.analysis import Limits, open_source
 from longthread.tools.analysis.guard import Guard
@@ -130,6 +130,12 @@ async def _gold(shared_data: Path) -> list[tuple[str, Schema]]:
                 schemas[row["db"]] = await source.schema()
         found += [(sql, schemas[row["db"]]) for sql in row["sql"]]
     return found
+
+
+@pytest.mark.parametrize("sql", ["SELECT 1" + " UNION SELECT 1" * 1200, "SELECT id: : int , : : text FROM orders"])
+def test_what_cannot_be_looked_up_is_refused(sql: str) -> None:
+    with pytest.raises(SqlRefused):
+        Resolver(SHOP, "duckdb").check(Guard("duckdb").judge(sql).tree)
 
 
 async def test_gold_is_let_through_and_misspelled_gold_is_not(shared_data: Path) -> None:

@@ -11,7 +11,9 @@ import logging
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from types import new_class
 
 import sqlglot
 from sqlglot import exp
@@ -30,6 +32,11 @@ from longthread.tools.analysis.lexemes import has_odd_comment
 
 _LONGEST = 20_000
 """Characters of one statement: parsing 130,000 took 2.5 s, and no question needs that many."""
+
+_STEPS = 50
+"""Steps of the parser for each token; everyday statements take one or two."""
+BROKEN = (AttributeError, TypeError, ValueError, LookupError)
+"""What sqlglot raises of its own where a text is no SQL in a way that it did not expect."""
 
 _ROOTS = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values, exp.Describe, exp.Summarize, exp.Pivot)
 _REFUSED_NODES: dict[type[exp.Expr], str] = {
@@ -118,6 +125,18 @@ class _PostgresParser(PostgresParser):
         return super()._parse_term(parse_mod=True)
 
 
+class _Stepping(Parser):
+    """Gives up in time: sqlglot tries some nested calls, as `date(date(…))`, in two ways at each level."""
+
+    left: int
+
+    def _advance(self, times: int = 1) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise _refused("it is nested so that reading it takes too long. Nest fewer calls")
+        super()._advance(times)
+
+
 _NATIVE = """
     and case collate columns compress current_role decode encode exists like match or session_user st_makepoint st_point
     values xor
@@ -126,6 +145,13 @@ _NATIVE = """
 _TYPED = {name.casefold() for name in (*MySQLParser.FUNCTIONS, *MySQLParser.FUNCTION_PARSERS)}
 _FOREIGN = frozenset(_TYPED - ALLOWED["mysql"] - set(_NATIVE.split()))
 _PARSERS: dict[str, type[Parser]] = {"sqlite": _SqliteParser, "postgres": _PostgresParser}
+
+
+@cache
+def _stepping(dialect: str) -> type[_Stepping]:
+    kind = _PARSERS.get(dialect, Dialect.get_or_raise(dialect).parser_class)
+    made: type[_Stepping] = new_class(f"Stepping{kind.__name__}", (_Stepping, kind))
+    return made
 
 
 @dataclass(frozen=True)
@@ -205,8 +231,8 @@ class Guard:
             query = _behind_explain(text, self._dialect)
             tokens = sqlglot.tokenize(query, read=self._dialect)
             _check_characters(tokens, query)
-            parsed = self._parser().parse(tokens, query)
-        except SqlglotError as error:
+            parsed = self._parser(len(tokens)).parse(tokens, query)
+        except (SqlglotError, *BROKEN) as error:
             raise _refused(f"it cannot be parsed as {self._dialect} ({_first_line(error)})") from error
         except RecursionError as error:
             raise _refused("it is nested too deeply") from error
@@ -227,10 +253,11 @@ class Guard:
             raise _refused(f"it is a {root.key.upper()}, not a query")
         return root
 
-    def _parser(self) -> Parser:
+    def _parser(self, tokens: int) -> Parser:
         dialect = Dialect.get_or_raise(self._dialect)
-        special = _PARSERS.get(self._dialect)
-        return special(dialect=dialect) if special else dialect.parser()
+        parser = _stepping(self._dialect)(dialect=dialect)
+        parser.left = _STEPS * tokens + 1_000
+        return parser
 
     def _check_node(self, node: exp.Expr, own: Collection[str]) -> None:
         reason = _REFUSED_NODES.get(type(node))
@@ -342,7 +369,7 @@ def _behind_options(tokens: Sequence[Token]) -> int:
     return place
 
 
-def _first_line(error: SqlglotError) -> str:
+def _first_line(error: Exception) -> str:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     return " ".join(plain.split())[:200]
 

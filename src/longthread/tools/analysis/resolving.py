@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from longthread.errors import ColumnNotFound, TableNotFound
+from longthread.errors import ColumnNotFound, SqlRefused, TableNotFound
 from longthread.tools.analysis.schema import Schema, Table, close_names
 
 Columns = Mapping[str, str] | None
@@ -64,7 +64,15 @@ class Resolver:
         self._mentioned: set[str] = set()
 
     def check(self, statement: exp.Expr) -> None:
-        """Raises TableNotFound or ColumnNotFound, with the nearest names, for the first name that is not there."""
+        """Raises TableNotFound or ColumnNotFound, with the nearest names, for the first name that is not there; and
+        SqlRefused for a statement in which names cannot be looked up."""
+        try:
+            self._check(statement)
+        except (AttributeError, RecursionError) as error:
+            reason = "it is nested too deeply, or has something else where a name should stand."
+            raise SqlRefused(reason=reason) from error
+
+    def _check(self, statement: exp.Expr) -> None:
         if self._schema.home:
             for table in statement.find_all(exp.Table):
                 self._check_home(table)

@@ -16,7 +16,7 @@ from sqlglot.errors import SqlglotError
 
 from longthread.errors import SqlRefused, TableNotFound
 from longthread.tools.analysis.building import name_of
-from longthread.tools.analysis.guard import Guard, sqlglot_name
+from longthread.tools.analysis.guard import BROKEN, Guard, sqlglot_name
 from longthread.tools.analysis.policy.restricted import Restricted
 from longthread.tools.analysis.policy.writing import written
 from longthread.tools.analysis.schema import Table
@@ -61,13 +61,16 @@ def rewritten(sql: str, restricted: Restricted, dialect: str) -> str:
         if isinstance(table.this, exp.Identifier):
             _replace(table, restricted, dialect, injected)
     _drop_schemas(tree, restricted, dialect)
-    try:
-        text = written(tree, dialect, comments=False)
-    except (SqlglotError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        # Such as NATURAL FULL JOIN, in MySQL.
-        raise _refused("it cannot be written anew for this database. Write it otherwise.") from error
+    text = _text(tree, dialect)
     _verify(text, restricted, dialect, injected)
     return text
+
+
+def _text(tree: exp.Expr, dialect: str) -> str:
+    try:
+        return written(tree, dialect, comments=False)
+    except (SqlglotError, *BROKEN, RecursionError) as error:  # such as NATURAL FULL JOIN, in MySQL
+        raise _refused("it cannot be written anew for this database. Write it otherwise.") from error
 
 
 def _check(tree: exp.Expr, restricted: Restricted) -> None:
@@ -109,7 +112,7 @@ def _name(tree: exp.Expr, dialect: str) -> None:
         first = inner
     for item in first.expressions:
         if not isinstance(item, exp.Alias) and item.find(exp.Table):
-            name = written(item, dialect, comments=False)[:_LONGEST_NAME]
+            name = _text(item, dialect)[:_LONGEST_NAME]
             item.replace(exp.alias_(item.copy(), exp.to_identifier(name, quoted=True)))
 
 
