@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longthread.memory.terms import characters, stem, terms
+from longthread.memory.terms import asked_characters, characters, stem, terms
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,8 @@ def test_a_character_is_a_term_within_a_run_and_only_there() -> None:
     assert characters("我养了一只猫，叫小白。") == ["养", "猫", "白"]
     assert characters("猫 狗 cat") == []
     assert set(characters("猫吃什么")) & set(characters("一只猫")) == {"猫"}
-    assert characters("猫叫什么名字", besides={"名字"}) == ["猫"]
+    assert asked_characters("猫叫什么名字", {"什么"}) == ["猫", "名", "字"]
+    assert asked_characters("我们用茶招待客人", {"我们"}) == ["茶", "人"]
     assert characters("昨日東京へ") == ["昨", "東", "京"]
 
 

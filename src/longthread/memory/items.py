@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from longthread.memory.embedding import Vectors, unit
-from longthread.memory.matching import CHARACTER
+from longthread.memory.matching import CHARACTER, COMMON
 from longthread.memory.postings import hash_of
 from longthread.memory.ranking import LENGTH, SATURATION
-from longthread.memory.terms import characters, terms
+from longthread.memory.terms import asked_characters, characters, terms
 from longthread.store import items
 from longthread.store.driver import Transaction
 from longthread.store.items import Measure, Place, Posting, Within
@@ -44,7 +44,7 @@ def counted(texts: Iterable[str]) -> dict[int, int]:
 async def by_words(tx: Transaction, within: Within, question: str) -> Ranked:
     """The items that share words with a question, by BM25."""
     wanted = dict.fromkeys(terms(question), 1.0)
-    wanted |= {char: CHARACTER for char in characters(question) if char not in wanted}
+    wanted |= {char: CHARACTER for char in asked_characters(question, COMMON) if char not in wanted}
     asked = {hash_of(term) - _HALF: weight for term, weight in list(wanted.items())[:_MOST_TERMS]}
     found = await items.postings(tx, within, list(asked)) if asked else []
     if not found:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from longthread.memory.postings import hash_of
 from longthread.memory.ranking import LENGTH, SATURATION
-from longthread.memory.terms import FORM, characters, terms
+from longthread.memory.terms import FORM, asked_characters, characters, terms
 
 _TERM = np.dtype([("hash", "<u8"), ("count", "<u2")])
 _MOST = 65535
@@ -80,7 +80,7 @@ def telling(text: str) -> list[str]:
 
 def weighed(text: str) -> dict[str, float]:
     """What a question is looked for by: its telling terms, and, for less, its characters."""
-    return dict.fromkeys(characters(text, besides=COMMON), CHARACTER) | dict.fromkeys(telling(text), 1.0)
+    return dict.fromkeys(asked_characters(text, COMMON), CHARACTER) | dict.fromkeys(telling(text), 1.0)
 
 
 def scores(bags: Mapping[str, Bag], wanted: Mapping[str, float]) -> dict[str, float]:

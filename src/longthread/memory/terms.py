@@ -59,15 +59,26 @@ def terms(text: str) -> list[str]:
     return found
 
 
-def characters(text: str, *, besides: Collection[str] = ()) -> list[str]:
+def characters(text: str) -> list[str]:
     """The Chinese characters within runs of a text, each as often as it stands there, without those that say nothing by
-    themselves, and those of the pairs `besides`. They are terms beside `terms`: 猫 is a word in 一只猫."""
+    themselves. They are terms beside `terms`: 猫 is a word in 一只猫."""
+    return [char for run in _runs(text) for char in run if char not in _EMPTY]
+
+
+def asked_characters(text: str, common: Collection[str]) -> list[str]:
+    """Those of a question's characters that may be words: they stand at the edge of a run, or beside a character or one
+    of the `common` pairs that say nothing. Between others one is mostly a part of a longer word."""
     found = []
-    for run in _HAN_RUN.findall(unicodedata.normalize("NFKC", text)):
-        pairs = [run[at : at + 2] in besides for at in range(len(run) - 1)]
+    for run in _runs(text):
+        pairs = [run[at : at + 2] in common for at in range(len(run) - 1)]
         said = zip(run, [False, *pairs], [*pairs, False], strict=True)
-        found += [char for char, before, after in said if not (before or after or char in _EMPTY)]
+        empty = [True, *(before or after or char in _EMPTY for char, before, after in said), True]
+        found += [run[at] for at in range(len(run)) if not empty[at + 1] and (empty[at] or empty[at + 2])]
     return found
+
+
+def _runs(text: str) -> list[str]:
+    return _HAN_RUN.findall(unicodedata.normalize("NFKC", text))
 
 
 def _of_word(word: str) -> list[str]:
