@@ -11,7 +11,9 @@ from longthread.memory.postings import Document, buckets_of, build, hash_of, loo
 from longthread.memory.ranking import FADE, NEIGHBOUR, REACH, Block, Corpus, best, lay_out, score, spread
 
 
-def ranked(documents: list[dict[str, int]], asked: list[str], *, cut: int | None = None) -> dict[int, float]:
+def ranked(
+    documents: list[dict[str, int]], asked: list[str], *, cut: int | None = None, weight: float = 1.0
+) -> dict[int, float]:
     """The scores of entries 1, 2, …; with `cut`, in two segments."""
     rows = [Document(seq, terms, sum(terms.values()), seq) for seq, terms in enumerate(documents, 1)]
     cut = len(rows) if cut is None else cut
@@ -29,7 +31,7 @@ def ranked(documents: list[dict[str, int]], asked: list[str], *, cut: int | None
         return {}
     layout = lay_out(blocks)
     corpus = Corpus(len(rows), sum(row.words for row in rows))
-    scores = score(layout, dict.fromkeys(hashes, 1.0), corpus)
+    scores = score(layout, dict.fromkeys(hashes, weight), corpus)
     entries = {layout.entry_at(place)[1]: float(scores[place]) for place in best(scores, len(scores))}
     return {seq: value for seq, value in entries.items() if 1 <= seq <= len(rows)}
 
@@ -95,3 +97,10 @@ def test_looking_only_around_the_places_is_as_looking_everywhere(places: set[int
     scores = np.zeros(len(own), dtype=np.float32)
     ranking._add_spread(scores, at, values)
     assert np.array_equal(scores, spread(own))
+
+
+def test_of_light_terms_the_rarest_count_where_they_stand() -> None:
+    rows = [{"x": 1, "y": 1, "z": 1}] * 40 + [{"a": 1, "b": 1, "c": 1}] + [{"b": 1, "c": 1}] * 2 + [{"c": 1}] * 4
+    light = ranked(rows, ["a", "b", "c"], weight=0.3)
+    assert set(light) == {41, 42, 43}  # nothing for `c`, and nothing around
+    assert light[41] > light[42] == light[43]

@@ -28,6 +28,8 @@ FADE = 0.85
 """And for each further one, of what it counted for the one before."""
 COMMON = 0.25
 """The share of entries from which on a term counts only where it stands: it is around every entry anyway."""
+RAREST = 2
+"""So many of a question's terms that weigh less than 1 count: those that stand in the fewest entries."""
 _DOUBLINGS = 4
 """A term counts for 2 ** this many entries on either side."""
 REACH = 2**_DOUBLINGS
@@ -92,17 +94,21 @@ def lay_out(blocks: Sequence[Block]) -> Layout:
 
 
 def score(layout: Layout, hashes: Mapping[int, float], corpus: Corpus) -> Scores:
-    """The score of each place, for the terms of a question and their weights."""
+    """The score of each place, for the terms of a question and their weights. Of those that weigh less than 1 the
+    rarest count, and only where they stand."""
     scores = np.zeros(layout.size, dtype=np.float32)
     average = max(1.0, corpus.words / max(1, corpus.entries))
     having: dict[int, list[tuple[int, Postings]]] = {value: [] for value in hashes}
     for start, block in zip(layout.starts, layout.blocks, strict=True):
         for value, postings in block.found.items():
             having[value].append((start, postings))
+    said = {value: sum(len(postings) for _, postings in parts) for value, parts in having.items() if parts}
+    light = sorted((count, value) for value, count in said.items() if hashes[value] < 1)
+    left_out = {value for _, value in light[RAREST:]}
     for value, weight in hashes.items():
-        parts = having[value]
-        if not parts:
+        if value not in said or value in left_out:
             continue
+        parts = having[value]
         columns = np.concatenate([postings.columns for _, postings in parts], axis=1)
         places = columns[0].astype(np.int64)
         places += np.repeat(np.array([start for start, _ in parts]), [len(postings) for _, postings in parts])
@@ -115,7 +121,7 @@ def score(layout: Layout, hashes: Mapping[int, float], corpus: Corpus) -> Scores
         norm += counts
         counts *= np.float32(weight * rarity * (SATURATION + 1))
         counts /= norm
-        if len(places) > COMMON * corpus.entries:
+        if weight < 1 or len(places) > COMMON * corpus.entries:
             scores[places] += counts
         else:
             _add_spread(scores, places, counts)
