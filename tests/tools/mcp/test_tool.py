@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import sys
@@ -21,8 +22,24 @@ from longthread.tools.tool import Tool
 
 HERE = Path(__file__).parent
 PROGRAM = {"command": sys.executable, "args": [str(HERE / "offering.py")]}
-HOSTILE = {"command": sys.executable, "args": [str(HERE / "hostile.py")]}
-OLD = {"command": sys.executable, "args": [str(HERE / "old.py")]}
+OLD: dict[str, Any] = {"command": sys.executable, "args": [str(HERE / "old.py")]}
+OBJECT = {"type": "object"}
+HOSTILE: list[dict[str, object]] = [
+    {"name": "fine", "inputSchema": OBJECT},
+    {"name": "slow", "inputSchema": {**OBJECT, "properties": {"a": {"type": "string", "pattern": "^(a|a)*(?=b)$"}}}},
+    {"name": "names", "inputSchema": {**OBJECT, "patternProperties": {"^(a|a)*$": {}}, "additionalProperties": False}},
+    {"name": "circle", "inputSchema": {**OBJECT, "properties": {"a": {"$ref": "#/properties/a", "default": 1}}}},
+    {"name": "fi\u001b[2J\nne", "description": "x" * 10_000, "inputSchema": OBJECT},
+    {"name": "fine", "description": "again", "inputSchema": OBJECT},
+    {"name": "", "inputSchema": OBJECT},
+    {"name": "long" * 1000, "inputSchema": OBJECT},
+]
+"""Tools that are described as nobody should."""
+
+
+def offering(*tools: dict[str, object]) -> dict[str, Any]:
+    """A server with these tools."""
+    return OLD | {"args": [*OLD["args"], json.dumps(tools)]}
 
 
 def defined(parameters: dict[str, Any] | None = None, **implementation: Any) -> SimpleNamespace:
@@ -106,7 +123,7 @@ async def test_all_tools_are_found_and_chosen_by_name(servers: mcp.Servers) -> N
 
 
 async def test_what_a_server_says_of_its_tools_hurts_nobody(servers: mcp.Servers) -> None:
-    tools = {tool.name: tool for tool in await mcp.build(defined(**HOSTILE), servers)}
+    tools = {tool.name: tool for tool in await mcp.build(defined(**offering(*HOSTILE)), servers)}
     assert tools.keys() == {
         "example_fine", "example_slow", "example_names", "example_fi__2J_ne", "example_", f"example_{'long' * 14}"
     }  # fmt: skip
@@ -114,7 +131,9 @@ async def test_what_a_server_says_of_its_tools_hurts_nobody(servers: mcp.Servers
     assert (await tools["example_slow"].call({"a": "a" * 1000}))["ok"]
     assert (await tools["example_names"].call({"a" * 1000 + "!": 1}))["ok"]
     with pytest.raises(ToolInvalid, match="is not as the protocol has it"):
-        await mcp.build(defined(**HOSTILE | {"args": [*HOSTILE["args"], "wrong"]}), servers)
+        await mcp.build(
+            defined(**offering({"name": "wrong", "inputSchema": {**OBJECT, "properties": "none"}})), servers
+        )
 
 
 async def test_over_http_the_same_tools_are_used(servers: mcp.Servers, running: Running) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -133,20 +133,20 @@ async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[
     below = await approvals.below(tx, user_id=user)
     others = {thread.agent_id for thread in threads if thread.agent_id not in {None, ANALYST}}
     named = {each.definition.id: each.definition.name for each in await catalog.some(tx, "agent", ids=others)}
-    return [
-        _item(thread, statuses.get(thread.id), below.get(thread.id, ()))
-        | {"agent": {"id": thread.agent_id, "name": named.get(thread.agent_id)} if thread.agent_id in others else None}
-        for thread in threads
-    ]
+    return [_item(thread, statuses.get(thread.id), below.get(thread.id, ()), named) for thread in threads]
 
 
-def _item(thread: Thread, status: str | None, waiting_below: Sequence[str]) -> dict[str, Any]:
+def _item(
+    thread: Thread, status: str | None, waiting_below: Sequence[str], agents: Mapping[str, str]
+) -> dict[str, Any]:
+    agent = thread.agent_id
     return {
         "id": thread.id,
         "label": thread.title or "",
         "lastActiveAt": thread.updated_at.isoformat(),
         "createdAt": thread.created_at.isoformat(),
         "source": thread.source,
+        "agent": None if agent in {None, ANALYST} else {"id": agent, "name": agents.get(str(agent))},
         "parentId": thread.parent_id,
         "messageCount": thread.entry_count,
         "status": status,

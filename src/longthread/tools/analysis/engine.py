@@ -11,6 +11,8 @@ from longthread.tools.analysis.result import Result, fetch
 from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Schema
 
+NO_DATABASE = "The database is not there, or this account may not use it. Check its name and what is granted."
+
 
 def place(number: int, dialect: str) -> str:
     """How a statement writes the place of its parameter `number`, the first of which is 1."""

@@ -15,7 +15,7 @@ from sqlalchemy.engine import URL
 
 from longthread.errors import SourceError, SourceLoginFailed, SourceUnreachable, SourceUnreadable, SourceUnsupported
 from longthread.tools.analysis.address import scrubbed, secrets_of
-from longthread.tools.analysis.engine import Connection, Engine
+from longthread.tools.analysis.engine import NO_DATABASE, Connection, Engine
 from longthread.tools.analysis.engines.mysqlline import Line
 from longthread.tools.analysis.engines.mysqlsession import MysqlConnection, Raw
 from longthread.tools.analysis.limits import Limits
@@ -107,8 +107,7 @@ class MysqlEngine(Engine):
         if number in _LOGIN:
             return SourceLoginFailed(source=self._source, reason=reason, variable="MYSQL_PWD", file=_PASSWORDS)
         if number in _NO_DATABASE:
-            why = "The database is not there, or this account may not use it. Check its name and what is granted."
-            return SourceUnreadable(source=self._source, reason=f"{reason} {why}")
+            return SourceUnreadable(source=self._source, reason=f"{reason} {NO_DATABASE}")
         return SourceUnreachable(source=self._source, reason=reason)
 
     def _connected(self, seconds: float, database: str | None) -> Raw:

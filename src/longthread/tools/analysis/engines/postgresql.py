@@ -28,7 +28,7 @@ from longthread.errors import (
     SqlRefused,
 )
 from longthread.tools.analysis.address import scrubbed, secrets_of
-from longthread.tools.analysis.engine import Connection, Engine
+from longthread.tools.analysis.engine import NO_DATABASE, Connection, Engine
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import quoted
 from longthread.tools.analysis.rows import Rows
@@ -132,8 +132,7 @@ class PostgresqlEngine(Engine):
         if _is_about_password(error):
             return SourceLoginFailed(source=self._source, reason=reason, variable="PGPASSWORD", file="~/.pgpass")
         if _NO_DATABASE.search(str(error)):
-            why = "The database is not there, or this user may not use it. Check its name and what is granted."
-            return SourceUnreadable(source=self._source, reason=f"{reason} {why}")
+            return SourceUnreadable(source=self._source, reason=f"{reason} {NO_DATABASE}")
         return SourceUnreachable(source=self._source, reason=reason)
 
     def read_schema(self, connection: Connection) -> Schema:
