@@ -130,7 +130,8 @@ async def test_a_connection_is_handed_on_and_closed_with_the_store(
     async with open_store(store_address) as opened:
         used = {await backend(opened) for _ in range(7)}
         used |= set(await asyncio.gather(*(backend(opened) for _ in range(8))))
-        assert await backend(opened) in used
+        used.add(await backend(opened))  # it may be one that the pool began to make for those eight
+    assert len(used) < 16, "each reading had a connection of its own"
     with pytest.raises(StoreError):
         await backend(opened)
     with psycopg.connect(store_address, autocommit=True) as admin:
