@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
-from longthread.memory.postings import FULL, TIER, Document, Segment, build
+from longthread.memory.merging import merge_segments, write_segment
+from longthread.memory.postings import FULL, Document, Segment, build
 from longthread.memory.terms import FORM, characters, terms
 from longthread.model.builtin import LOAD_SKILL
 from longthread.model.entry import Entry
@@ -23,8 +24,6 @@ _NOT_SAID = frozenset({RECALL_TOOL, LOAD_SKILL})
 SAID_AT = "time"
 """Key of an entry's metadata for the time that its source gives it, in whatever words; it can be asked for."""
 _PAGE = 256
-_FEW, _LARGE = 1024, 1024
-"""Segments of fewer entries have no bucket from number 1,024 on."""
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
@@ -49,7 +48,7 @@ async def index_thread(store: Driver, thread_id: str, progress: Progress | None 
             born = await recall.incarnation(tx, thread_id)
             gap = await _first_gap(tx, thread_id)
         if gap is None:
-            await _put_together(store, thread_id)
+            await merge_segments(store, thread_id)
             return done
         first, last, total = gap
         segment = await _segment(store, thread_id, first, last)
@@ -57,7 +56,7 @@ async def index_thread(store: Driver, thread_id: str, progress: Progress | None 
             if not await tx.fetch("select_position", id=thread_id):
                 return done
             if await recall.incarnation(tx, thread_id) == born and await _is_free(tx, thread_id, first, last):
-                await _write(tx, thread_id, segment)
+                await write_segment(tx, thread_id, segment)
         done += last - first + 1
         if progress is not None:
             progress(done, max(done, total))
@@ -144,69 +143,8 @@ async def _segment(store: Driver, thread_id: str, first: int, last: int) -> Segm
     return await asyncio.to_thread(build, first, last, found)
 
 
-async def _write(tx: Transaction, thread_id: str, segment: Segment) -> None:
-    extent = Extent(segment.first, segment.last, FORM, segment.entries)
-    buckets = segment.buckets
-    await recall.write_segment(tx, thread_id, extent, words=segment.words, times=segment.times, buckets=buckets)
-
-
 async def _drop_other_forms(store: Driver, thread_id: str) -> None:
     async with store.reading() as tx:
         old = any(extent.form != FORM for extent in await recall.extents(tx, thread_id))
     if old:
         await drop_index(store, thread_id)
-
-
-async def _put_together(store: Driver, thread_id: str) -> None:
-    """Make one segment of several small ones at the thread's end, so that their number stays small."""
-    while True:
-        async with store.reading() as tx:
-            born = await recall.incarnation(tx, thread_id)
-            group = _group(await recall.extents(tx, thread_id))
-        if group is None:
-            return
-        first, last = group[0].first, group[-1].last
-        segment = await _segment(store, thread_id, first, last)
-        async with store.writing() as tx:
-            if not await tx.fetch("select_position", id=thread_id):
-                return
-            there = [extent for extent in await recall.extents(tx, thread_id) if first <= extent.first <= last]
-            if there != group or await recall.incarnation(tx, thread_id) != born:
-                return  # Somebody else was faster, and goes on.
-            below = _LARGE if all(extent.entries < _FEW for extent in group) else _LARGE**2
-            await recall.delete_segments(tx, thread_id, first, last, below=below)
-            await _write(tx, thread_id, segment)
-
-
-def _group(extents: Sequence[Extent]) -> list[Extent] | None:
-    """Segments at the thread's end to put together: when there are enough of them up to some size, the oldest first."""
-    for tier in range(_tier_of(FULL)):
-        ending: list[Extent] = []
-        for extent in reversed(extents):
-            if _tier(extent) > tier or (ending and extent.last + 1 != ending[-1].first):
-                break
-            ending.append(extent)
-        if len(ending) >= TIER:
-            return _oldest(ending[::-1])
-    return None
-
-
-def _oldest(ending: Sequence[Extent]) -> list[Extent]:
-    group = list(ending[:2])
-    for extent in ending[2:]:
-        if extent.last - group[0].first >= FULL:
-            break
-        group.append(extent)
-    return group
-
-
-def _tier(extent: Extent) -> int:
-    return _tier_of(extent.last - extent.first + 1)
-
-
-def _tier_of(entries: int) -> int:
-    tier = 0
-    while entries >= TIER:
-        entries //= TIER
-        tier += 1
-    return tier

@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 FULL = 4096
-"""Entries of a segment that grows no more."""
+"""Entries of the largest segment that is made of entries; larger ones are made of segments."""
 TIER = 8
 """So many segments of a size are put together into one."""
-_SIZES = ((64, 0), (1024, 5), (FULL, 10))
+LARGEST = TIER * FULL
+"""Entries of a segment that grows no more. Twice as many still have places of 16 bits."""
+_SIZES = ((64, 0), (1024, 5), (2 * FULL, 10), (LARGEST, 13))
 """Up to how many entries a segment's buckets are told apart by how many bits of the hash."""
 _MOST = 65535
 """What a length is cut to."""
@@ -48,6 +50,18 @@ class Segment:
     words: int
     times: bytes
     buckets: Mapping[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A segment as it is stored, to be put together with others."""
+
+    first: int
+    last: int
+    entries: int
+    words: int
+    times: bytes
+    buckets: Sequence[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +165,25 @@ def join(buckets: Iterable[tuple[bytes, int]], entries: int) -> dict[int, bytes]
     return made
 
 
+def join_segments(parts: Sequence[Part]) -> Segment:
+    """The segment made of others, which follow one another: what `build` would make of their entries."""
+    first = parts[0].first
+    entries = sum(part.entries for part in parts)
+    return Segment(
+        first=first,
+        last=parts[-1].last,
+        entries=entries,
+        words=sum(part.words for part in parts),
+        times=b"".join(_moved(part.times, part.first - first) for part in parts),
+        buckets=join(((data, part.first - first) for part in parts for data in part.buckets), entries),
+    )
+
+
+def least_bucket_above(entries: int) -> int:
+    """No segment of so many entries, or fewer, has a bucket from this number on."""
+    return 2 << _bits_for(entries)
+
+
 def _bits_for(entries: int) -> int:
     return next((bits for most, bits in _SIZES if entries < most), _SIZES[-1][1])
 
@@ -218,3 +251,9 @@ def places_between(times: bytes, since: int | None, until: int | None) -> NDArra
         inside &= rows["at"] < until
     places: NDArray[np.int64] = rows["place"][inside].astype(np.int64)
     return places
+
+
+def _moved(times: bytes, shift: int) -> bytes:
+    rows = np.frombuffer(times, _TIME).copy()
+    rows["place"] += np.uint16(shift)
+    return rows.tobytes()

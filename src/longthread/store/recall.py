@@ -132,7 +132,28 @@ def _bucket(row: Row) -> tuple[str, int, int, bytes]:
 async def extents(tx: Transaction, thread_id: str) -> list[Extent]:
     """A thread's segments, in the order of their entries."""
     rows = await tx.fetch("select_recall_segments", thread_id=thread_id)
-    return [Extent(int(r["first_seq"]), int(r["last_seq"]), int(r["form"]), int(r["entries"])) for r in rows]
+    return [_extent(row) for row in rows]
+
+
+def _extent(row: Row) -> Extent:
+    return Extent(int(row["first_seq"]), int(row["last_seq"]), int(row["form"]), int(row["entries"]))
+
+
+async def segments_between(tx: Transaction, thread_id: str, first: int, last: int) -> list[tuple[Extent, int, bytes]]:
+    """The thread's segments that begin with entries from `first` to `last`, in their order, with words and times."""
+    rows = await tx.fetch("select_segments_between", thread_id=thread_id, first=first, last=last)
+    return [(_extent(row), int(row["words"]), bytes(row["times"])) for row in rows]
+
+
+async def buckets_between(
+    tx: Transaction, thread_id: str, first: int, last: int, *, below: int
+) -> dict[int, list[bytes]]:
+    """The buckets of these segments by the entry that each begins with. None has a number from `below` on."""
+    found: dict[int, list[bytes]] = {}
+    asked = {"thread_id": thread_id, "first": first, "last": last, "below": below}
+    for row in await tx.fetch("select_buckets_between", **asked):
+        found.setdefault(int(row["segment"]), []).append(row["data"])
+    return found
 
 
 async def times(tx: Transaction, scope: Scope) -> list[tuple[str, int, bytes]]:

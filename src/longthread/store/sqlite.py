@@ -48,6 +48,9 @@ ALONE_SECONDS = 0.008
 APPLICATION_ID = 0x4C4F4E47
 """Marks a file as Longthread's own: "LONG"."""
 
+_Key = tuple[str, frozenset[tuple[str, Any]]]
+"""A query and its values."""
+
 
 class SqliteTransaction:
     """A transaction on one connection."""
@@ -55,6 +58,8 @@ class SqliteTransaction:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._queries = queries("sqlite")
+        self._asked: dict[_Key, tuple[str, Mapping[str, Any]]] = {}
+        self._found: dict[_Key, list[Row]] = {}
         self.failed = False
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
@@ -63,6 +68,10 @@ class SqliteTransaction:
         try:
             if self._is_quick(query, given):
                 return _rows(self._connection.database, sql, given)
+            if (key := _key(query, given)) in self._asked:
+                await self._find_asked()
+            if key in self._found:
+                return self._found.pop(key)
             return await self._connection.apart(lambda database: _rows(database, sql, given))
         except ERRORS as error:
             raise self._told(error) from error
@@ -71,11 +80,22 @@ class SqliteTransaction:
         return [await self.fetch(query, **values) for query, values in asked]
 
     async def ahead(self, *asked: Asked) -> None:
-        """Nothing: there is no server, and what is found beside other work of this process takes longer."""
+        """All of it is found when the first of it is fetched: what is handed to the connection's thread is a wait each,
+        and what that thread found beside other work of this process would take longer."""
+        for query, values in asked:
+            given = storable(values)
+            if not self._is_quick(query, given):
+                self._asked[_key(query, given)] = self._queries[query], given
+
+    async def _find_asked(self) -> None:
+        asked, self._asked = self._asked, {}
+        found = await self._connection.apart(lambda database: [_rows(database, *each) for each in asked.values()])
+        self._found |= zip(asked, found, strict=True)
 
     async def run(self, query: str, **values: Any) -> int:
         sql, given = self._queries[query], storable(values)
         self._expect_sound()
+        self._found.clear()
         try:
             if self._is_quick(query, given):
                 return self._connection.database.execute(sql, given).rowcount
@@ -247,6 +267,10 @@ class SqliteDriver:
     async def close(self) -> None:
         await _close(self._all)
         self._all = []
+
+
+def _key(query: str, values: Mapping[str, Any]) -> _Key:
+    return query, frozenset(values.items())
 
 
 def _rows(database: sqlite3.Connection, sql: str, values: Mapping[str, Any]) -> list[Row]:

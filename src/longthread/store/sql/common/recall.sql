@@ -10,7 +10,7 @@ WHERE t.user_id = :user_id
 GROUP BY t.id, t.tip, t.first_seq, t.entry_count
 ORDER BY t.id;
 
--- name: select_recall_thread
+-- name: select_recall_thread quick
 SELECT t.id AS thread_id, t.tip, t.first_seq, t.entry_count,
        coalesce(sum(s.entries), 0) AS entries, coalesce(sum(s.words), 0) AS words,
        coalesce(sum(s.last_seq - s.first_seq + 1), 0) AS covered, coalesce(min(s.form), 0) AS form
@@ -21,6 +21,15 @@ GROUP BY t.id, t.tip, t.first_seq, t.entry_count;
 
 -- name: select_recall_segments
 SELECT first_seq, last_seq, form, entries FROM recall_segments WHERE thread_id = :thread_id ORDER BY first_seq;
+
+-- name: select_segments_between
+SELECT first_seq, last_seq, form, entries, words, times FROM recall_segments
+WHERE thread_id = :thread_id AND first_seq BETWEEN :first AND :last ORDER BY first_seq;
+
+-- name: select_buckets_between
+-- In no order: a segment's buckets hold different terms.
+SELECT segment, data FROM recall_postings
+WHERE thread_id = :thread_id AND bucket < :below AND segment BETWEEN :first AND :last;
 
 -- name: select_incarnation quick
 SELECT incarnation FROM threads WHERE id = :thread_id;
