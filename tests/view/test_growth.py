@@ -110,6 +110,19 @@ def test_the_condensed_tier_begins_where_it_began_as_long_as_it_can() -> None:
     assert sum(beginnings) > len(beginnings) / 2
 
 
+def test_behind_another_summary_the_condensed_tier_does_not_hold_on_to_where_it_began() -> None:
+    items = turns(40)
+    view, shorter = compose(items[:1], 12_000, summary="a"), []
+    for end in ends(items)[1:]:
+        before = after(view)
+        view = compose(items[:end], 12_000, summary="a", before=before)
+        if not view.grown:
+            other = compose(items[:end], 12_000, summary="b", before=before)
+            assert other.tokens <= view.tokens
+            shorter.append(other.tokens < view.tokens)
+    assert any(shorter)
+
+
 def test_the_summary_is_the_old_one_until_the_view_is_planned_anew() -> None:
     items = turns(3)
     view = compose(items, 50_000, summary="old", topics=["tables"])

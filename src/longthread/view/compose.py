@@ -102,7 +102,9 @@ def compose(
     first = tier1_of(summary, topics, share_of(budget, config.summary), family)
     if config.max_length is not None and len(first.text) > config.max_length // 2:
         first = Digest.of(cut_text(first.text, config.max_length // 2), family)
-    parts = _planned(units, room - first.tokens, _beside(first, config), before)
+    # Behind another summary nothing begins where it did, and what is shown again only takes the room for what comes.
+    start = _start_of(units, before) if before is not None and first.text == before.summary else None
+    parts = _planned(units, room - first.tokens, _beside(first, config), before is not None, start)
     return View(_all(units, parts), first, note)
 
 
@@ -138,20 +140,19 @@ def _grown(units: Sequence[Sequence[Item]], before: Before, room: int) -> Parts 
     return parts if fits else None
 
 
-def _planned(units: Sequence[Sequence[Item]], room: int, config: Config, before: Before | None) -> Parts:
-    """What is shown when nothing of it is given."""
+def _planned(units: Sequence[Sequence[Item]], room: int, config: Config, again: bool, start: int | None) -> Parts:
+    """What is shown when nothing of it is given. `again`: another view was planned before; `start` is the place of the
+    oldest unit that it showed, if this one can begin there."""
     whole: Parts = {n: [item.whole for item in unit] for n, unit in enumerate(units)}
-    fits = sum(cost(parts) for parts in whole.values()) <= room * (
-        1 if before is None else 1 - (1 - config.low_water) / 2
-    )
+    fits = sum(cost(parts) for parts in whole.values()) <= room * (1 - (1 - config.low_water) / 2 if again else 1)
     if fits and not _is_longer(units, whole, config):
         return whole
     pinned = _pin(units)
     parts = _pinned(units, pinned, room, config)
     if cost(parts[pinned]) > room:  # no question, and calls that have no room even without their arguments
-        return _planned(units[:pinned], room, config, before)
+        return _planned(units[:pinned], room, config, again, start if start is not None and start < pinned else None)
     edge = _add_whole(units, parts, whole, room, config)
-    _add_condensed(units, parts, edge, room, config, before)
+    _add_condensed(units, parts, edge, room, config, start)
     if config.max_length is not None and _is_longer(units, parts, config):
         parts = shortened(parts, int(config.max_length * config.low_water), config.full_recent, pinned)
     return _in_room(parts, room, pinned)
@@ -192,16 +193,15 @@ def _add_whole(units: Sequence[Sequence[Item]], parts: Parts, whole: Parts, room
 
 
 def _add_condensed(
-    units: Sequence[Sequence[Item]], parts: Parts, edge: int, room: int, config: Config, before: Before | None
+    units: Sequence[Sequence[Item]], parts: Parts, edge: int, room: int, config: Config, start: int | None
 ) -> None:
     """Tier 2: the units before place `edge`, condensed.
 
-    The tier begins where the view before began, as long as it fits into its share: then the prompt's beginning stays
-    the same. When it does not fit any longer, only so much is shown that it may grow again.
+    The tier begins at `start`, where the view before began, as long as it fits into its share: then the prompt's
+    beginning stays the same. When it does not fit any longer, only so much is shown that it may grow again.
     """
     share, left = room * config.condensed, room - sum(cost(each) for each in parts.values())
     most = max(1, int(share * config.low_water / 2))
-    start = _start_of(units, before)
     if start is not None:
         tier = {n: _condensed(units[n], most, config) for n in range(start, edge) if n not in parts}
         if sum(cost(each) for each in tier.values()) <= min(share, left - room * config.summary):
@@ -222,9 +222,9 @@ def _condensed(unit: Sequence[Item], most: int, config: Config) -> Sequence[Part
     return parts if cost(parts) <= most else fitted(unit, most, config.tool_max)
 
 
-def _start_of(units: Sequence[Sequence[Item]], before: Before | None) -> int | None:
+def _start_of(units: Sequence[Sequence[Item]], before: Before) -> int | None:
     """The place of the oldest unit that the view before showed, if the new one can begin there."""
-    if before is None or before.gone:
+    if before.gone:
         return None
     shown = {key for key, part in before.parts.items() if part.how != "left out"}
     return next((n for n, unit in enumerate(units) if unit[0].key in shown), None)
