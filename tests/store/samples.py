@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log
+from longthread.store.bundled import bundle_of, bundled
 from longthread.store.driver import Driver, Transaction
 from longthread.store.rows import read_rows, write_rows
-from longthread.store.tables import Column, Table, canonical, read_tables
+from longthread.store.tables import BUNDLES, RUNS, Column, Table, canonical, read_tables
 
 TEXTS = [
     "",
@@ -69,13 +71,24 @@ async def fill(store: Driver, thread_id: str, *, user_id: str = "u") -> None:
         await log.create_thread(tx, thread_id, user_id=user_id, title="title", source="source")
         await log.extend(tx, thread_id, drafts(TEXTS))
         await log.extend(tx, thread_id, drafts(["edited"], start=99), parent=3)
-        for table in (await read_tables(tx)).all:
+        tables = await read_tables(tx)
+        for table in tables.all:
             has_rows = [row async for row in read_rows(tx, table, thread_id)]
             if not has_rows:
-                row = {column.name: value_of(table, column, thread_id) for column in table.columns}
-                if table.thread:
-                    row[table.thread] = thread_id
+                row = sample_of(table, thread_id) if table.name != BUNDLES else bundle_for(tables[RUNS], thread_id)
                 await write_rows(tx, table, [row])
+
+
+def sample_of(table: Table, thread_id: str) -> dict[str, Any]:
+    """A row of a table."""
+    row = {column.name: value_of(table, column, thread_id) for column in table.columns}
+    return row | ({table.thread: thread_id} if table.thread else {})
+
+
+def bundle_for(runs: Table, thread_id: str) -> dict[str, Any]:
+    """A row of bundles with a run in it."""
+    run = bundled(sample_of(runs, thread_id) | {"id": f"bundled {thread_id}"})
+    return {"thread_id": thread_id, **asdict(bundle_of([run]))}
 
 
 def drafts(texts: Sequence[str], start: int = 0) -> list[Draft]:

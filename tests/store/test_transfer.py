@@ -143,9 +143,10 @@ async def test_an_export_comes_back_the_same_over_either_backend(store: Driver, 
     assert (await imported(other, data)).written == 3
     assert await exported(other) == data
     held = (await all_of(store), await all_of(other))
-    assert {name for name, rows in held[1].items() if not rows} == SHARED
+    assert {name for name, rows in held[1].items() if not rows} == {*SHARED, "run_bundles"}
     for name, rows in held[1].items():
-        assert rows in ([], held[0][name]), name
+        own = [row for row in rows if name != "runs" or not row["id"].startswith("bundled ")]
+        assert own in ([], held[0][name]), name
     again = await imported(store, await exported(other))
     assert (again.written, again.same, again.rows, again.refused) == (0, 3, 0, [])
 

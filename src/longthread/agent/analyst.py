@@ -10,6 +10,7 @@ from contextvars import Context
 from typing import Any
 
 from longthread.agent.begin import Ask, Begun, begin, take_over
+from longthread.agent.bundling import keep_together
 from longthread.agent.context import RunContext
 from longthread.agent.deciding import Deciding
 from longthread.agent.delegating import Delegates
@@ -98,7 +99,7 @@ class Analyst(Deciding):
         self._hot = HotWindows(settings.memory_max_messages_per_thread)
         self._interpreters = Interpreters(cpython=settings.code_cpython)
         self._servers = Servers()
-        self._clearing = Background()
+        self._background = Background()
         self._running: dict[str, RunHandle] = {}
         self._given: dict[str, str] = {}
         self._factors: dict[str, float] = {}
@@ -129,7 +130,7 @@ class Analyst(Deciding):
         await self.pruner.close()
         await self.recaller.close()
         await self.memories.close()
-        await self._clearing.close()
+        await self._background.close()
         await self._interpreters.close()
         await self._servers.close()
 
@@ -274,14 +275,14 @@ class Analyst(Deciding):
             for problem in await scrub(self.store, gone.rows):
                 _logger.info("After the deletion of a thread: %s", problem)
 
-        self._clearing.start(f"clear {new_id()}", clear, failing="A deleted thread could not be cleared")
+        self._background.start(f"clear {new_id()}", clear, failing="A deleted thread could not be cleared")
         return gone
 
     async def settle(self) -> None:
         """Wait for what goes on in the background."""
         await self.recaller.settle()
         await self.memories.settle()
-        await self._clearing.settle()
+        await self._background.settle()
 
     async def thread(self, thread_id: str, *, user_id: str | None = None) -> Thread:
         """A thread's metadata."""
@@ -400,6 +401,7 @@ class Analyst(Deciding):
                 self.recaller.keep_up(Scope(user_id, begun.run.thread_id))
                 self._prune(context, begun, models, user_id)
                 self.memories.keep_up(user_id)
+                keep_together(self.store, self._background, begun.thread, context.window.spots)
                 # A client that saw the end may have started the thread's next run already.
                 if self._running.get(begun.run.thread_id) is handle:
                     del self._running[begun.run.thread_id]

@@ -16,9 +16,8 @@ from typing import Any
 
 from longthread.store.driver import Row, Transaction
 from longthread.store.migrate import latest
-from longthread.store.rows import count_rows
 from longthread.store.tables import Column, Table, canonical, read_tables
-from longthread.store.transfer import Progress, read_thread
+from longthread.store.transfer import Progress, count_exported, read_exported
 
 FORMAT = "longthread_export"
 VERSION = 1
@@ -44,8 +43,8 @@ async def _objects(tx: Transaction, thread_ids: Sequence[str], progress: Progres
     yield {FORMAT: VERSION, "schema": latest("sqlite"), "threads": len(thread_ids)}
     for done, thread_id in enumerate(thread_ids):
         progress(done, len(thread_ids), thread_id)
-        yield {"thread": thread_id, "rows": await count_rows(tx, tables.of_threads, thread_id)}
-        async for name, row in read_thread(tx, tables, thread_id):
+        yield {"thread": thread_id, "rows": await count_exported(tx, tables, thread_id)}
+        async for name, row in read_exported(tx, tables, thread_id):
             yield {"table": name, "row": row_json(tables[name], row)}
     progress(len(thread_ids), len(thread_ids), "")
 

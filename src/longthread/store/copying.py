@@ -14,11 +14,13 @@ from longthread.store.transfer import (
     Outcome,
     Progress,
     Refusal,
+    count_exported,
     count_threads,
     difference,
     differing_column,
     each_thread,
     is_behind,
+    read_exported,
     read_thread,
     write_thread,
 )
@@ -102,8 +104,9 @@ class _Copying:
             async with self.target.reading() as there:
                 known = await one(there, "select_owner", id=thread_id) is not None
                 if known:
-                    rows = read_thread(here, self.ours, thread_id)
-                    reason = await difference(there, self.theirs, thread_id, counts, rows)
+                    told = await count_exported(here, self.ours, thread_id)
+                    rows = read_exported(here, self.ours, thread_id)
+                    reason = await difference(there, self.theirs, thread_id, told, rows)
             if not known:
                 rows = read_thread(here, self.ours, thread_id)
                 async with self.target.writing() as tx:
@@ -129,8 +132,8 @@ class _Copying:
     async def counts_differ(self, thread_id: str) -> bool:
         """Whether the target has another number of a thread's rows than the source has now."""
         async with self.source.reading() as here, self.target.reading() as there:
-            counts = await count_rows(here, self.ours.of_threads, thread_id)
-            return bool(counts) and counts != await count_rows(there, self.theirs.of_threads, thread_id)
+            counts = await count_exported(here, self.ours, thread_id)
+            return bool(counts) and counts != await count_exported(there, self.theirs, thread_id)
 
     async def copy_shared(self, name: str) -> None:
         """Copy the rows that are not there of a table that threads share; tell those that are there and differ."""

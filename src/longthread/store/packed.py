@@ -40,6 +40,7 @@ _LATER_DICTIONARY = _DICTIONARY + (
 )
 _FORM = b"\x02"
 """The first byte: by which dictionary the rest is compressed."""
+_UNCOMPRESSED = b"\x00"
 _DICTIONARIES = {b"\x01": _DICTIONARY, _FORM: _LATER_DICTIONARY}
 _MICROSECOND = timedelta(microseconds=1)
 _SMALL_BYTES = 16_384
@@ -65,11 +66,7 @@ def pack(run: Run, packed: Packed) -> bytes:
         "steps": [_step_json(step, marks, run, place) for place, (step, marks) in enumerate(packed.steps)],
         "events": [[event.seq, event.type, _after(event.at, since), event.data] for event in packed.events],
     }
-    raw = dump({key: value for key, value in data.items() if value}).encode()
-    # A small window is as good for a small value, and much faster to set up.
-    bits = -12 if len(raw) <= _SMALL_BYTES else -15
-    squeezer = zlib.compressobj(6, zlib.DEFLATED, bits, 8, zdict=_DICTIONARIES[_FORM])
-    return _FORM + squeezer.compress(raw) + squeezer.flush()
+    return tightened(dump({key: value for key, value in data.items() if value}).encode())
 
 
 def unpack(run: Run, body: bytes) -> Packed:
@@ -79,11 +76,40 @@ def unpack(run: Run, body: bytes) -> Packed:
         StoreDamaged: nothing can be made of it.
     """
     try:
-        expander = zlib.decompressobj(-15, zdict=_DICTIONARIES[body[: len(_FORM)]])
-        data = json.loads(expander.decompress(body[len(_FORM) :]) + expander.flush())
-        return _packed(run, data)
+        return _packed(run, json.loads(_expanded(body)))
     except (zlib.error, ValueError, TypeError, KeyError) as error:
         raise StoreDamaged(reason=f"what run {run.id} did cannot be read: {error}.") from error
+
+
+def loosened(body: bytes) -> bytes | None:
+    """What a value says, as one line of JSON, to be compressed with others; None where `tightened` would not make just
+    this value of it again."""
+    try:
+        line = _expanded(body)
+    except (zlib.error, KeyError):
+        return None
+    return line if b"\n" not in line and tightened(line) == body else None
+
+
+def tightened(line: bytes) -> bytes:
+    """The value that says this."""
+    # A small window is as good for a small value, and much faster to set up.
+    bits = -12 if len(line) <= _SMALL_BYTES else -15
+    squeezer = zlib.compressobj(6, zlib.DEFLATED, bits, 8, zdict=_DICTIONARIES[_FORM])
+    return _FORM + squeezer.compress(line) + squeezer.flush()
+
+
+def readable(line: bytes) -> bytes:
+    """The value that says this, where it is only to be read: it need not be compressed for that."""
+    return _UNCOMPRESSED + line
+
+
+def _expanded(body: bytes) -> bytes:
+    form, rest = body[: len(_FORM)], body[len(_FORM) :]
+    if form == _UNCOMPRESSED:
+        return rest
+    expander = zlib.decompressobj(-15, zdict=_DICTIONARIES[form])
+    return expander.decompress(rest) + expander.flush()
 
 
 def _packed(run: Run, data: Mapping[str, Any]) -> Packed:

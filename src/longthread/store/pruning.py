@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from longthread.store import log, memories
+from longthread.store import bundles, log, memories
+from longthread.store.bundling import bundle_all, loose_count
 from longthread.store.driver import Driver, Transaction
 from longthread.store.queries import Sql, queries
 from longthread.store.retention import Plan, Retention
-from longthread.store.tables import Table, Tables, read_tables
+from longthread.store.tables import BUNDLES, RUNS, Table, Tables, read_tables
 from longthread.store.transfer import Progress, each_thread
 
 _DELETE = re.compile(r"^(?:--[^\n]*\n)*DELETE FROM (\w+)")
@@ -19,13 +20,15 @@ _DELETE = re.compile(r"^(?:--[^\n]*\n)*DELETE FROM (\w+)")
 @dataclass(slots=True)
 class Pruned:
     """What went, or would go: rows by table, their bytes, and the threads that went whole. `touched` are the threads
-    that lost something, `busy` those that were left alone because a run on them is being executed."""
+    that lost something, `busy` those that were left alone because a run on them is being executed. `bundled` are runs
+    that were put together, and are still there."""
 
     threads: int = 0
     touched: int = 0
     busy: int = 0
     rows: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
+    bundled: int = 0
 
     def add(self, table: str, rows: int, size: int) -> None:
         """Take in rows of a table."""
@@ -35,7 +38,7 @@ class Pruned:
 
 
 async def prune(store: Driver, retention: Retention, progress: Progress, *, apply: bool) -> Pruned:
-    """Delete what is not to be kept; without `apply`, only say what that is.
+    """Delete what is not to be kept, and put runs that stay together; without `apply`, only say what that is.
 
     Each transaction locks one thread and deletes a limited number of rows, or one thread. Stopped at any moment, what
     is left is whole, and another prune goes on.
@@ -77,6 +80,9 @@ class _Pruning:
                 return False
             before = sum(self.pruned.rows.values())
             await self._measure(tx, thread_id, found)
+            if not found.whole:
+                first_run = found.bundled.first_run if found.bundled else None
+                self.pruned.bundled += await loose_count(tx, thread_id, first_run)
         touched = sum(self.pruned.rows.values()) > before
         self.pruned.touched += touched
         return touched
@@ -84,12 +90,13 @@ class _Pruning:
     async def apply(self, thread_id: str) -> None:
         """Delete what may go of a thread. Most threads have nothing: they are not locked for it."""
         looked = Pruned()
-        if not await _Pruning(self.store, self.retention, self.tables, looked).look(thread_id):
-            self.pruned.busy += looked.busy
-            return
-        self.pruned.touched += 1
-        while await self._delete_some(thread_id):
-            pass
+        if await _Pruning(self.store, self.retention, self.tables, looked).look(thread_id):
+            self.pruned.touched += 1
+            while await self._delete_some(thread_id):
+                pass
+        self.pruned.busy += looked.busy
+        if looked.bundled:
+            self.pruned.bundled += await bundle_all(self.store, thread_id)
 
     async def _delete_some(self, thread_id: str) -> bool:
         """Delete what one transaction may; whether there is more."""
@@ -106,6 +113,8 @@ class _Pruning:
                 await log.delete_thread(tx, thread_id, user_id=thread["user_id"])
             for deletion in (*found.rows, *found.after):
                 await tx.run(deletion.query, thread_id=thread_id, **deletion.values)
+            if found.bundled is not None and found.bundled.first_run is not None:
+                await bundles.delete_behind(tx, thread_id, found.bundled.first_run)
             if found.first_seq:
                 await tx.run("move_first_seq", thread_id=thread_id, first_seq=found.first_seq)
         return found.more
@@ -115,12 +124,19 @@ class _Pruning:
             for each in (thread_id, *found.below):
                 self.pruned.threads += 1
                 for table in self.tables.of_threads:
-                    await self._count(tx, each, table, _all_of(table), {})
+                    if table.name != BUNDLES:
+                        await self._count(tx, each, table, _all_of(table), {})
+                self._add_bundled(await bundles.behind(tx, each, None))
         for deletion in found.rows:
             sql = queries(self.store.dialect)[deletion.query]
             head = _DELETE.match(sql)
             assert head is not None
             await self._count(tx, thread_id, self.tables[head[1]], sql[head.end() :], deletion.values)
+        if found.bundled is not None:
+            self._add_bundled(found.bundled)
+
+    def _add_bundled(self, gone: bundles.Behind) -> None:
+        self.pruned.add(RUNS, gone.runs, gone.bytes)
 
     async def _count(
         self, tx: Transaction, thread_id: str, table: Table, condition: str, values: Mapping[str, object]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from longthread.store import log, runs, summaries
+from longthread.store import bundles, log, runs, summaries
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.runs import Alive
 from longthread.store.surplus import Checkpoints, Deletion, Staying, deletions_of
@@ -55,7 +55,7 @@ class Policy:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is to go of a thread: all of it, with the threads `below` it, or some rows. `after` is what to do when they
-    are gone; `more`: there will be more to go then."""
+    are gone; `more`: there will be more to go then. `bundled` are runs that go from bundles."""
 
     whole: bool = False
     below: tuple[str, ...] = ()
@@ -63,6 +63,7 @@ class Plan:
     after: tuple[Deletion, ...] = ()
     first_seq: int = 0
     more: bool = False
+    bundled: bundles.Behind | None = None
 
 
 KEEP = Plan()
@@ -142,7 +143,7 @@ class _Planning:
         stale = await self._stale_summary(end) if end > first else ()
         rows = (*of_checkpoints.rows, *of_runs.rows, *entries, *stale)
         after = (*of_checkpoints.after, Deletion("recount_topics", {})) if entries else of_checkpoints.after
-        return Plan(rows=rows, after=after, first_seq=end, more=end < cut)
+        return Plan(rows=rows, after=after, first_seq=end, more=end < cut, bundled=of_runs.bundled)
 
     async def _surplus(self) -> tuple[Plan, Mapping[str, Staying]]:
         """What goes of the checkpoints, and those that stay."""
@@ -191,28 +192,43 @@ class _Planning:
 
     async def _runs(self, cut: int) -> Plan:
         at = await one(self.tx, "select_entry_time", thread_id=self.thread_id, seq=cut)
-        kept = await one(
-            self.tx,
-            "select_first_kept_run",
-            thread_id=self.thread_id,
-            ended_before=self.policy.runs_before or "",
-            cut=cut,
-            cut_at=at["created_at"] if at and cut > self.thread["first_seq"] else "",
-        )
-        if kept is None or await self._run_after(kept["id"], 0) is None:
+        ended_before = self.policy.runs_before or ""
+        cut_at = at["created_at"] if at and cut > self.thread["first_seq"] else ""
+        given = {"thread_id": self.thread_id, "ended_before": ended_before, "cut": cut, "cut_at": cut_at}
+        kept = await one(self.tx, "select_first_kept_run", **given)
+        if kept is None:
             return KEEP
-        next_few = None if self.at_once else await self._run_after(kept["id"], RUNS_AT_ONCE)
-        stop = next_few or kept
+
+        def goes(run: Row) -> bool:
+            """As `select_first_kept_run` says it."""
+            gone = run["ended_at"] < cut_at if run["entry_seq"] is None else run["entry_seq"] < cut
+            return bool(gone or run["ended_at"] < ended_before)
+
+        kept = await bundles.first_kept(self.tx, self.thread_id, kept, goes, ended_before=ended_before)
+        bundle = await bundles.first_before(self.tx, self.thread_id, kept["id"])
+        if bundle is None and await self._run_after(kept["id"], 0) is None:
+            return KEEP
+        stop = kept if self.at_once else await self._stop(kept)
+        behind = await bundles.behind(self.tx, self.thread_id, stop["id"])
         before = {"first_run": stop["id"]}
         steps = {"first_step": stop["first_step"]}
         rows = (
             Deletion("prune_events", before),
             Deletion("prune_approvals", before),
-            Deletion("prune_prompts", before | steps),
+            Deletion("prune_prompts", before | steps | {"named": behind.prompts}),
             Deletion("prune_steps", steps),
             Deletion("prune_runs", before),
         )
-        return Plan(rows=rows, first_seq=int(self.thread["first_seq"]), more=next_few is not None)
+        more = stop["id"] != kept["id"]
+        return Plan(rows=rows, first_seq=int(self.thread["first_seq"]), more=more, bundled=behind)
+
+    async def _stop(self, kept: Row) -> Row:
+        """The first run that stays for now: the one behind the next few that go, or the next bundle, or `kept`."""
+        stop = await self._run_after(kept["id"], RUNS_AT_ONCE) or kept
+        bundle = await bundles.first_before(self.tx, self.thread_id, stop["id"])
+        if bundle is None:
+            return stop
+        return await bundles.run_behind(self.tx, self.thread_id, bundle) if bundle["last_id"] < kept["id"] else kept
 
     async def _run_after(self, run_id: str, few: int) -> Row | None:
         """The run behind the thread's first `few`, if it is before `run_id`."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from longthread.store import bundles
 from longthread.store.driver import Driver, Transaction
 from longthread.store.log import now
 from longthread.store.migrate import latest
 from longthread.store.queries import Sql
-from longthread.store.tables import Table, read_tables
+from longthread.store.tables import BUNDLES, RUNS, Table, read_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,8 @@ class StoreStatus:
     `bytes` is its size on disk, of which `free` are used for nothing.
 
     `tables` has the size of each table with its indexes, in bytes; it is empty where SQLite was built without the means
-    to tell. `rows` has each table's number of rows. `live` are the runs that are being executed.
+    to tell. `rows` has each table's number of rows; of `runs` how many there are, bundled or not. `live` are the runs
+    that are being executed.
     """
 
     where: str
@@ -48,8 +50,8 @@ async def status_of(store: Driver) -> StoreStatus:
             bytes=int(size["bytes"]),
             free=int(size["free"]),
             tables=await _sizes(tx),
-            rows={table.name: await _count(tx, table) for table in tables},
-            live=await _live(tx) if any(table.name == "runs" for table in tables) else 0,
+            rows=await _rows(tx, tables),
+            live=await _live(tx) if any(table.name == RUNS for table in tables) else 0,
         )
 
 
@@ -61,6 +63,13 @@ async def _live(tx: Transaction) -> int:
 async def _sizes(tx: Transaction) -> dict[str, int]:
     [can] = await tx.fetch("select_can_measure")
     return {row["name"]: int(row["bytes"]) for row in await tx.fetch("select_table_sizes")} if can["can"] else {}
+
+
+async def _rows(tx: Transaction, tables: Iterable[Table]) -> dict[str, int]:
+    found = {table.name: await _count(tx, table) for table in tables}
+    if BUNDLES in found:
+        found[RUNS] += await bundles.count_all(tx)
+    return found
 
 
 async def _count(tx: Transaction, table: Table) -> int:

@@ -15,8 +15,11 @@ Kind = Literal["text", "integer", "real", "bytes"]
 Form = Literal["plain", "time", "json", "vector"]
 THREADS = "threads"
 ENTRIES = "entries"
+RUNS = "runs"
+BUNDLES = "run_bundles"
+"""Many runs to a row: in an export, each is one of `RUNS`."""
 _THREAD_COLUMN = "thread_id"
-_FIRST = (THREADS, ENTRIES, "runs", "steps", "events")
+_FIRST = (THREADS, ENTRIES, RUNS, "steps", "events")
 """What a person who reads an export looks for first."""
 _DERIVED = "recall_"
 """Tables whose names begin so hold what follows from others: each store makes it anew, and none is copied."""
@@ -84,6 +87,11 @@ class Tables:
     def of_threads(self) -> tuple[Table, ...]:
         """Those whose rows belong to a thread; `threads` itself comes first. Not those that follow from them."""
         return tuple(t for t in self.all if t.thread is not None and not t.name.startswith(_DERIVED))
+
+    @property
+    def exported(self) -> tuple[Table, ...]:
+        """Those of threads that an export knows. It is the same, whether runs are bundled or not."""
+        return tuple(t for t in self.of_threads if t.name != BUNDLES)
 
     @property
     def derived(self) -> tuple[Table, ...]:

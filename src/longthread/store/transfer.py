@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from longthread.errors import StoreError
+from longthread.store import bundles
 from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.rows import (
     PAGE_BYTES,
@@ -18,7 +19,7 @@ from longthread.store.rows import (
     update_row,
     write_rows,
 )
-from longthread.store.tables import ENTRIES, THREADS, Table, Tables, canonical
+from longthread.store.tables import ENTRIES, RUNS, THREADS, Table, Tables, canonical
 
 TableRow = tuple[str, Row]
 """A row, and the name of its table."""
@@ -89,6 +90,25 @@ async def read_thread(tx: Transaction, tables: Tables, thread_id: str) -> AsyncI
             yield table.name, row
 
 
+async def read_exported(tx: Transaction, tables: Tables, thread_id: str) -> AsyncIterator[TableRow]:
+    """What an export holds of a thread: as `read_thread`, but as if no run were bundled."""
+    for table in tables.exported:
+        async for row in _exported_rows(tx, table, thread_id):
+            yield table.name, row
+
+
+async def count_exported(tx: Transaction, tables: Tables, thread_id: str) -> dict[str, int]:
+    """How many rows of each table `read_exported` gives; tables without any are left out."""
+    found = await count_rows(tx, tables.exported, thread_id)
+    found[RUNS] = found.get(RUNS, 0) + await bundles.count(tx, thread_id)
+    return {table.name: found[table.name] for table in tables.exported if found.get(table.name)}
+
+
+def _exported_rows(tx: Transaction, table: Table, thread_id: str) -> AsyncIterator[Row]:
+    rows = read_rows(tx, table, thread_id)
+    return bundles.whole_rows(tx, thread_id, rows) if table.name == RUNS else rows
+
+
 async def write_thread(
     tx: Transaction,
     tables: Tables,
@@ -130,17 +150,18 @@ async def write_thread(
 async def difference(
     tx: Transaction, tables: Tables, thread_id: str, counts: Mapping[str, int], rows: AsyncIterable[TableRow]
 ) -> str | None:
-    """In what a thread that is there differs from one that comes in as `rows`; None when they are the same."""
-    there = await count_rows(tx, tables.of_threads, thread_id)
+    """In what a thread that is there differs from one that comes in as `rows`, both as an export holds them; None when
+    they are the same."""
+    there = await count_exported(tx, tables, thread_id)
     for name in sorted({*there, *counts}):
         if there.get(name, 0) != counts.get(name, 0):
             return f"{name}: {there.get(name, 0)} there, {counts.get(name, 0)} here"
     table = tables[THREADS]
-    ours = read_rows(tx, table, thread_id)
+    ours = _exported_rows(tx, table, thread_id)
     async for name, row in rows:
         if name != table.name:
             table = tables[name]
-            ours = read_rows(tx, table, thread_id)
+            ours = _exported_rows(tx, table, thread_id)
         if column := differing_column(table, await anext(ours), row):
             place = " ".join([name, *(str(part) for part in key_of(table, row))])
             return f"{place}: another {column}"

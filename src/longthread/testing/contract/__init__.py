@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from longthread.testing.contract.base import OpenStore
 from longthread.testing.contract.branches import BranchContract
+from longthread.testing.contract.bundles import BundleContract
 from longthread.testing.contract.checkpoints import CheckpointContract
 from longthread.testing.contract.concurrency import ConcurrencyContract
 from longthread.testing.contract.deletion import DeletionContract
@@ -40,6 +41,7 @@ class StoreContract(
     SearchContract,
     UserContract,
     RunContract,
+    BundleContract,
     CheckpointContract,
     TransactionContract,
     ConcurrencyContract,

@@ -43,7 +43,8 @@ DELETE FROM steps
 WHERE thread_id = :thread_id AND idx < :first_step AND idx < (SELECT max(idx) FROM steps WHERE thread_id = :thread_id);
 
 -- name: prune_prompts
--- Those that neither a step which stays names, nor a run that has ended and stays.
+-- Those that neither a step which stays names, nor a run that has ended and stays. :named has what those runs of a bundle
+-- name that stay of it.
 DELETE FROM prompts
 WHERE thread_id = :thread_id
   AND id NOT IN (
@@ -54,7 +55,12 @@ WHERE thread_id = :thread_id
   AND NOT EXISTS (
       SELECT 1 FROM runs r
       WHERE r.thread_id = :thread_id AND r.id >= :first_run AND r.prompts LIKE '%' || prompts.id || '%'
-  );
+  )
+  AND NOT EXISTS (
+      SELECT 1 FROM run_bundles b
+      WHERE b.thread_id = :thread_id AND b.first_id >= :first_run AND b.prompts LIKE '%' || prompts.id || '%'
+  )
+  AND CAST(:named AS TEXT) NOT LIKE '%' || prompts.id || '%';
 
 -- name: select_checkpoint_after
 -- The first checkpoint behind the next few.

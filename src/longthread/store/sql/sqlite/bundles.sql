@@ -1,0 +1,3 @@
+-- name: select_said_in
+SELECT seq, id, text FROM entries
+WHERE thread_id = :thread_id AND seq IN (SELECT value FROM json_each(:seqs));

@@ -1,0 +1,92 @@
+"""Bundles: which runs are put together, what goes of them, and that nothing else does."""
+
+from __future__ import annotations
+
+import pytest
+
+from longthread.errors import StoreDamaged
+from longthread.model.memory import Used
+from longthread.store import bundling, memories, runs
+from longthread.store.bundling import bundle_all, bundle_some
+from longthread.store.driver import Driver
+from longthread.store.queries import Sql
+from longthread.store.runs import Plan
+from longthread.testing.contract.base import USER
+from longthread.testing.contract.bundles import exported, rows, run_id, seen, turns
+from longthread.testing.contract.memories import kept
+from longthread.testing.contract.runs import alive
+
+
+async def test_behind_a_turn_only_many_are_put_together(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundling, "BEHIND_A_TURN", 10)
+    await turns(store, 10, kind="plain")
+    assert await bundle_some(store, "t") == 0
+    sizes = []
+    for start in (10, 15, 20, 25):
+        await turns(store, 5, start=start, kind="plain")
+        before = await seen(store)
+        sizes.append(await bundle_some(store, "t"))
+        assert await seen(store) == before
+    assert sizes == [14, 0, 10, 0]
+    assert (await rows(store))[1] == [(run_id(0), run_id(13), 14), (run_id(14), run_id(23), 10)]
+
+
+async def test_small_bundles_become_one_and_large_ones_stay(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("MOST", 20), ("WHERE_PRUNED", 4)):
+        monkeypatch.setattr(bundling, name, value)
+    sizes = []
+    for start in range(0, 60, 6):
+        await turns(store, 6, start=start, kind="plain")
+        before = await seen(store), await exported(store)
+        await bundle_all(store, "t")
+        assert (await seen(store), await exported(store)) == before
+        sizes.append([count for _, _, count in (await rows(store))[1]])
+    assert sizes[:5] == [[5], [11], [11, 6], [11, 12], [11, 12, 6]]
+    assert sizes[-1] == [11, 12, 12, 12, 12]
+
+
+async def test_a_run_between_those_of_a_bundle_is_put_into_it(store: Driver) -> None:
+    await turns(store, 160, kind="plain")
+    memory = await kept(store, "Bob lives in Bonn.")
+    async with store.writing() as tx:
+        for number in range(5, 150, 7):
+            await memories.note_uses(tx, "t", run_id(number), [Used(memory.id, "given", "line")])
+    await bundle_all(store, "t")
+    assert len((await rows(store))[0]) == 1 + 21
+    async with store.writing() as tx:
+        await memories.delete(tx, memory.id, user_id=USER)
+    before = await seen(store), await exported(store)
+    assert await bundle_all(store, "t") == 21
+    assert (await seen(store), await exported(store)) == before
+    own, there = await rows(store)
+    assert own == [run_id(159)]
+    assert [last for _, last, _ in there] < [first for first, _, _ in there[1:]] + ["z"]
+    assert sum(count for *_, count in there) == 159
+    assert all(count <= bundling.MOST for *_, count in there)
+
+
+async def test_what_did_much_stays_on_its_own(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundling, "LARGE", 500)
+    await turns(store, 20, kind="plain")
+    async with store.writing() as tx:
+        args = {str(number): number**9 for number in range(200)}
+        lease = await runs.begin(tx, "t", Plan(run_id(20), "q", None, "m", "auto", 5), owner="o", alive=alive)
+        await runs.start_step(tx, lease, "model", args=args)
+        await runs.end(tx, lease, "finished", {})
+    await turns(store, 1, start=21, kind="plain")
+    before = await seen(store)
+    assert await bundle_all(store, "t") == 20
+    assert (await rows(store))[0] == [run_id(20), run_id(21)]
+    assert await seen(store) == before
+
+
+async def test_what_cannot_be_read_is_told(store: Driver) -> None:
+    await turns(store, 30, kind="plain")
+    await bundle_all(store, "t")
+    for body in (b"", b"\x09abc", b"\x01abc"):
+        async with store.writing() as tx:
+            await tx.run(Sql("UPDATE run_bundles SET body = :body"), body=body)
+        async with store.reading() as tx:
+            with pytest.raises(StoreDamaged, match="put together cannot be read"):
+                await runs.find_run(tx, "t", run_id(3))
+            assert await runs.find_run(tx, "t", run_id(29)) is not None
