@@ -15,6 +15,7 @@ import psycopg
 from longthread.agent.packing import _expanded
 from longthread.memory.postings import hash_of
 from longthread.memory.terms import terms
+from longthread.store import packed
 
 CANARY = "kanarienvogel4711"
 
@@ -39,8 +40,8 @@ def places(address: str, wanted: Sequence[bytes]) -> set[str]:
 def _unpacked(data: bytes) -> bytes:
     """What is packed in bytes, in each of the ways that there are; nothing where they are none of these."""
     found = []
-    for unpack in (zlib.decompress, _expanded):
-        with suppress(zlib.error, ValueError, IndexError):
+    for unpack in (zlib.decompress, _expanded, packed._expanded, lambda data: zlib.decompress(data[1:])):
+        with suppress(zlib.error, ValueError, LookupError):
             found.append(unpack(data))
     return b"".join(found)
 

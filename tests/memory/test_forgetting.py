@@ -41,11 +41,13 @@ from longthread.model.catalog import Definition, Version
 from longthread.model.entry import Draft
 from longthread.model.ids import new_id
 from longthread.model.memory import Source, Statement, Used
-from longthread.store import catalog, log, memories
+from longthread.store import catalog, log, memories, runs
+from longthread.store.bundling import bundle_all
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.store.queries import Sql
 from longthread.store.rows import read_rows
+from longthread.store.runs import Plan
 from longthread.store.tables import read_tables
 from longthread.testing.contract.deletion import fill as fill_run
 from longthread.testing.contract.runs import begun
@@ -88,6 +90,18 @@ async def summarise(store: Driver, thread_id: str, word: str) -> None:
     await prune_thread(store, thread_id, Policy(max_messages=10), extract=lambda *_: [Topic(word, 2)])
 
 
+async def bundle(store: Driver, thread_id: str, word: str, *, user_id: str = "u") -> None:
+    """Let a thread's runs tell a word, and put them together."""
+    async with store.writing() as tx:
+        await log.create_thread(tx, thread_id, user_id=user_id)
+        for number in range(20):
+            plan = Plan(f"{number:02}", word, word, "model", "auto", 5)
+            lease = await runs.begin(tx, thread_id, plan, owner="owner", alive=lambda _: True)
+            await runs.start_step(tx, lease, "tool", action=word, args={word: word}, call_id=word)
+            await runs.end(tx, lease, "failed", {word: word})
+    assert await bundle_all(store, thread_id) == 19
+
+
 async def vectors(store: Driver, thread_id: str) -> list[bytes]:
     """The vectors of a thread's entries, as they are in the files."""
     async with store.reading() as tx:
@@ -117,6 +131,7 @@ async def test_a_forgotten_user_is_found_nowhere(store: Driver, store_address: s
     await index_thread(store, "t")
     await bind_user(store, "u", least=1)
     await fill_run(store, "t2", word=CANARY)
+    await bundle(store, "t3", CANARY)
     await Memories(store).remember(OWNER, Statement(f"By hand: {CANARY}"))
     wanted = marks(*await vectors(store, "t"))
     planted = places(store_address, wanted)
@@ -136,14 +151,14 @@ async def test_a_forgotten_user_is_found_nowhere(store: Driver, store_address: s
             "memories.terms",
             "memory_sources.content",
         ),
-        *("steps.observation", "checkpoint_blobs.body", "checkpoints.body"),
+        *("steps.observation", "checkpoint_blobs.body", "checkpoints.body", "runs.body", "run_bundles.body"),
     } <= planted
     assert in_files(store_address, wanted)
     seen = await look_at_user(store, "u")
     gone = await forget_user(store, "u", anew=True)
     assert gone.problems == []
     assert (gone.threads, gone.rows["entries"]) == (seen.threads, seen.rows["entries"])
-    assert seen.threads == 2
+    assert seen.threads == 3
     for _ in range(2):
         assert places(store_address, wanted) == set()
         assert in_files(store_address, wanted) == set()

@@ -14,7 +14,7 @@ import pytest
 from longthread.model.entry import Draft
 from longthread.model.event import Event, EventType, Mark
 from longthread.model.memory import Used
-from longthread.model.run import AgentRun, Answers, RunStatus
+from longthread.model.run import AgentRun, Answers, RunStatus, Step
 from longthread.store import bundling, log, memories, runs
 from longthread.store.archive import export_lines
 from longthread.store.bundling import bundle_all, bundle_some
@@ -47,22 +47,31 @@ async def turn(
         plan = replace(plan, protocol="json", agent=AgentRun("a1", 3, {"tool": {"x": 1}}), continues=run_id(0))
     if kind == "answering":
         plan = replace(plan, answers=Answers("above", f"call {number}"))
+    if kind != "silent":
+        _, size = await log.position(tx, thread_id)
+        plan = replace(plan, question_seq=size + 1)
     lease = await runs.begin(tx, thread_id, plan, owner="owner", alive=alive, tells=True)
     status: RunStatus = "failed" if kind == "failed" else "paused" if kind == "paused" else "finished"
     if kind == "silent":
         await runs.end(tx, lease, status, {"answer": "", "n": [number, None, 1.5]}, event=2)
         return
-    drafts = [Draft(f"{number}-q", "user", f"question {number}"), Draft(f"{number}-a", "assistant", f"答 {number}")]
+    drafts = [
+        Draft(f"{number}-q", "user", f"question {number}"),
+        Draft(f"{number}-r", "tool", f'{{"ok":true,"data":{number}}}', tool_call_id=f"c{number}"),
+        Draft(f"{number}-a", "assistant", f"答 {number}"),
+    ]
     entries = await log.extend(tx, thread_id, drafts)
-    await runs.save_prompt(tx, thread_id, f"p{number // 10}", b"prompt")
-    model = await runs.start_step(tx, lease, "model", manifest=[[1, number, "whole", 5]])
-    told = [Mark(2, "text", 5, 3), Mark(3, "thought", 7)]
-    usage = {"input_tokens": number}
-    await runs.finish_step(tx, lease, model, "done", elapsed_ms=number, action="run_sql", usage=usage, marks=told)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    prompt = f"p{number // 10:05}"
+    await runs.save_prompt(tx, thread_id, prompt, b"prompt")
+    about: dict[str, Any] = {"usage": {"input_tokens": number}, "manifest": [[1, number, "whole", 5]]}
+    about |= {"action": "run_sql", "entry_seq": entries[2].seq if kind == "plain" else None}
+    model = Step(thread_id, 0, lease.run_id, "model", "done", at, elapsed_ms=number, prompt=prompt, **about)
+    await runs.add_step(tx, lease, model, marks=[Mark(2, "text", 5, 3), Mark(3, "thought", 7)])
     args = {"sql": "SELECT '火'\n" * (400 if kind == "long" else 1), "n": number}
     tool = await runs.start_step(tx, lease, "tool", action="run_sql", args=args, call_id=f"c{number}")
-    await runs.finish_step(tx, lease, tool, "done", elapsed_ms=2, action="run_sql", observation={"ok": True})
-    at = datetime(2026, 1, 1, tzinfo=UTC)
+    about = {"observation": {"ok": True}} if kind == "long" else {"entry_seq": entries[1].seq}
+    await runs.finish_step(tx, lease, tool, "done", elapsed_ms=2, action="run_sql", **about)
     await runs.append_events(tx, [Event(thread_id, lease.run_id, 4, "warning", {"message": "slow"}, at)])
     if kind == "recalling" and memory:
         await memories.note_uses(tx, thread_id, lease.run_id, [Used(memory, "given", "line")])
