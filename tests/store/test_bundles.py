@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
+import base64
 
+import pytest
+from tests.store.test_packed import BEFORE
+from tests.store.turns import at
+
+from longthread.agent.retaining import CheckpointKeeper
 from longthread.errors import StoreDamaged
 from longthread.model.memory import Used
 from longthread.store import bundling, memories, runs
+from longthread.store.bundled import _ADDED
 from longthread.store.bundling import bundle_all, bundle_some
 from longthread.store.driver import Driver
+from longthread.store.pruning import Pruned, prune
 from longthread.store.queries import Sql
+from longthread.store.retention import Policy, Retention
 from longthread.store.runs import Plan
+from longthread.store.status import status_of
+from longthread.store.tables import read_tables
 from longthread.testing.contract.base import USER
 from longthread.testing.contract.bundles import exported, rows, run_id, seen, turns
 from longthread.testing.contract.memories import kept
@@ -90,3 +100,67 @@ async def test_what_cannot_be_read_is_told(store: Driver) -> None:
             with pytest.raises(StoreDamaged, match="put together cannot be read"):
                 await runs.find_run(tx, "t", run_id(3))
             assert await runs.find_run(tx, "t", run_id(29)) is not None
+
+
+async def test_what_goes_of_bundles_is_told_as_runs(store: Driver) -> None:
+    await turns(store, 60, kind="plain")
+    async with store.writing() as tx:
+        for number in range(60):
+            ended = "UPDATE runs SET ended_at = :at WHERE thread_id = 't' AND id = :id"
+            await tx.run(Sql(ended), at=at(number), id=run_id(number))
+    assert await bundle_all(store, "t") == 59
+    whole = await seen(store)
+    policy = Policy(runs_before=at(25))
+    told = [
+        await prune(store, Retention(policy, CheckpointKeeper(), alive), lambda *_: None, apply=apply)
+        for apply in (False, True)
+    ]
+    assert told[0] == told[1]
+    assert (told[0].rows, told[0].touched, told[0].bundled) == ({"prompts": 2, "runs": 25}, 1, 0)
+    assert await rows(store) == ([run_id(59)], [(run_id(25), run_id(58), 34)])
+    assert (await seen(store))["runs"] == whole["runs"][:35]
+    assert (await seen(store))["events"] == whole["events"][:35]
+
+
+async def test_prune_says_how_many_it_puts_together(store: Driver) -> None:
+    await turns(store, 15, kind="plain")
+    retention = Retention(Policy(), CheckpointKeeper(), alive)
+    assert await prune(store, retention, lambda *_: None, apply=True) == Pruned(), "they are few"
+    await turns(store, 5, start=15, kind="plain")
+    for apply in (False, True):
+        assert await prune(store, retention, lambda *_: None, apply=apply) == Pruned(bundled=19)
+    assert await prune(store, retention, lambda *_: None, apply=False) == Pruned()
+    assert [count for *_, count in (await rows(store))[1]] == [19]
+    assert (await status_of(store)).rows["runs"] == 20
+
+
+async def test_a_value_that_would_not_be_the_same_again_is_kept(store: Driver) -> None:
+    await turns(store, 20, kind="plain")
+    older = base64.b64decode(BEFORE)
+    async with store.writing() as tx:
+        await tx.run(Sql("UPDATE runs SET body = :body WHERE id = :id"), body=older, id=run_id(3))
+        await tx.run(Sql("UPDATE runs SET body = :body WHERE id = :id"), body=b"", id=run_id(5))
+    before = await exported(store)
+    assert await bundle_all(store, "t") == 19
+    assert await exported(store) == before
+    async with store.reading() as tx:
+        found = await runs.find_run(tx, "t", run_id(3))
+        assert found is not None
+        assert found.outcome["queries"][0]["sql"] == "SELECT 1"
+        with pytest.raises(StoreDamaged, match="what run r00005 did"):
+            await runs.find_run(tx, "t", run_id(5))
+        assert await runs.find_run(tx, "t", run_id(6)) is not None
+
+
+async def test_a_bundle_has_all_columns_of_runs(store: Driver) -> None:
+    """A new one must be named in `_ADDED`, with what it has in bundles from before."""
+    async with store.reading() as tx:
+        table = (await read_tables(tx))["runs"]
+    first = {
+        *("thread_id", "id", "status", "question", "source", "model", "protocol", "max_steps", "continues"),
+        *("first_step", "owner", "lease_until", "outcome", "started_at", "ended_at", "question_seq", "entry_seq"),
+        *("told", "last_event", "stop_step", "prompts", "body", "agent_id", "agent_version", "agent_parts"),
+        *("waiting_since", "parent_run_id", "parent_call_id"),
+    }
+    assert {column.name for column in table.columns} == first | _ADDED.keys()
+    assert [column.name for column in table.columns if column.kind == "bytes"] == ["body"], "only this one is packed"

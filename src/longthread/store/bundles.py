@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,13 +11,18 @@ from longthread.store.bundled import Bundle, Bundled, bundle_of, runs_in
 from longthread.store.driver import Row, Transaction, one
 
 
-async def find_row(tx: Transaction, thread_id: str, run_id: str) -> Row | None:
-    """A run's row, with what its entries say."""
+async def find_row(tx: Transaction, thread_id: str, run_id: str, *, texts: bool = True) -> Row | None:
+    """A run's row, with what its entries say where these `texts` are wanted."""
     row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
     if row is not None:
         return row
     run = await _bundled(tx, thread_id, run_id)
-    return None if run is None else (await _with_texts(tx, thread_id, [run.read(thread_id)]))[0]
+    if run is None:
+        return None
+    found = run.read(thread_id)
+    seqs = {name: found[name] for name in ("question_seq", "entry_seq")}
+    said = await tx.fetch("select_said_by", thread_id=thread_id, **seqs) if texts else []
+    return _with(found, {row["seq"]: row for row in said})
 
 
 async def last_event(tx: Transaction, thread_id: str, run_id: str) -> int:
@@ -40,8 +45,8 @@ async def newest_rows(tx: Transaction, thread_id: str, limit: int) -> list[Row]:
         older |= {run.id: run.read(thread_id) for run in runs_in(bundle) if run.id not in found}
         before = bundle["first_id"]
     wanted = sorted([*found, *older], reverse=True)[:limit]
-    texts = await _with_texts(tx, thread_id, [older[name] for name in wanted if name in older])
-    found |= {row["id"]: row for row in texts}
+    among_them = await _with_texts(tx, thread_id, [older[name] for name in wanted if name in older])
+    found |= {row["id"]: row for row in among_them}
     return [found[name] for name in wanted]
 
 
@@ -49,12 +54,11 @@ async def rows_of_steps(tx: Transaction, thread_id: str, first: int, stop: int) 
     """The rows of the ended runs that made steps with `first` <= index < `stop`."""
     found = [*await tx.fetch("select_runs_of_steps", thread_id=thread_id, first=first, stop=stop)]
     there = {row["id"] for row in found}
-    nothing = {"asked": None, "said": None, "said_id": None}
     for bundle in await tx.fetch("select_bundles_of_steps", thread_id=thread_id, first=first, stop=stop):
         for run in runs_in(bundle):
             own = run.columns
             if run.id not in there and own["first_step"] < stop and own["stop_step"] > first:
-                found.append({**run.read(thread_id), **nothing})
+                found.append(_with(run.read(thread_id), {}))
     return found
 
 
@@ -176,17 +180,15 @@ async def _straddling(tx: Transaction, thread_id: str, first_run: str | None) ->
 
 
 async def _with_texts(tx: Transaction, thread_id: str, rows: Sequence[dict[str, Any]]) -> list[Row]:
-    """Rows from bundles with what their entries say: the question, and what the run ended with."""
+    """Rows from bundles, with what their entries say."""
     seqs = sorted({row[name] for row in rows for name in ("question_seq", "entry_seq") if row[name] is not None})
-    found = await tx.fetch("select_said_in", thread_id=thread_id, seqs=json.dumps(seqs)) if seqs else []
-    texts = {row["seq"]: row for row in found}
-    nothing = {"text": None, "id": None}
-    return [
-        {
-            **row,
-            "asked": texts.get(row["question_seq"], nothing)["text"],
-            "said": texts.get(row["entry_seq"], nothing)["text"],
-            "said_id": texts.get(row["entry_seq"], nothing)["id"],
-        }
-        for row in rows
-    ]
+    said = await tx.fetch("select_said_in", thread_id=thread_id, seqs=json.dumps(seqs)) if seqs else []
+    texts = {row["seq"]: row for row in said}
+    return [_with(row, texts) for row in rows]
+
+
+def _with(run: Row, texts: Mapping[int, Row]) -> Row:
+    """A run's row with what its entries say, of those whose `texts` are given: the question, and what it ended with."""
+    asked, said = texts.get(run["question_seq"]), texts.get(run["entry_seq"])
+    of_said = {"said": said and said["text"], "said_id": said and said["id"]}
+    return {**run, "asked": asked and asked["text"], **of_said}

@@ -338,7 +338,7 @@ async def steps_from(tx: Transaction, thread_id: str, first: int) -> list[Step]:
 
 async def steps_of(tx: Transaction, run: Run) -> list[Step]:
     """A run's steps."""
-    row = await bundles.find_row(tx, run.thread_id, run.id)
+    row = await bundles.find_row(tx, run.thread_id, run.id, texts=False)
     if row is not None and row["body"] is not None:
         return [step for step, _ in await completed_steps(tx, unpack(run, bytes(row["body"])))]
     stop = _ENDLESS if run.stop_step is None else run.stop_step
@@ -417,7 +417,7 @@ async def events_of_type(tx: Transaction, thread_id: str, run_id: str, event_typ
     if event_type not in _ROWS:
         events = await events_after(tx, thread_id, run_id, 0, limit=_ENDLESS)
         return [event for event in events if event.type == event_type]
-    row = await bundles.find_row(tx, thread_id, run_id)
+    row = await bundles.find_row(tx, thread_id, run_id, texts=False)
     if row is not None and row["body"] is not None:
         return [event for event in unpack(run_of(row), bytes(row["body"])).events if event.type == event_type]
     rows = await tx.fetch("select_events_of_type", thread_id=thread_id, run_id=run_id, type=event_type)

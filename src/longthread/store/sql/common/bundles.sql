@@ -1,23 +1,19 @@
--- name: select_bundle_of
--- The one that a run may be in.
-SELECT * FROM run_bundles WHERE thread_id = :thread_id AND first_id <= :id ORDER BY first_id DESC LIMIT 1;
-
--- name: select_bundle_before
+-- name: select_bundle_before bulky
 -- The last one before another, or of all, that has a run behind :above.
 SELECT * FROM run_bundles
 WHERE thread_id = :thread_id AND (CAST(:before AS TEXT) IS NULL OR first_id < :before) AND last_id > :above
 ORDER BY first_id DESC LIMIT 1;
 
--- name: select_bundle_after
+-- name: select_bundle_after bulky
 -- The first one behind another that has a run before :before.
 SELECT * FROM run_bundles
 WHERE thread_id = :thread_id AND first_id > :after AND (CAST(:before AS TEXT) IS NULL OR first_id < :before)
 ORDER BY first_id LIMIT 1;
 
--- name: select_bundles_of_steps
+-- name: select_bundles_of_steps bulky
 SELECT * FROM run_bundles WHERE thread_id = :thread_id AND first_step < :stop AND stop_step > :first ORDER BY first_id;
 
--- name: select_bundles_between
+-- name: select_bundles_between bulky
 -- Those that have a run between two, or would.
 SELECT * FROM run_bundles WHERE thread_id = :thread_id AND first_id <= :last AND last_id >= :first ORDER BY first_id;
 
@@ -69,3 +65,6 @@ DELETE FROM run_bundles WHERE thread_id = :thread_id AND last_id < :first_run;
 
 -- name: count_bundled
 SELECT coalesce(sum(runs), 0) AS runs FROM run_bundles;
+
+-- name: select_said_by quick
+SELECT seq, id, text FROM entries WHERE thread_id = :thread_id AND seq IN (:question_seq, :entry_seq);
