@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -14,9 +13,13 @@ from tests.agent.script import COUNT, call, finish
 
 from longthread.agent.analyst import Analyst
 from longthread.agent.looking import calls_of, difference, look
-from longthread.agent.views import Prompt
+from longthread.agent.owner import may_be_alive
+from longthread.agent.retaining import CheckpointKeeper
+from longthread.agent.views import Prompt, sent
 from longthread.model.run import Step
-from longthread.store import runs
+from longthread.store import log, runs
+from longthread.store.pruning import prune
+from longthread.store.retention import Policy, Retention
 from longthread.testing import ScriptedChatModel
 
 WIDE = call("run_sql", sql="SELECT id, name || ' of the shop' AS who FROM customers")
@@ -77,7 +80,33 @@ async def test_reported_usage_shrinks_the_budget_here_and_in_the_next_process(
 
 def test_a_prompt_keeps_what_stood_around_its_messages() -> None:
     plain, full = Prompt("Answer.", (), "native"), Prompt("Answer.", (), "native", "Before: sales.", "The budget is 7.")
-    assert plain.id != full.id
-    again = Prompt.load(zlib.compress(full._body))
+    again = Prompt.load(full.parts.values())
     assert (again.summary, again.recalled, again.id) == ("Before: sales.", "The budget is 7.", full.id)
-    assert "summary" not in json.loads(plain._body)
+    assert Prompt.load(plain.parts.values()) == plain
+    # What they have alike is stored once, and who names the one with digests names it.
+    assert [*full.parts] == [plain.id, full.id]
+    assert plain.id in full.id
+
+
+def test_a_prompt_that_was_stored_as_one_value_is_still_read() -> None:
+    body = b'{"system":"Answer.","tools":[],"spoken":"native","summary":"Before: sales.","memories":["m"]}'
+    assert Prompt.load([body]) == Prompt("Answer.", (), "native", "Before: sales.", memories=("m",))
+
+
+async def test_a_prompt_that_went_with_the_runs_that_named_it_is_stored_again(
+    open_analyst: OpenAnalyst, shop: str
+) -> None:
+    analyst = await open_analyst(ScriptedChatModel([finish("3"), '{"answer": "3"}', finish("3")]))
+    thread_id = None
+    for protocol in ("native", "json", "native"):
+        handle = await analyst.ask("How many?", source=shop, thread_id=thread_id, protocol=protocol)
+        thread_id = handle.thread_id
+        await handle.wait()
+        retention = Retention(Policy(runs_before=log.now()), CheckpointKeeper(), may_be_alive)
+        await prune(analyst.store, retention, lambda done, total, thread: None, apply=True)
+    async with analyst.store.reading() as tx:
+        calls = await calls_of(tx, str(thread_id))
+        seen = await look(tx, calls, len(calls))
+    assert seen.tokens
+    async with analyst.store.reading() as tx:
+        assert (await sent(tx, calls[-1])).tools

@@ -142,7 +142,7 @@ class PruningMachine(RuleBasedStateMachine):
         self.past[place] = Past(fitted.segments, fitted.view.summary.text)
         async with store.writing() as tx:
             more = await log.extend(tx, self.thread, drafts[1:])
-        hot.keep(thread, [*spots, *spots_of(more)], set(), mark=found.mark)
+        hot.keep(thread, [*spots, *spots_of(more)], mark=found.mark)
         return _texts(fitted.messages), fitted.segments
 
     @rule(back=st.integers(0, 40))

@@ -156,15 +156,15 @@ async def test_prompts_go_with_the_last_step_that_names_them(store: Driver, plai
     await turns(store, 4)
     age(plain)
     async with store.writing() as tx:
-        for name in ("p0", "p1"):
+        for name in ("p0", "p1", "p1-a", "p1-b", "p2"):
             await runs.save_prompt(tx, "t", name, b"body")
-    plain("UPDATE runs SET prompts = 'p0' WHERE first_step < 2")
-    plain("UPDATE runs SET prompts = 'p1 p2' WHERE first_step >= 2")
+    plain("UPDATE runs SET prompts = 'p0 p1-a' WHERE first_step < 2")
+    plain("UPDATE runs SET prompts = 'p1-b p2' WHERE first_step >= 2")
     assert (await pruned(store, entries_before(1))).rows["runs"] == 1
-    assert (await pruned(store, entries_before(2))).rows["prompts"] == 1
+    assert (await pruned(store, entries_before(2))).rows["prompts"] == 2
     async with store.reading() as tx:
-        assert await runs.saved_prompt(tx, "t", "p0") is None
-        assert await runs.saved_prompt(tx, "t", "p1") == b"body"
+        left = {name: await runs.saved_prompt(tx, "t", name) for name in ("p0", "p1", "p1-a", "p1-b", "p2")}
+    assert left == {"p0": None, "p1": b"body", "p1-a": None, "p1-b": b"body", "p2": b"body"}
 
 
 async def test_other_branches_are_cut_at_the_same_place(store: Driver, plain: Any) -> None:

@@ -395,7 +395,7 @@ class Analyst(Deciding):
             finally:
                 await delegates.stop()
                 kept = (begun.run.id, context.past, context.mark)
-                self._hot.keep(begun.thread, context.window.spots, context.prompts, *kept)
+                self._hot.keep(begun.thread, context.window.spots, *kept)
                 self._factors[models.name] = context.factor
                 await staff.sources.close()
                 self.recaller.keep_up(Scope(user_id, begun.run.thread_id))
@@ -445,7 +445,6 @@ class Analyst(Deciding):
             tokens=window,
             window=begun.window,
             protocol=begun.run.protocol,
-            prompts=self._hot.prompts(begun.thread),
             queries=max([begun.known.facts.queries, *(_label(step.observation) for step in begun.earlier)]),
             family=family_of(models.name),
             factor=self._factor(models.name, begun.past),

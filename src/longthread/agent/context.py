@@ -41,7 +41,7 @@ class RunContext:
     steps that this run made in a process that has died; `approvals` what a person has decided about its calls, `asked`
     the calls that it now waits with. `queries` is the number of the last query label given out in
     the thread. `learn` is told of each message that the run adds. `spoken` is the protocol of the last model call, and
-    `prompts` are the ids of those that are stored.
+    `prompts` are the ids of those that this run has stored: others may be deleted with the runs that named them.
 
     `family` is that of the model's tokenizer, and `factor` what its estimates are raised by. `past` is the model call
     before, whose view the next one goes on from. `summary`, `topics` and `memories` are what a view shows of what is

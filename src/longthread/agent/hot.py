@@ -44,7 +44,6 @@ class _Kept:
     mark: int
     spots: list[Spot]
     size: int
-    prompts: set[str]
     run_id: str
     past: Past | None
 
@@ -88,12 +87,11 @@ class HotWindows:
         self,
         thread: Thread,
         spots: Sequence[Spot],
-        prompts: set[str],
         run_id: str = "",
         past: Past | None = None,
         mark: int = 0,
     ) -> None:
-        """Remember the last messages of a thread's branch, which are in the log, and the prompts that are stored.
+        """Remember the last messages of a thread's branch, which are in the log.
 
         `past` is the last model call of the run `run_id`, and `mark` is where the messages begin.
         """
@@ -101,18 +99,13 @@ class HotWindows:
         self._kept.pop(thread.id, None)
         if last:
             size = sum(len(spot.entry.text) for spot in last)
-            self._kept[thread.id] = _Kept(thread.created_at, thread.first_seq, mark, last, size, prompts, run_id, past)
+            self._kept[thread.id] = _Kept(thread.created_at, thread.first_seq, mark, last, size, run_id, past)
         while len(self._kept) > THREADS or (len(self._kept) > 1 and self._size() > CHARACTERS):
             self._kept.popitem(last=False)
 
     def forget(self, thread_id: str) -> None:
         """Remember nothing of a thread any more."""
         self._kept.pop(thread_id, None)
-
-    def prompts(self, thread: Thread) -> set[str]:
-        """The ids of the prompts that are known to be stored with the thread."""
-        kept = self._kept.get(thread.id)
-        return set(kept.prompts) if kept is not None and kept.since == thread.created_at else set()
 
     def past(self, thread: Thread, run_id: str) -> Past | None:
         """The last model call of a run, when it is remembered and that run was the last one here."""

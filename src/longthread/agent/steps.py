@@ -132,7 +132,7 @@ async def _note_reply(
         step = replace(_model_step(context, manifest, started, clock), action=action, usage=usage)
         step = replace(step, entry_seq=entries[0].seq, prompt=prompt.id)
         await runs.add_step(tx, context.lease, step, marks=marks, held=held)
-    context.prompts.add(prompt.id)
+    context.prompts |= prompt.parts.keys()
     context.factor = corrected(context.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
     context.note(entries, [message])
     if marks:

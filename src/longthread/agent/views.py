@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,6 +31,8 @@ from longthread.view.tier1 import RECALLED, Digest
 
 _LOOKED_BACK = 8
 """Steps before a run's first that are looked at for the call before it."""
+_JOINED = "-"
+"""Between the two hashes of a prompt with digests."""
 
 
 def view_of(context: RunContext) -> Fitted:
@@ -87,10 +89,10 @@ async def past_of(tx: Transaction, run: Run | None) -> Past | None:
     if not calls:
         return None
     last = calls[-1]
-    body = await runs.saved_prompt(tx, last.thread_id, last.prompt) if last.prompt else None
+    prompt = await Prompt.stored(tx, last)
     return Past(
         segments=segments_of(last.manifest),
-        summary=Prompt.load(body).summary if body else "",
+        summary=prompt.summary if prompt is not None else "",
         estimated=last.usage.get("estimated_tokens", 0),
         reported=last.usage.get("input_tokens", 0),
         model=run.model,
@@ -118,22 +120,54 @@ class Prompt:
         ids = tuple(memory.id for memory in context.memories)
         return cls(context.system_prompt, tuple(context.tools.values()), context.spoken, *context.digests, ids)
 
-    @cached_property
+    @property
     def id(self) -> str:
-        """A hash of what it says."""
-        return hashlib.sha256(self._body).hexdigest()[:16]
+        """A hash of what it says; behind it, where there are digests, one of these."""
+        return list(self.parts)[-1]
+
+    @cached_property
+    def parts(self) -> Mapping[str, bytes]:
+        """What is stored of it by id: what nearly all calls have alike, and its digests where there are any.
+
+        The id of the digests begins with the other one: whoever names them names both.
+        """
+        tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools]
+        lasting = _json({"system": self.system, "tools": tools, "spoken": self.spoken})
+        digests = {"summary": self.summary, "recalled": "" if self.memories else self.recalled}
+        passing: dict[str, Any] = {name: text for name, text in digests.items() if text}
+        passing |= {"memories": self.memories} if self.memories else {}
+        found = {_hash(lasting): lasting}
+        if passing:
+            found[f"{_hash(lasting)}{_JOINED}{_hash(_json(passing))}"] = _json(passing)
+        return found
 
     async def save(self, tx: Transaction, context: RunContext) -> None:
-        """Keep it with the run's thread, once, and note which memories it shows."""
-        if self.id not in context.prompts:
-            await runs.save_prompt(tx, context.lease.thread_id, self.id, zlib.compress(self._body))
+        """Keep it with the run's thread, once a run, and note which memories it shows."""
+        for name, body in self.parts.items():
+            if name not in context.prompts:
+                await runs.save_prompt(tx, context.lease.thread_id, name, zlib.compress(body))
         if context.memories:
             await memories.note_uses(tx, context.lease.thread_id, context.run.id, context.uses)
 
     @classmethod
-    def load(cls, body: bytes) -> Prompt:
-        """A prompt that was kept, without the text of its memories."""
-        data = json.loads(zlib.decompress(body))
+    async def stored(cls, tx: Transaction, step: Step) -> Prompt | None:
+        """The prompt of a past model call, without the text of its memories; None when it is not kept."""
+        if not step.prompt:
+            return None
+        bodies = []
+        for name in dict.fromkeys([step.prompt.partition(_JOINED)[0], step.prompt]):
+            body = await runs.saved_prompt(tx, step.thread_id, name)
+            if body is None:
+                return None
+            bodies.append(zlib.decompress(body))
+        return cls.load(bodies)
+
+    @classmethod
+    def load(cls, parts: Iterable[bytes]) -> Prompt:
+        """A prompt from its `parts`, without the text of its memories."""
+        data: dict[str, Any] = {}
+        for body in parts:
+            data |= json.loads(body)
         tools = tuple(Tool(name, about, parameters, _not_called) for name, about, parameters in data["tools"])
         digests = data.get("summary", ""), data.get("recalled", "")
         return cls(data["system"], tools, data["spoken"], *digests, tuple(data.get("memories", ())))
@@ -141,22 +175,20 @@ class Prompt:
     @classmethod
     async def of_step(cls, tx: Transaction, step: Step) -> Prompt | None:
         """The prompt of a past model call, with the text of those of its memories that were not forgotten since."""
-        body = await runs.saved_prompt(tx, step.thread_id, step.prompt) if step.prompt else None
-        prompt = cls.load(body) if body is not None else None
+        prompt = await cls.stored(tx, step)
         if prompt is None or not prompt.memories:
             return prompt
         uses = await memories.uses(tx, step.thread_id, step.run_id, user_id=None)
         text = listed({use.memory_id: use.shown for use in uses}, prompt.memories)
         return replace(prompt, recalled=f"{RECALLED}\n{text}")
 
-    @cached_property
-    def _body(self) -> bytes:
-        tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools]
-        data = {"system": self.system, "tools": tools, "spoken": self.spoken}
-        digests = {"summary": self.summary, "recalled": "" if self.memories else self.recalled}
-        data |= {name: text for name, text in digests.items() if text}
-        data |= {"memories": self.memories} if self.memories else {}
-        return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
+
+def _json(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _hash(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

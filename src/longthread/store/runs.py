@@ -356,8 +356,8 @@ async def steps_between(tx: Transaction, thread_id: str, first: int, stop: int) 
 
 
 async def save_prompt(tx: Transaction, thread_id: str, prompt_id: str, body: bytes) -> None:
-    """Keep a prompt that steps name. What is kept under the same id stays."""
-    await tx.run("insert_prompt", thread_id=thread_id, id=prompt_id, body=body)
+    """Keep a prompt, or a part of one, that steps name. What is kept under the same id stays."""
+    await tx.later("insert_prompt", thread_id=thread_id, id=prompt_id, body=body)
 
 
 async def saved_prompt(tx: Transaction, thread_id: str, prompt_id: str) -> bytes | None:

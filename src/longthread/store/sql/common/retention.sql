@@ -43,14 +43,14 @@ DELETE FROM steps
 WHERE thread_id = :thread_id AND idx < :first_step AND idx < (SELECT max(idx) FROM steps WHERE thread_id = :thread_id);
 
 -- name: prune_prompts
--- Those that neither a step which stays names, nor a run that has ended and stays. :named has what those runs of a bundle
--- name that stay of it.
+-- Those that neither a step which stays names, nor a run that has ended and stays: the name of one may be part of
+-- another's. :named has what those runs of a bundle name that stay of it.
 DELETE FROM prompts
 WHERE thread_id = :thread_id
-  AND id NOT IN (
-      SELECT prompt FROM steps
-      WHERE thread_id = :thread_id AND prompt IS NOT NULL
-        AND (idx >= :first_step OR idx = (SELECT max(idx) FROM steps WHERE thread_id = :thread_id))
+  AND NOT EXISTS (
+      SELECT 1 FROM steps s
+      WHERE s.thread_id = :thread_id AND s.prompt LIKE '%' || prompts.id || '%'
+        AND (s.idx >= :first_step OR s.idx = (SELECT max(idx) FROM steps WHERE thread_id = :thread_id))
   )
   AND NOT EXISTS (
       SELECT 1 FROM runs r
