@@ -22,7 +22,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
-from longthread.errors import CalledOnItsLoop, SaverClosed, StoreUnavailable
+from longthread.errors import CalledOnItsLoop, SaverClosed, StoreUnavailable, ThreadConflict
 from longthread.langgraph import LongthreadSaver
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -277,6 +277,43 @@ def test_thread_ids_that_are_not_text(store_address: str) -> None:
         saver.delete_thread(one)  # type: ignore[arg-type]
         assert not graph.get_state(config).values
         assert graph.get_state({"configurable": {"thread_id": two}}).values
+
+
+def test_an_empty_checkpoint_id_is_the_newest(store_address: str) -> None:
+    newest, empty = on("a"), {"configurable": {"thread_id": "a", "checkpoint_ns": "", "checkpoint_id": ""}}
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        graph = talker().compile(checkpointer=saver)
+        graph.invoke(asked("one"), empty)
+        state = graph.invoke(asked("two"), empty)
+        assert texts(state) == ["one", "1", "two", "3"]
+        assert graph.get_state(empty) == graph.get_state(newest)
+        graph.update_state(empty, asked("three"))
+        assert [texts(graph.get_state(at).values) for at in (newest, empty)] == [[*texts(state), "three"]] * 2
+
+
+def test_an_empty_checkpoint_id_is_no_parent(store_address: str) -> None:
+    at: RunnableConfig = {"configurable": {"thread_id": "a", "checkpoint_ns": "", "checkpoint_id": ""}}
+    with (
+        LongthreadSaver.from_conn_string(store_address) as saver,
+        LongthreadSaver.from_conn_string(store_address) as other,
+    ):
+        for each in (saver, other):
+            assert each.get_tuple(at) is None
+        first = saver.put(at, empty_checkpoint(), {}, {})
+        found = saver.get_tuple(first)
+        assert found is not None and found.parent_config is None
+        with pytest.raises(ThreadConflict):
+            other.put(at, empty_checkpoint(), {}, {})
+
+
+def test_what_was_written_is_found_by_an_empty_checkpoint_id(store_address: str) -> None:
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        first = saver.put(on("a"), empty_checkpoint(), {}, {})
+        saver.put_writes(first, [("x", 1)], "task")
+        second = saver.put(first, empty_checkpoint(), {}, {})
+        empty = {"configurable": {**second["configurable"], "checkpoint_id": ""}}
+        found = [saver.get_delta_channel_history(config=at, channels=["x"]) for at in (second, empty)]
+        assert found == [{"x": {"writes": [("task", "x", 1)]}}] * 2
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")

@@ -32,7 +32,7 @@ from longthread.agent.places import Growth
 from longthread.agent.putting import Putting
 from longthread.agent.reading import NotRemembered, Reader
 from longthread.agent.remembered import CONVERSATION, Memory, Remembered
-from longthread.agent.trail import Trail, anew
+from longthread.agent.trail import Trail, anew, named
 from longthread.agent.turns import Turns
 from longthread.agent.versions import next_version
 from longthread.agent.writing import Writing
@@ -90,7 +90,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that `config` names, or its thread's newest."""
         thread_id, ns = _address(config)
-        wanted = get_checkpoint_id(config)
+        wanted = named(config)
         if self._remembered.peek(thread_id).lists:
             # All but the checkpoint itself is mostly known.
             with suppress(NotRemembered):
@@ -132,7 +132,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
     ) -> AsyncIterator[CheckpointTuple]:
         """Checkpoints that match, the newest ids first. They are read as they are asked for, some at a time."""
         where = self._where(config, before)
-        wanted = get_checkpoint_id(config) if config else None
+        wanted = named(config) if config else None
         after: CheckpointRow | None = None
         left = limit if limit is not None else -1
         size = _PAGE if filter or left < 0 else min(left, _PAGE)
@@ -358,7 +358,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         thread_id, ns = _address(config)
         async with self._store.reading() as tx:
             known = await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None
-            row = await checkpoints.find(tx, thread_id, ns, get_checkpoint_id(config)) if known else None
+            row = await checkpoints.find(tx, thread_id, ns, named(config)) if known else None
             if row is None:
                 return {channel: {"writes": []} for channel in channels}
             return await channel_history(tx, row, channels, self.serde)
@@ -405,7 +405,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
     def _where(self, config: RunnableConfig | None, before: RunnableConfig | None) -> Where:
         at = config["configurable"] if config else {}
         thread_id = at.get("thread_id")
-        last = get_checkpoint_id(before) if before else None
+        last = named(before) if before else None
         thread_id = str(thread_id) if thread_id is not None else None
         return Where(self._user_id, thread_id, at.get("checkpoint_ns"), last or LAST)
 

@@ -13,7 +13,6 @@ from langgraph.checkpoint.base import (
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
-    get_checkpoint_id,
     get_serializable_checkpoint_metadata,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -22,6 +21,7 @@ from longthread.agent.cells import Cell, cell_of
 from longthread.agent.kept import Held
 from longthread.agent.record import Task, slim_of
 from longthread.agent.remembered import Memory
+from longthread.agent.trail import named
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
@@ -91,7 +91,7 @@ class Given:
     @property
     def parent_id(self) -> str | None:
         """The checkpoint that it goes on from: the very object that the caller names."""
-        return get_checkpoint_id(self.config)
+        return named(self.config)
 
     def referring_to(self, memory: Memory, serde: SerializerProtocol) -> Given:
         """The same, with references to what this memory knows, which is right."""

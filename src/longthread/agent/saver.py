@@ -19,7 +19,7 @@ from longthread.agent import checkpointer
 from longthread.agent.backing import Backing, Opening, done
 from longthread.agent.callers import Stores
 from longthread.agent.portal import Portal, several
-from longthread.agent.trail import Place, anew
+from longthread.agent.trail import Place, anew, named
 from longthread.store.driver import Driver
 from longthread.store.runs import Lease
 
@@ -191,7 +191,7 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
 
     def _leaving_aside(self, place: Place, config: RunnableConfig) -> RunnableConfig:
         """The same put as a fork: what has been put since it looked is a run's that was over by then."""
-        parent_id = config["configurable"].get("checkpoint_id")
+        parent_id = named(config)
         if parent_id is None:
             self._trail.began(place)
             return config

@@ -15,6 +15,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import get_checkpoint_id
 
 from longthread.errors import ThreadConflict
 from longthread.store.checkpoints import Head
@@ -97,7 +98,7 @@ class Trail:
         Raises:
             ThreadConflict: another run has put one since.
         """
-        parent_id = config["configurable"].get("checkpoint_id")
+        parent_id = named(config)
         if self.is_lost(parent_id) or (parent_id is not None and self._refused.get(id(parent_id)) is parent_id):
             raise ThreadConflict(thread=place[0])
         if head is None or head.id in (parent_id, checkpoint_id):
@@ -108,6 +109,12 @@ class Trail:
             goes_on = self.holds(parent_id)
         if goes_on:
             raise ThreadConflict(thread=place[0])
+
+
+def named(config: RunnableConfig) -> str | None:
+    """The id of the checkpoint that a config names, the very object. An empty one names none, as with LangGraph's own
+    savers: clients send it for the newest."""
+    return get_checkpoint_id(config) or None
 
 
 def anew(text: str) -> str:
