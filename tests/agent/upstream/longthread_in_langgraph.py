@@ -24,6 +24,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.langgraph import LongthreadSaver
 
@@ -64,8 +65,20 @@ def _made_savers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     made = backend != "stock" and request.config.getoption("--made")
     with ExitStack() as stack:
         for name in MADE & request.module.__dict__.keys() if made else ():
-            monkeypatch.setattr(request.module, name, lambda **_: stack.enter_context(_plain(backend)))
+            monkeypatch.setattr(request.module, name, _made(backend, stack))
         yield
+
+
+def _made(backend: str, stack: ExitStack) -> type[LongthreadSaver]:
+    """A class that is made as an InMemorySaver is, and may be inherited from."""
+
+    class Made(LongthreadSaver):
+        def __init__(self, *, serde: SerializerProtocol | None = None, **_: object) -> None:
+            self.__dict__ |= stack.enter_context(_plain(backend)).__dict__
+            if serde is not None:
+                self.serde = serde
+
+    return Made
 
 
 @contextmanager
