@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import operator
 import os
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import psycopg
 import pytest
@@ -21,13 +22,15 @@ from langgraph.graph import START, MessagesState, StateGraph
 from tests.store.samples import fill
 from tests.store.turns import at, begin, turns
 
+from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.owner import new_owner
 from longthread.model.entry import Draft
-from longthread.store import log, migrate, transfer
+from longthread.store import log, migrate, runs, transfer
 from longthread.store.driver import Driver
 from longthread.store.migrate import latest
 from longthread.store.open import open_store
 from longthread.store.queries import Sql, migrations
+from longthread.store.runs import Plan
 
 Run = Callable[..., Any]
 
@@ -205,6 +208,68 @@ def test_a_copy_that_would_overwrite_is_refused_and_an_update_is_not(
     assert "thread a" not in said(result)
     assert in_store(other_address, lambda store: ids(store, "a"))[-1] == "more"
     assert in_store(other_address, lambda store: ids(store, "b"))[-1] == "elsewhere"
+
+
+class Counted(TypedDict):
+    """A state without messages: of its threads there are checkpoints alone."""
+
+    n: Annotated[int, operator.add]
+
+
+async def count_on(store: Driver, thread_id: str, times: int) -> int:
+    """Go on with such a thread; what it has come to."""
+    builder = StateGraph(Counted)
+    builder.add_node("one", lambda _: {"n": 1})
+    builder.add_edge(START, "one")
+    saver = LongthreadSaver(store)
+    graph, config = builder.compile(checkpointer=saver), {"configurable": {"thread_id": thread_id}}
+    for _ in range(times):
+        await graph.ainvoke({"n": 10}, config)  # type: ignore[arg-type, call-overload]
+    return int((await graph.aget_state(config)).values["n"])  # type: ignore[arg-type]
+
+
+def test_an_update_leaves_a_thread_that_went_on_there_without_a_message(
+    run: Run, store_address: str, other_address: str
+) -> None:
+    for name in ("here", "there", "both", "pruned"):
+        in_store(store_address, lambda store, name=name: count_on(store, name, 2))
+    run("db", "copy", store_address, other_address)
+    for address, name in (
+        (store_address, "here"),
+        (other_address, "there"),
+        (store_address, "both"),
+        (other_address, "both"),
+    ):
+        in_store(address, lambda store, name=name: count_on(store, name, 3))
+
+    async def prune(store: Driver) -> None:
+        await LongthreadSaver(store).aprune(["pruned"])
+
+    in_store(store_address, prune)
+    result = run("db", "copy", store_address, other_address, "--update", code=5)
+    assert "1 brought up to date" in result.stdout
+    assert "thread there (checkpoints 7: only there)" in said(result)
+    assert "thread both (checkpoints 7: another id)" in said(result)
+    assert "thread pruned (checkpoints 1: only there)" in said(result)
+    assert {
+        name: in_store(other_address, lambda store, name=name: count_on(store, name, 0))
+        for name in ("here", "there", "both")
+    } == {"here": 55, "there": 55, "both": 55}
+
+
+def test_an_update_leaves_a_thread_with_a_run_that_is_only_there(
+    run: Run, store_address: str, other_address: str
+) -> None:
+    in_store(store_address, lambda store: turns(store, 2, thread_id="t"))
+    run("db", "copy", store_address, other_address)
+    in_store(other_address, begin_and_leave)
+    assert "(runs left: only there)" in said(run("db", "copy", store_address, other_address, "--update", code=5))
+
+
+async def begin_and_leave(store: Driver) -> None:
+    async with store.writing() as tx:
+        plan = Plan("left", "a question without an entry", None, "model", "auto", 5)
+        await runs.begin(tx, "t", plan, owner="owner", alive=lambda _: True)
 
 
 async def extend(store: Driver, thread_id: str, name: str) -> None:

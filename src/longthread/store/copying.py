@@ -9,7 +9,7 @@ from longthread.errors import StoreError
 from longthread.store import log
 from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
-from longthread.store.tables import ENTRIES, THREADS, Tables, read_tables
+from longthread.store.tables import THREADS, Tables, read_tables
 from longthread.store.transfer import (
     Outcome,
     Progress,
@@ -19,7 +19,7 @@ from longthread.store.transfer import (
     difference,
     differing_column,
     each_thread,
-    is_behind,
+    gone_on,
     read_exported,
     read_thread,
     write_thread,
@@ -30,7 +30,7 @@ async def copy_store(source: Driver, target: Driver, progress: Progress, *, upda
     """Copy everything that `source` holds and `target` does not. What is there and differs is left, and told.
 
     With `update`, a thread that has gone on in the source since it was copied is replaced by what it is now. One with
-    an entry that the source does not have is left.
+    an entry, a checkpoint or a run that the source does not have is left.
 
     Both may be in use: each thread is copied as it is at one moment, in one transaction.
 
@@ -114,20 +114,21 @@ class _Copying:
                 self.outcome.written += 1
             elif reason is None:
                 self.outcome.same += 1
-            elif not self.update or not await self._update(here, thread_id, counts):
-                self.outcome.refused.append(Refusal(f"thread {thread_id}", reason))
+            else:
+                reason = await self._update(here, thread_id, counts) if self.update else reason
+                if reason is not None:
+                    self.outcome.refused.append(Refusal(f"thread {thread_id}", reason))
 
-    async def _update(self, here: Transaction, thread_id: str, counts: Mapping[str, int]) -> bool:
-        """Replace a thread in the target, if all its entries are the source's."""
+    async def _update(self, here: Transaction, thread_id: str, counts: Mapping[str, int]) -> str | None:
+        """Replace a thread in the target, if nothing of it is there alone; else what is."""
         async with self.target.writing() as tx:
             await log.position(tx, thread_id)
-            entries = read_rows(here, self.ours[ENTRIES], thread_id)
-            if not await is_behind(tx, self.theirs, thread_id, entries):
-                return False
+            if reason := await gone_on(here, tx, self.theirs, thread_id):
+                return reason
             rows = read_thread(here, self.ours, thread_id)
             self.outcome.rows += await write_thread(tx, self.theirs, thread_id, counts, rows, over_old=True)
         self.outcome.updated += 1
-        return True
+        return None
 
     async def counts_differ(self, thread_id: str) -> bool:
         """Whether the target has another number of a thread's rows than the source has now."""

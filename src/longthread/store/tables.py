@@ -16,6 +16,7 @@ Form = Literal["plain", "time", "json", "vector"]
 THREADS = "threads"
 ENTRIES = "entries"
 RUNS = "runs"
+CHECKPOINTS = "checkpoints"
 BUNDLES = "run_bundles"
 """Many runs to a row: in an export, each is one of `RUNS`."""
 _THREAD_COLUMN = "thread_id"

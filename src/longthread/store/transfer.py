@@ -19,7 +19,7 @@ from longthread.store.rows import (
     update_row,
     write_rows,
 )
-from longthread.store.tables import ENTRIES, RUNS, THREADS, Table, Tables, canonical
+from longthread.store.tables import CHECKPOINTS, ENTRIES, RUNS, THREADS, Table, Tables, canonical
 
 TableRow = tuple[str, Row]
 """A row, and the name of its table."""
@@ -75,6 +75,10 @@ async def each_thread(store: Driver, progress: Progress) -> AsyncIterator[str]:
         async with store.reading() as tx:
             page = await thread_ids(tx, after=page[-1])
     progress(done, max(total, done), "")
+
+
+_GOES_ON: Mapping[str, frozenset[str] | None] = {ENTRIES: None, CHECKPOINTS: frozenset({"id"}), RUNS: frozenset()}
+"""The tables to which whatever goes on in a thread adds rows, and the columns that never change; None: none does."""
 
 
 async def count_threads(tx: Transaction, *, user_id: str | None = None) -> int:
@@ -178,16 +182,20 @@ def differing_column(table: Table, mine: Row, other: Row) -> str | None:
     return None
 
 
-async def is_behind(tx: Transaction, tables: Tables, thread_id: str, entries: AsyncIterable[Row]) -> bool:
-    """Whether a thread that is there has no entry that is not, just so, among these entries of it."""
-    table = tables[ENTRIES]
-    ours = read_rows(tx, table, thread_id)
-    mine = await anext(ours, None)
-    async for entry in entries:
-        if mine is None or mine["seq"] < entry["seq"]:
-            break
-        if mine["seq"] == entry["seq"]:
-            if differing_column(table, mine, entry):
-                return False
-            mine = await anext(ours, None)
-    return mine is None
+async def gone_on(here: Transaction, there: Transaction, tables: Tables, thread_id: str) -> str | None:
+    """What a thread has there that it does not have here, an entry, a checkpoint or a run; None where there is nothing:
+    then it has gone on at most here."""
+    for name, compared in _GOES_ON.items():
+        table = tables[name]
+        rows, ours = (_exported_rows(tx, table, thread_id) for tx in (here, there))
+        row = await anext(rows, None)
+        async for mine in ours:
+            key = key_of(table, mine)
+            while row is not None and key_of(table, row) < key:
+                row = await anext(rows, None)
+            place = " ".join([name, *(str(part) for part in key if part not in ("", thread_id))])
+            if row is None or key_of(table, row) != key:
+                return f"{place}: only there"
+            if (column := differing_column(table, mine, row)) and (compared is None or column in compared):
+                return f"{place}: another {column}"
+    return None
