@@ -17,7 +17,7 @@ from longthread.agent.owner import may_be_alive
 from longthread.agent.retaining import CheckpointKeeper
 from longthread.agent.views import Prompt, sent
 from longthread.model.run import Step
-from longthread.store import log, runs
+from longthread.store import log, recall, runs
 from longthread.store.pruning import prune
 from longthread.store.retention import Policy, Retention
 from longthread.testing import ScriptedChatModel
@@ -110,3 +110,29 @@ async def test_a_prompt_that_went_with_the_runs_that_named_it_is_stored_again(
     assert seen.tokens
     async with analyst.store.reading() as tx:
         assert (await sent(tx, calls[-1])).tools
+
+
+async def test_calls_that_saw_what_retention_has_deleted_since_are_told_without_it(
+    open_analyst: OpenAnalyst, shop: str
+) -> None:
+    analyst = await open_analyst(ScriptedChatModel([COUNT, finish("3")] * 8), memory_max_messages_per_thread=12)
+    thread_id = None
+    for n in range(8):
+        handle = await analyst.ask(f"How many, {n}?", source=shop, thread_id=thread_id)
+        thread_id = handle.thread_id
+        await handle.wait()
+    retention = Retention(Policy(entries_before=log.now(), window=5), CheckpointKeeper(), may_be_alive)
+    await prune(analyst.store, retention, lambda done, total, thread: None, apply=True)
+    async with analyst.store.reading() as tx:
+        first, _ = await recall.first_seq(tx, str(thread_id))
+        calls = await calls_of(tx, str(thread_id))
+        looks = [await look(tx, calls, number) for number in range(1, len(calls) + 1)]
+    assert len(looks) == 8 < first
+    for seen in looks:
+        messages = [entry for entry in seen.entries if entry.how == "whole"]
+        assert [entry.why == "pruned" for entry in messages] == [entry.seq < first for entry in messages]
+        assert messages[-1].seq >= first
+        assert [entry.seq for entry in messages] == list(range(messages[0].seq, messages[-1].seq + 1))
+    assert looks[0].entries[1].why == "pruned"
+    assert [seen.why_planned for seen in looks[1:4]] == [""] * 3
+    assert difference(looks[1], looks[0]).entered == [18, 19]

@@ -22,7 +22,8 @@ _END = 2**62
 @dataclass(frozen=True, slots=True)
 class Seen:
     """One entry of a view, or several: those that a text stood for, or those that the call did not look at, for they
-    were no longer in the hot window (`why` is `window`). `tier` is None for what was left out.
+    were no longer in the hot window (`why` is `window`). `tier` is None for what was left out. Of what retention has
+    deleted since (`why` is `pruned`) only the place is known, and how it went in.
 
     `text` is what the model read of it, without thinking blocks. Of several `first` and `seq` are the first and the
     last one, and `count` how many of the branch they are; what was recalled stands for none.
@@ -31,7 +32,7 @@ class Seen:
     seq: int
     role: str
     how: How
-    why: Why | Literal["window"] | None
+    why: Why | Literal["window", "pruned"] | None
     tier: int | None
     tokens: int
     text: str
@@ -122,6 +123,7 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
     # What stands before the last condensed message is tier 2, also where there was nothing to condense.
     edge = max((segment.last for segment in segments if segment.how == "condensed"), default=0)
     earlier = await _earlier(tx, step.thread_id, segments)
+    begins, _ = await recall.first_seq(tx, step.thread_id)
     found: list[Seen] = []
     mark = 0
     for segment in segments:
@@ -135,8 +137,12 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
             found.append(Seen(segment.last, "user", "recalled", segment.why, None, segment.tokens, text, None, 0))
             continue
         entries = await log.entries_between(tx, step.thread_id, segment.first, segment.last)
-        if len(entries) <= segment.last - segment.first:
-            raise EntryNotFound(thread=step.thread_id, entry=segment.first)
+        begin = min(max(begins, segment.first), segment.last + 1)
+        if len(entries) <= segment.last - begin:
+            raise EntryNotFound(thread=step.thread_id, entry=begin)
+        for seq in range(segment.first, begin):
+            tier = None if segment.how == "left out" else 2 if seq <= edge else 3
+            found.append(Seen(seq, "", segment.how, "pruned", tier, 0, ""))
         for spot in spots_of(entries):
             part = shown(segment, spot.item)
             if part is None:

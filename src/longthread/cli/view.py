@@ -38,6 +38,7 @@ _WHY = {
     "digest": "no room; the summary tells of it",
     "stale": "another source or schema",
     "unpaired": "a call without result, or the reverse",
+    "pruned": "deleted since, by retention",
 }
 _DIGESTS = ("summary", "recalled")
 """What stands for messages is shown whole below the table."""
@@ -218,19 +219,21 @@ def _table(entries: Sequence[Seen], width: int) -> Table:
         table.add_column(name, no_wrap=True, **options_)
     for first, last, seen in _rows(entries):
         place = _place(first, last) if last else ""
-        text = _WHY.get(str(seen.why), "") if seen.tier is None and seen.why else _preview(seen.text)
-        style = "dim" if seen.how == "left out" else None
-        tokens = "" if seen.how == "left out" else f"{seen.tokens:,}"
+        told = seen.why == "pruned" or (seen.tier is None and seen.why)
+        text = _WHY.get(str(seen.why), "") if told else _preview(seen.text)
+        style = "dim" if seen.how == "left out" or seen.why == "pruned" else None
+        tokens = "" if seen.how == "left out" or seen.why == "pruned" else f"{seen.tokens:,}"
         table.add_row(place, seen.role, _TIERS[seen.tier], seen.how, tokens, escape(text), style=style)
     return table
 
 
 def _rows(entries: Sequence[Seen]) -> list[tuple[int, int, Seen]]:
-    """A row for each entry; those that were left out one after the other, for one reason, share one."""
+    """A row for each entry; those one after the other that were left out for one reason, or were deleted, share one."""
     rows: list[tuple[int, int, Seen]] = []
     for seen in entries:
         last = rows[-1][2] if rows else None
-        if last is not None and (last.how, last.why, seen.how) == ("left out", seen.why, "left out"):
+        alike = last is not None and (last.how, last.why) == (seen.how, seen.why)
+        if alike and (seen.how == "left out" or seen.why == "pruned"):
             rows[-1] = (rows[-1][0], seen.seq, replace(seen, role="", tokens=0, text=""))
         else:
             rows.append((seen.seq if seen.first is None else seen.first, seen.seq, seen))
