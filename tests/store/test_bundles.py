@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import base64
+import time
+from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from tests.store.test_packed import BEFORE
@@ -11,10 +14,10 @@ from tests.store.turns import at
 from longthread.agent.retaining import CheckpointKeeper
 from longthread.errors import StoreDamaged
 from longthread.model.memory import Used
-from longthread.store import bundling, memories, runs
-from longthread.store.bundled import _ADDED
+from longthread.store import bundles, bundling, log, memories, runs
+from longthread.store.bundled import _ADDED, Bundled, runs_in
 from longthread.store.bundling import bundle_all, bundle_some
-from longthread.store.driver import Driver
+from longthread.store.driver import Driver, Row
 from longthread.store.pruning import Pruned, prune
 from longthread.store.queries import Sql
 from longthread.store.retention import Policy, Retention
@@ -120,6 +123,48 @@ async def test_what_goes_of_bundles_is_told_as_runs(store: Driver) -> None:
     assert await rows(store) == ([run_id(59)], [(run_id(25), run_id(58), 34)])
     assert (await seen(store))["runs"] == whole["runs"][:35]
     assert (await seen(store))["events"] == whole["events"][:35]
+
+
+async def test_each_bundle_that_goes_is_opened_a_few_times(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundling, "MOST", 4)
+    opened: list[str] = []
+
+    def opening(bundle: Row) -> Sequence[Bundled]:
+        opened.append(bundle["first_id"])
+        return runs_in(bundle)
+
+    monkeypatch.setattr(bundles, "runs_in", opening)
+    await turns(store, 160, kind="plain")
+    assert await bundle_all(store, "t") == 159
+    policy = Policy(entries_before=log.now(), window=10)
+    gone = await prune(store, Retention(policy, CheckpointKeeper(), alive), lambda *_: None, apply=True)
+    assert gone.rows["runs"] > 150
+    assert max(Counter(opened).values()) <= 3
+
+
+async def test_prompts_that_each_run_has_its_own_of_go_as_fast_as_others(store: Driver) -> None:
+    """Each was once compared with each run that stays, in each transaction: minutes, with the thread locked."""
+    seconds = []
+    for thread_id, own in (("one", False), ("many", True)):
+        await turns(store, 1, kind="plain", thread_id=thread_id)
+        async with store.reading() as tx:
+            [kind] = await tx.fetch(Sql("SELECT * FROM runs WHERE thread_id = :id"), id=thread_id)
+        names = [f"{0:016x}-{number if own else 1:016x}" for number in range(1500)]
+        made = [{**kind, "id": run_id(number), "prompts": names[number]} for number in range(1, 1500)]
+        prompts = [{"thread_id": thread_id, "id": name, "body": b"prompt"} for name in [f"{0:016x}", *names[1:]]]
+        async with store.writing() as tx:
+            await tx.run_all(Sql(f"INSERT INTO runs ({', '.join(kind)}) VALUES (:{', :'.join(kind)})"), made)
+            await tx.run_all("insert_prompt", prompts)
+            await tx.run(Sql("UPDATE runs SET ended_at = '9' WHERE id >= :id"), id=run_id(1490))
+        policy = Retention(Policy(runs_before="8"), CheckpointKeeper(), alive)
+        began = time.monotonic()
+        gone = await prune(store, policy, lambda *_: None, apply=True)
+        seconds.append(time.monotonic() - began)
+        assert gone.rows == {"runs": 1490, "prompts": 1490 if own else 1}, "the first turn has one of its own"
+        async with store.reading() as tx:
+            for name in (f"{0:016x}", names[1499]):
+                assert await runs.saved_prompt(tx, thread_id, name) is not None
+    assert seconds[1] < 6 * seconds[0] + 1
 
 
 async def test_prune_says_how_many_it_puts_together(store: Driver) -> None:

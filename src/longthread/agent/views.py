@@ -31,8 +31,6 @@ from longthread.view.tier1 import RECALLED, Digest
 
 _LOOKED_BACK = 8
 """Steps before a run's first that are looked at for the call before it."""
-_JOINED = "-"
-"""Between the two hashes of a prompt with digests."""
 
 
 def view_of(context: RunContext) -> Fitted:
@@ -138,7 +136,7 @@ class Prompt:
         passing |= {"memories": self.memories} if self.memories else {}
         found = {_hash(lasting): lasting}
         if passing:
-            found[f"{_hash(lasting)}{_JOINED}{_hash(_json(passing))}"] = _json(passing)
+            found[f"{_hash(lasting)}{runs.BETWEEN_PARTS}{_hash(_json(passing))}"] = _json(passing)
         return found
 
     async def save(self, tx: Transaction, context: RunContext) -> None:
@@ -155,7 +153,7 @@ class Prompt:
         if not step.prompt:
             return None
         bodies = []
-        for name in dict.fromkeys([step.prompt.partition(_JOINED)[0], step.prompt]):
+        for name in dict.fromkeys([step.prompt.partition(runs.BETWEEN_PARTS)[0], step.prompt]):
             body = await runs.saved_prompt(tx, step.thread_id, name)
             if body is None:
                 return None

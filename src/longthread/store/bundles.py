@@ -127,11 +127,16 @@ async def delete_behind(tx: Transaction, thread_id: str, first_run: str) -> None
 
 
 async def first_kept(
-    tx: Transaction, thread_id: str, kept: Row, goes: Callable[[Row], bool], *, ended_before: str
+    tx: Transaction, thread_id: str, kept: Row, goes: Callable[[Row], bool], *, ended_before: str, few: bool = False
 ) -> Row:
-    """The first run that does not go: `kept`, which is the first such one that has a row, or one in a bundle."""
+    """The first run that does not go: `kept`, which is the first such one that has a row, or one in a bundle.
+
+    With `few`, only the first bundle is looked at: for who deletes no more than that, and asks again.
+    """
     after = ""
     while bundle := await one(tx, "select_bundle_after", thread_id=thread_id, after=after, before=kept["id"]):
+        if few and after:
+            break
         after = bundle["first_id"]
         if bundle["ended_at"] >= ended_before:
             staying = (run.columns for run in runs_in(bundle) if not goes(run.columns))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -204,7 +205,8 @@ class _Planning:
             gone = run["ended_at"] < cut_at if run["entry_seq"] is None else run["entry_seq"] < cut
             return bool(gone or run["ended_at"] < ended_before)
 
-        kept = await bundles.first_kept(self.tx, self.thread_id, kept, goes, ended_before=ended_before)
+        few = not self.at_once
+        kept = await bundles.first_kept(self.tx, self.thread_id, kept, goes, ended_before=ended_before, few=few)
         bundle = await bundles.first_before(self.tx, self.thread_id, kept["id"])
         if bundle is None and await self._run_after(kept["id"], 0) is None:
             return KEEP
@@ -212,10 +214,12 @@ class _Planning:
         behind = await bundles.behind(self.tx, self.thread_id, stop["id"])
         before = {"first_run": stop["id"]}
         steps = {"first_step": stop["first_step"]}
+        named = await self.tx.fetch("select_prompts_named", thread_id=self.thread_id, **before, **steps)
+        kept_prompts = runs.prompts_of([behind.prompts, *(row["names"] for row in named)])
         rows = (
             Deletion("prune_events", before),
             Deletion("prune_approvals", before),
-            Deletion("prune_prompts", before | steps | {"named": behind.prompts}),
+            Deletion("prune_prompts", {"kept": json.dumps(sorted(kept_prompts))}),
             Deletion("prune_steps", steps),
             Deletion("prune_runs", before),
         )

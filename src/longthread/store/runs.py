@@ -33,6 +33,8 @@ from longthread.store.told import events_of_run, events_of_step, last_of, marks_
 
 LEASE = timedelta(seconds=15)
 """How long a run stays its owner's without a renewal."""
+BETWEEN_PARTS = "-"
+"""In the id of a prompt's second part, behind the id of the first: whoever names it names both."""
 _ENDLESS = 2**62
 _QUERIES = "queries"
 _ROWS = frozenset({"warning"})
@@ -364,6 +366,12 @@ async def saved_prompt(tx: Transaction, thread_id: str, prompt_id: str) -> bytes
     """What `save_prompt` kept."""
     row = await one(tx, "select_prompt", thread_id=thread_id, id=prompt_id)
     return bytes(row["body"]) if row else None
+
+
+def prompts_of(names: Iterable[str]) -> set[str]:
+    """The ids of all that must be kept for the prompts that runs and steps name, several in one string."""
+    named = {name for several in names for name in several.split()}
+    return named | {name.partition(BETWEEN_PARTS)[0] for name in named}
 
 
 async def append_events(tx: Transaction, events: Iterable[Event]) -> None:

@@ -42,25 +42,15 @@ DELETE FROM events WHERE thread_id = :thread_id AND run_id < :first_run;
 DELETE FROM steps
 WHERE thread_id = :thread_id AND idx < :first_step AND idx < (SELECT max(idx) FROM steps WHERE thread_id = :thread_id);
 
--- name: prune_prompts
--- Those that neither a step which stays names, nor a run that has ended and stays: the name of one may be part of
--- another's. :named has what those runs of a bundle name that stay of it.
-DELETE FROM prompts
-WHERE thread_id = :thread_id
-  AND NOT EXISTS (
-      SELECT 1 FROM steps s
-      WHERE s.thread_id = :thread_id AND s.prompt LIKE '%' || prompts.id || '%'
-        AND (s.idx >= :first_step OR s.idx = (SELECT max(idx) FROM steps WHERE thread_id = :thread_id))
-  )
-  AND NOT EXISTS (
-      SELECT 1 FROM runs r
-      WHERE r.thread_id = :thread_id AND r.id >= :first_run AND r.prompts LIKE '%' || prompts.id || '%'
-  )
-  AND NOT EXISTS (
-      SELECT 1 FROM run_bundles b
-      WHERE b.thread_id = :thread_id AND b.first_id >= :first_run AND b.prompts LIKE '%' || prompts.id || '%'
-  )
-  AND CAST(:named AS TEXT) NOT LIKE '%' || prompts.id || '%';
+-- name: select_prompts_named
+-- What the steps name that stay, and the runs that have ended and stay, bundled or not: several a row.
+SELECT prompt AS names FROM steps
+WHERE thread_id = :thread_id AND prompt IS NOT NULL
+  AND (idx >= :first_step OR idx = (SELECT max(idx) FROM steps WHERE thread_id = :thread_id))
+UNION
+SELECT prompts FROM runs WHERE thread_id = :thread_id AND id >= :first_run AND prompts IS NOT NULL
+UNION
+SELECT prompts FROM run_bundles WHERE thread_id = :thread_id AND first_id >= :first_run AND prompts IS NOT NULL;
 
 -- name: select_checkpoint_after
 -- The first checkpoint behind the next few.
