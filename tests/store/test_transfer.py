@@ -18,8 +18,9 @@ from tests.store.samples import TEXTS, all_of, drafts, fill
 from longthread.errors import ArchiveInvalid, EntryNotFound, InvalidInput
 from longthread.model.entry import Draft
 from longthread.model.ids import new_id
-from longthread.store import log
+from longthread.store import bundles, log, memories
 from longthread.store.archive import export_lines
+from longthread.store.bundling import bundle_all
 from longthread.store.copying import compare_stores, copy_store
 from longthread.store.driver import Driver
 from longthread.store.importing import Into, import_threads
@@ -27,6 +28,7 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.tables import read_tables
 from longthread.store.transfer import Outcome, thread_ids
+from longthread.testing.contract.bundles import run_id, seen, turns
 
 YOURS = Into(user_id="u")
 
@@ -112,6 +114,25 @@ async def test_a_thread_without_a_name_goes_along(store: Driver, other: Driver) 
     assert (await imported(other, data)).written == 1
     assert await exported(other) == data
     assert (await compare_stores(store, other, silent)).missing == 0
+
+
+async def test_what_refers_to_a_run_finds_it_though_it_was_bundled_or_pruned(store: Driver, other: Driver) -> None:
+    await turns(store, 40)
+    await copy_store(store, other, silent)
+    before = await seen(other), await exported(other)
+    async with other.writing() as tx:
+        [used] = await tx.fetch(Sql("SELECT DISTINCT memory_id FROM memory_uses"))
+        await memories.delete(tx, used["memory_id"], user_id="u")
+    assert await bundle_all(other, "t") == 34
+    assert (await copy_store(store, other, silent)).refused == []
+    assert (await seen(other), await exported(other)) == before
+    async with other.writing() as tx:
+        await memories.delete(tx, used["memory_id"], user_id="u")
+        await tx.run("prune_runs", thread_id="t", first_run=run_id(6))
+        await bundles.delete_behind(tx, "t", run_id(6))
+    refused = [str(each) for each in (await copy_store(store, other, silent)).refused]
+    assert refused[0].startswith("thread t (runs: 34 there")
+    assert refused[1:] == [f"memory_uses t {run_id(5)} {used['memory_id']} (its run is not there)"]
 
 
 async def test_a_copy_never_overwrites(store: Driver, other: Driver) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from longthread.store.bundled import Bundle, Bundled, bundle_of, runs_in
 from longthread.store.driver import Row, Transaction, one
+from longthread.store.rows import write_rows
+from longthread.store.tables import Table
 
 
 async def find_row(tx: Transaction, thread_id: str, run_id: str, *, texts: bool = True) -> Row | None:
@@ -90,6 +92,22 @@ async def count_all(tx: Transaction) -> int:
 async def insert(tx: Transaction, thread_id: str, bundles: Sequence[Bundle]) -> None:
     """Insert bundles of runs, which must be in no other and have no rows when this is committed."""
     await tx.run_all("insert_bundle", [{"thread_id": thread_id, **asdict(bundle)} for bundle in bundles])
+
+
+async def take_out(tx: Transaction, table: Table, thread_id: str, run_id: str) -> bool:
+    """See to it that a run has a row of its own in `table`, so that others can refer to it; False where there is no
+    such run. For who has locked the thread."""
+    if await one(tx, "select_run", thread_id=thread_id, id=run_id):
+        return True
+    bundle = await one(tx, "select_bundle_of", thread_id=thread_id, id=run_id)
+    there = runs_in(bundle) if bundle is not None else ()
+    rest = [run for run in there if run.id != run_id]
+    if bundle is None or len(rest) == len(there):
+        return False
+    await tx.run("delete_bundle", thread_id=thread_id, first_id=bundle["first_id"])
+    await insert(tx, thread_id, [bundle_of(rest)] if rest else [])
+    await write_rows(tx, table, [run.row(thread_id) for run in there if run.id == run_id])
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from longthread.errors import StoreError
-from longthread.store import log
+from longthread.errors import StoreError, ThreadNotFound
+from longthread.store import bundles, log
 from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
-from longthread.store.tables import THREADS, Tables, read_tables
+from longthread.store.tables import RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer import (
     Outcome,
     Progress,
@@ -24,6 +24,8 @@ from longthread.store.transfer import (
     read_thread,
     write_thread,
 )
+
+_NO_RUN = "its run is not there"
 
 
 async def copy_store(source: Driver, target: Driver, progress: Progress, *, update: bool = False) -> Outcome:
@@ -159,6 +161,18 @@ class _Copying:
 
     async def _write_shared(self, name: str, rows: list[Row]) -> None:
         if rows:
+            table = self.theirs[name]
             async with self.target.writing() as tx:
-                await write_rows(tx, self.theirs[name], rows)
-            self.outcome.rows += len(rows)
+                ready = [row for row in rows if RUNS not in table.needs or await self._has_run(tx, row)]
+                await write_rows(tx, table, ready)
+            self.outcome.rows += len(ready)
+            lost = [row for row in rows if row not in ready]
+            self.outcome.refused += [Refusal(" ".join([name, *map(str, key_of(table, row))]), _NO_RUN) for row in lost]
+
+    async def _has_run(self, tx: Transaction, row: Row) -> bool:
+        """Whether the run that a row of a session's refers to is there. If it is bundled, it is taken out for that."""
+        try:
+            await log.position(tx, row["session_id"])
+        except ThreadNotFound:
+            return False
+        return await bundles.take_out(tx, self.theirs[RUNS], row["session_id"], row["run_id"])
