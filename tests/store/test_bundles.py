@@ -44,6 +44,21 @@ async def test_behind_a_turn_only_many_are_put_together(store: Driver, monkeypat
     assert (await rows(store))[1] == [(run_id(0), run_id(13), 14), (run_id(14), run_id(23), 10)]
 
 
+async def test_runs_do_not_wait_behind_others_that_stay_on_their_own(
+    store: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("BEHIND_A_TURN", 5), ("_LOOKED_AT", 20)):
+        monkeypatch.setattr(bundling, name, value)
+    await turns(store, 30, kind="recalling")
+    await turns(store, 10, start=30, kind="plain")
+    before = await seen(store)
+    assert [await bundle_some(store, "t") for _ in range(2)] == [9, 0]
+    await turns(store, 10, start=40, kind="plain")
+    assert await bundle_some(store, "t") == 10
+    assert [count for *_, count in (await rows(store))[1]] == [9, 10]
+    assert (await seen(store))["runs"][10:] == before["runs"]
+
+
 async def test_small_bundles_become_one_and_large_ones_stay(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("MOST", 20), ("WHERE_PRUNED", 4)):
         monkeypatch.setattr(bundling, name, value)

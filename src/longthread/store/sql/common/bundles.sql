@@ -39,6 +39,9 @@ WHERE r.status <> 'running' AND r.ended_at IS NOT NULL AND r.stop_step IS NOT NU
   AND NOT EXISTS (SELECT 1 FROM events e WHERE e.thread_id = r.thread_id AND e.run_id = r.id)
 ORDER BY r.id;
 
+-- name: select_run_few_back
+SELECT id FROM runs WHERE thread_id = :thread_id ORDER BY id DESC LIMIT 1 OFFSET :few;
+
 -- name: select_runs_between
 SELECT * FROM runs WHERE thread_id = :thread_id AND id BETWEEN :first AND :last ORDER BY id;
 
