@@ -73,11 +73,13 @@ async def bundle_some(store: Driver, thread_id: str) -> int:
     """
     async with store.reading() as tx:
         last = await one(tx, "select_last_bundled", thread_id=thread_id)
-        found = await _loose(tx, thread_id, last["last_id"] if last else "", None, few=_LOOKED_AT)
+        first = last["last_id"] if last else ""
+        found = await _loose(tx, thread_id, first, None, few=_LOOKED_AT)
         if len(found) < BEHIND_A_TURN:
             # Many that may not be put together stand there: the newest runs do not wait behind them for ever.
             back = await one(tx, "select_run_few_back", thread_id=thread_id, few=_LOOKED_AT)
-            found = await _loose(tx, thread_id, back["id"], None, few=_LOOKED_AT) if back else found
+            if back is not None and back["id"] > first:
+                found = await _loose(tx, thread_id, back["id"], None, few=_LOOKED_AT)
     if len(found) < BEHIND_A_TURN:
         return 0
     return await _put_together(store, thread_id, groups(found, [])[0])

@@ -161,13 +161,16 @@ class _Copying:
 
     async def _write_shared(self, name: str, rows: list[Row]) -> None:
         if rows:
-            table = self.theirs[name]
+            table, ready, refused = self.theirs[name], list[Row](), list[Refusal]()
             async with self.target.writing() as tx:
-                ready = [row for row in rows if RUNS not in table.needs or await self._has_run(tx, row)]
+                for row in rows:
+                    if RUNS not in table.needs or await self._has_run(tx, row):
+                        ready.append(row)
+                    else:
+                        refused.append(Refusal(" ".join([name, *map(str, key_of(table, row))]), _NO_RUN))
                 await write_rows(tx, table, ready)
             self.outcome.rows += len(ready)
-            lost = [row for row in rows if row not in ready]
-            self.outcome.refused += [Refusal(" ".join([name, *map(str, key_of(table, row))]), _NO_RUN) for row in lost]
+            self.outcome.refused += refused
 
     async def _has_run(self, tx: Transaction, row: Row) -> bool:
         """Whether the run that a row of a session's refers to is there. If it is bundled, it is taken out for that."""
