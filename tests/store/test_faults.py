@@ -21,6 +21,7 @@ import pytest
 from tests.conftest import new_server
 from tests.store.proxy import proxy_to
 
+from longthread.cli.doctor import _findings
 from longthread.errors import (
     LongthreadError,
     StoreDamaged,
@@ -29,12 +30,14 @@ from longthread.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
+from longthread.settings import Settings
 from longthread.store import log, migrate, runs, sqlite
 from longthread.store.driver import Driver
 from longthread.store.frozen import FrozenSqliteDriver
 from longthread.store.open import open_store
 from longthread.store.queries import migrations
 from longthread.store.sqlite import SqliteDriver
+from longthread.store.status import status_of
 from longthread.testing.contract.base import USER, branch_ids, draft, extend, position, thread_with
 from longthread.testing.contract.deletion import fill
 
@@ -97,6 +100,50 @@ class TestFull:
             await is_whole(store, "a")
         async with open_store(path) as store:
             assert await branch_ids(store) == ["a", "one more"]
+
+    async def test_a_store_on_a_full_disk_is_read_as_it_stands(self, tmp_path: Path) -> None:
+        path = tmp_path / "c.db"
+        async with open_store(path) as store:
+            await thread_with(store, "a")
+        with _no_page_more():
+            for migrates in (True, False):
+                async with open_store(path, creates=False, migrates=migrates) as store:
+                    assert await branch_ids(store) == ["a"]
+                    assert (await status_of(store)).rows["entries"] == 1
+                    with pytest.raises(StoreFull, match="Free some space"):
+                        await extend(store, draft("b"))
+            assert [ok async for ok, what, _ in _findings(Settings(database=str(path))) if what == "store"] == [False]
+            with pytest.raises(StoreUnavailable, match="disk is full"):
+                async with open_store(path):
+                    pass
+        async with open_store(path, creates=False) as store:
+            await is_whole(store, "a")
+
+    async def test_what_is_in_the_wal_alone_is_not_passed_over_on_a_full_disk(self, tmp_path: Path) -> None:
+        path, copy, link = tmp_path / "c.db", tmp_path / "copied.db", tmp_path / "folder" / "link.db"
+        link.parent.mkdir()
+        link.symlink_to(copy)
+        async with open_store(path) as store:
+            await thread_with(store, "a")
+            for end in ("", "-wal"):
+                shutil.copy(f"{path}{end}", f"{copy}{end}")
+        for place in (copy, link):
+            with _no_page_more(), pytest.raises(StoreUnavailable, match="disk is full"):
+                async with open_store(place, creates=False):
+                    pass
+        async with open_store(link, creates=False) as store:
+            await is_whole(store, "a")
+
+
+@contextmanager
+def _no_page_more() -> Iterator[None]:
+    """No file of this process can have a page: SQLite is told so where it makes its `-shm` file, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def _sqlite_room(store: SqliteDriver) -> Any:

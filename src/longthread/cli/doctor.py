@@ -22,6 +22,7 @@ from longthread.cli.screen import Console
 from longthread.errors import LongthreadError, StoreError
 from longthread.settings import EMBEDDED, Settings
 from longthread.store import log
+from longthread.store.frozen import FrozenSqliteDriver
 from longthread.store.open import open_store, why_none
 
 Finding = tuple[bool, str, str]
@@ -60,6 +61,8 @@ async def _store(settings: Settings) -> Finding:
         return await asyncio.to_thread(_may_be_made, Path(where)), "store", f"{where}: {reason}"
     try:
         async with open_store(settings.database, creates=False) as store, store.reading() as tx:
+            if isinstance(store, FrozenSqliteDriver) and store.is_full:
+                return False, "store", str(store.refusal)
             threads = await log.list_threads(tx, user_id=settings.user, limit=1000)
             return True, "store", f"{store.where}: {_count(len(threads), 'conversation')} of {settings.user}"
     except LongthreadError as error:

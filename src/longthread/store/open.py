@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from longthread.errors import InvalidInput, StoreUnavailable
@@ -13,7 +13,7 @@ from longthread.store.address import shown
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver
 from longthread.store.embedded import embedded_server
-from longthread.store.frozen import FrozenSqliteDriver, is_frozen
+from longthread.store.frozen import FrozenSqliteDriver, is_frozen, lacks_room
 from longthread.store.postgres import PostgresDriver
 from longthread.store.sqlite import SqliteDriver
 
@@ -23,6 +23,7 @@ async def open_store(database: str | Path, *, creates: bool = True, migrates: bo
     """The store at an address, created and migrated when needed, closed at the end of the block.
 
     A store that this user may only read can be read, if its schema is up to date; what writes raises `StoreReadOnly`.
+    So can one whose disk is full, where none is to be created; what writes raises `StoreFull`.
 
     Args:
         database: the path of a SQLite file, a `postgresql://` URL, or `embedded`, a PostgreSQL that starts with
@@ -56,12 +57,17 @@ async def open_store(database: str | Path, *, creates: bool = True, migrates: bo
 async def _opened(address: str, *, creates: bool, migrates: bool) -> Driver:
     if is_postgres(address):
         return await PostgresDriver.open(address, creates=creates, migrates=migrates)
+    path = Path(address)
     try:
-        return await SqliteDriver.open(Path(address), creates=creates, migrates=migrates)
-    except StoreUnavailable:
-        if not await asyncio.to_thread(is_frozen, Path(address)):
+        return await SqliteDriver.open(path, creates=creates, migrates=migrates)
+    except StoreUnavailable as error:
+        if await asyncio.to_thread(is_frozen, path):
+            return await FrozenSqliteDriver.open(path, migrates=migrates)
+        if creates or not lacks_room(error.__cause__):
             raise
-        return await FrozenSqliteDriver.open(Path(address), migrates=migrates)
+        with suppress(StoreUnavailable):  # what the user can do about it is to make room
+            return await FrozenSqliteDriver.open(path, migrates=migrates, full=True)
+        raise
 
 
 def is_postgres(address: str) -> bool:
