@@ -216,7 +216,14 @@ def test_tables_of_another_program_are_refused_and_left_alone(
     before = columns_of_postgres(postgres_url)
     with pytest.raises(StoreUnavailable, match=r"another program \((messages|threads)\).*of its own"):
         asyncio.run(open_and_close(postgres_url))
+    with pytest.raises(StoreUnavailable, match=r"another program \((messages|threads)\).*of its own"):
+        asyncio.run(_look(postgres_url))
     assert columns_of_postgres(postgres_url) == before
+
+
+async def _look(address: str) -> None:
+    async with open_store(address, creates=False, migrates=False):
+        raise AssertionError("there is no store")
 
 
 @pytest.mark.postgres

@@ -50,6 +50,7 @@ async def migrate_postgres(
     """
     version = await _version(connection, where)
     if version is None and not (creates and migrates):
+        await _refuse_foreign(connection, where)  # none could be made either
         raise StoreUnavailable(where=where, reason="there is none yet. `longthread db upgrade` makes one.")
     if version is not None and not (pending("postgres", version, where) and migrates):
         return version
