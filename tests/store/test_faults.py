@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import resource
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from tests.conftest import new_server
+from tests.store.hindered import as_nobody, no_page_more, permitted
 from tests.store.proxy import proxy_to
 
 from longthread.cli.doctor import _findings
@@ -105,7 +104,7 @@ class TestFull:
         path = tmp_path / "c.db"
         async with open_store(path) as store:
             await thread_with(store, "a")
-        with _no_page_more():
+        with no_page_more():
             for migrates in (True, False):
                 async with open_store(path, creates=False, migrates=migrates) as store:
                     assert await branch_ids(store) == ["a"]
@@ -128,22 +127,11 @@ class TestFull:
             for end in ("", "-wal"):
                 shutil.copy(f"{path}{end}", f"{copy}{end}")
         for place in (copy, link):
-            with _no_page_more(), pytest.raises(StoreUnavailable, match="disk is full"):
+            with no_page_more(), pytest.raises(StoreUnavailable, match="disk is full"):
                 async with open_store(place, creates=False):
                     pass
         async with open_store(link, creates=False) as store:
             await is_whole(store, "a")
-
-
-@contextmanager
-def _no_page_more() -> Iterator[None]:
-    """No file of this process can have a page: SQLite is told so where it makes its `-shm` file, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def _sqlite_room(store: SqliteDriver) -> Any:
@@ -178,16 +166,16 @@ class TestReadOnly:
         self, tmp_path: Path, file: int, folder: int
     ) -> None:
         path = await self._store(tmp_path)
-        with _permitted(path, file, folder):
-            said = await asyncio.to_thread(_as_nobody, path)
+        with permitted(path, file, folder):
+            said = await asyncio.to_thread(as_nobody, path)
             assert "read 1\nStoreReadOnly" in said
             assert "may not" in said
-            assert (await asyncio.to_thread(_as_nobody, path, "threads", "list")).startswith("t\t")
+            assert (await asyncio.to_thread(as_nobody, path, "threads", "list")).startswith("t\t")
             for command in (("threads", "show", "t"), ("threads", "export", "--all"), ("state", "t")):
-                assert "text" in await asyncio.to_thread(_as_nobody, path, *command)
-            told = await asyncio.to_thread(_as_nobody, path, "db", "status", "--json")
+                assert "text" in await asyncio.to_thread(as_nobody, path, *command)
+            told = await asyncio.to_thread(as_nobody, path, "db", "status", "--json")
             assert json.loads(told)["entries"] == 1
-            assert "StoreReadOnly" in await asyncio.to_thread(_as_nobody, path, "threads", "rename", "t", "new")
+            assert "StoreReadOnly" in await asyncio.to_thread(as_nobody, path, "threads", "rename", "t", "new")
         async with open_store(path) as store:
             await is_whole(store, "a")
 
@@ -195,14 +183,14 @@ class TestReadOnly:
         path = await self._store(tmp_path)
         async with open_store(path) as store:
             await extend(store, draft("b"))
-            with _permitted(path, 0o444, 0o555):
-                assert "read 2" in await asyncio.to_thread(_as_nobody, path)  # as long as somebody has it open
+            with permitted(path, 0o444, 0o555):
+                assert "read 2" in await asyncio.to_thread(as_nobody, path)  # as long as somebody has it open
             copy = tmp_path / "copied" / path.name
             copy.parent.mkdir()
             for end in ("", "-wal"):
                 shutil.copy(f"{path}{end}", f"{copy}{end}")
-        with _permitted(copy, 0o444, 0o555):
-            said = await asyncio.to_thread(_as_nobody, copy)
+        with permitted(copy, 0o444, 0o555):
+            said = await asyncio.to_thread(as_nobody, copy)
         assert "StoreUnavailable" in said
         assert "-wal" in said
         async with open_store(copy) as store:
@@ -228,11 +216,11 @@ class TestReadOnly:
         with monkeypatch.context() as patch:
             patch.setattr(migrate, "migrations", lambda dialect: every[:-1])
             path = await self._store(tmp_path, empty=True)
-        with _permitted(path, 0o444, 0o555):
-            said = await asyncio.to_thread(_as_nobody, path)
+        with permitted(path, 0o444, 0o555):
+            said = await asyncio.to_thread(as_nobody, path)
             assert "StoreUnavailable" in said
             assert "longthread db upgrade" in said
-            told = await asyncio.to_thread(_as_nobody, path, "db", "status", "--json")
+            told = await asyncio.to_thread(as_nobody, path, "db", "status", "--json")
             assert json.loads(told)["schema"] == len(every) - 1
 
     async def _store(self, folder: Path, *, empty: bool = False) -> Path:
@@ -259,30 +247,6 @@ class TestReadOnly:
                 finally:
                     admin.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
             await is_whole(store, "a")
-
-
-@contextmanager
-def _permitted(path: Path, file: int, folder: int) -> Iterator[None]:
-    """Only so much may be done with a file and its folder; whoever it is may come so far."""
-    for each in path.parent.parents:
-        each.chmod(each.stat().st_mode | 0o011)
-    path.chmod(file)
-    path.parent.chmod(folder)
-    try:
-        yield
-    finally:
-        path.parent.chmod(0o755)
-        path.chmod(0o644)
-
-
-def _as_nobody(path: Path, *command: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", "tests.store.unprivileged", str(path), *command],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"LONGTHREAD_USER": USER},
-    ).stdout
 
 
 class TestDamage:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from importlib import import_module
 
 from longthread.cli.app import app
 from longthread.errors import LongthreadError
@@ -17,6 +18,7 @@ from longthread.store.open import open_store
 from longthread.store.queries import migrations, queries
 
 NOBODY = 65_534
+_FOR_IMPORT = ("longthread.agent.checkpointer", "longthread.agent.takeover", "langgraph.checkpoint.sqlite.aio")
 
 
 async def _use(path: str) -> None:
@@ -30,6 +32,9 @@ async def _use(path: str) -> None:
 
 def main(path: str, *command: str) -> None:
     migrations("sqlite"), queries("sqlite")  # read before the user changes, who may not read this code
+    if command[:2] == ("threads", "import"):
+        for module in _FOR_IMPORT:
+            import_module(module)
     if os.geteuid() == 0:
         os.setgid(NOBODY)
         os.setuid(NOBODY)

@@ -20,6 +20,7 @@ from longthread.errors import StoreError
 from longthread.store.address import shown
 from longthread.store.connection import Connection
 from longthread.store.driver import Transaction, sentence
+from longthread.store.frozen import CHANGED_MEANWHILE, FileState, is_frozen, lacks_room
 from longthread.store.postgres import PostgresTransaction
 from longthread.store.sqlite import SqliteTransaction
 from longthread.store.tables import Tables, read_tables
@@ -46,7 +47,7 @@ async def open_foreign(address: str) -> AsyncIterator[Foreign]:
     """
     async with AsyncExitStack() as stack:
         with told():
-            opening = _open_postgres(address) if _POSTGRES.match(address) else _open_sqlite(_uri_of_file(address))
+            opening = _open_postgres(address) if _POSTGRES.match(address) else _open_sqlite(_file(address))
             foreign = await stack.enter_async_context(opening)
         yield foreign
 
@@ -60,7 +61,7 @@ def told() -> Iterator[None]:
         raise StoreError(reason=_reason(error)) from error
 
 
-def _uri_of_file(address: str) -> str:
+def _file(address: str) -> Path:
     if "://" in address:
         raise StoreError(reason="it is neither a file nor a postgresql:// address.")
     path = Path(address).expanduser()
@@ -70,19 +71,52 @@ def _uri_of_file(address: str) -> str:
     # it open with SQLite in this process.
     if not os.access(path, os.R_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    return f"{path.resolve().as_uri()}?mode=ro"
+    return path.resolve()
 
 
 @asynccontextmanager
-async def _open_sqlite(uri: str) -> AsyncIterator[Foreign]:
-    connection = await Connection.open(uri, uri=True)
+async def _open_sqlite(path: Path) -> AsyncIterator[Foreign]:
+    state = FileState.of(path)
+    connection, as_it_stands = await _snapshot(path, state)
     try:
-        await connection.execute("BEGIN")
-        await connection.execute("SELECT count(*) FROM sqlite_master")  # the snapshot begins, if it is a database
         tx = SqliteTransaction(connection)
         yield Foreign("sqlite", connection.database, tx, await read_tables(tx))
     finally:
         await connection.close()
+    if as_it_stands and FileState.of(path) != state:
+        raise StoreError(reason=f"{path}: {CHANGED_MEANWHILE}")
+
+
+async def _snapshot(path: Path, state: FileState) -> tuple[Connection, bool]:
+    """A connection on which a snapshot has begun, and whether it reads the file as one that nobody changes."""
+    uri = f"{path.as_uri()}?mode=ro"
+    try:
+        return await _begun(uri), False
+    except sqlite3.OperationalError as error:
+        # Not where it is locked, or in the middle of a change that a journal would undo.
+        if not (lacks_room(error) or (error.sqlite_errorcode in _NO_SHM and is_frozen(path))):
+            raise
+        if state.wal:
+            raise StoreError(reason=_IN_WAL) from error
+    return await _begun(f"{uri}&immutable=1"), True
+
+
+async def _begun(uri: str) -> Connection:
+    async with AsyncExitStack() as opened:
+        connection = await Connection.open(uri, uri=True)
+        opened.push_async_callback(connection.close)
+        await connection.execute("BEGIN")
+        await connection.execute("SELECT count(*) FROM sqlite_master")  # the snapshot begins, if it is a database
+        opened.pop_all()  # it stays open
+    return connection
+
+
+_NO_SHM = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY_CANTINIT, sqlite3.SQLITE_READONLY_DIRECTORY)
+"""What SQLite says in WAL mode where it cannot make or fill a file beside the database."""
+_IN_WAL = (
+    "what was written last is in its -wal file, and to read that one must be able to write to its folder. Copy both "
+    "files to a folder of your own."
+)
 
 
 @asynccontextmanager
