@@ -373,6 +373,15 @@ def test_an_import_says_what_it_refuses(run: Run, tmp_path: Path, store_address:
     assert "none.jsonl cannot be read" in said(run("threads", "import", "none.jsonl", code=2))
 
 
+def test_an_import_of_something_else_makes_no_store(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("hello\n")
+    with sqlite3.connect(tmp_path / "shop.db") as shop:
+        shop.execute("CREATE TABLE customers (id INTEGER)")
+    for source, why in (("text.db", "not an export"), ("shop.db", "no tables `checkpoints`")):
+        assert why in said(run("threads", "import", source, "--database", "new.db", code=2))
+    assert not (tmp_path / "new.db").exists()
+
+
 def test_an_export_that_fails_leaves_the_file_that_was_there(
     run: Run, tmp_path: Path, store_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

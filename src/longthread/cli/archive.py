@@ -24,6 +24,7 @@ from longthread.model.markdown import markdown
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.archive import export_lines
+from longthread.store.archive_reader import check_beginning
 from longthread.store.driver import Driver
 from longthread.store.foreign import shown_address
 from longthread.store.importing import Into, import_threads
@@ -139,6 +140,7 @@ def import_(
 
 
 async def _import(address: str, file: BinaryIO, where: str, into: Into) -> Outcome:
+    check_beginning(file, where)  # before a store is made for it
     async with open_store(address) as store:
         with shown("importing") as progress:
             return await import_threads(store, file, where, into, progress)
@@ -147,8 +149,11 @@ async def _import(address: str, file: BinaryIO, where: str, into: Into) -> Outco
 async def _take_over(address: str, source: str, user: str) -> Imported:
     # Here and not above: LangGraph takes seconds to load, and an export needs none of it.
     from longthread.agent.checkpointer import LongthreadSaver
+    from longthread.agent.stock import open_stock
     from longthread.agent.takeover import import_langgraph
 
+    async with open_stock(source):
+        pass  # it can be read: a store may be made for it
     async with open_store(address) as store:
         with shown("importing") as bar:
 

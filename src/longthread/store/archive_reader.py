@@ -55,7 +55,7 @@ class ArchiveReader:
 
     def threads(self) -> Iterator[ArchivedThread]:
         """The threads in order. Rows of one that were not read are skipped, and checked all the same."""
-        header = self._header()
+        header = self.header()
         self._total = header["threads"]
         for _ in range(self._total):
             thread = self._thread(self._next())
@@ -85,7 +85,7 @@ class ArchiveReader:
         """The error that the line that was read last is."""
         return ArchiveInvalid(where=self._where, line=self._line, reason=reason)
 
-    def _header(self) -> dict[str, Any]:
+    def header(self) -> dict[str, Any]:
         """The first line, which tells an export from whatever else a file may hold."""
         line = self._file.readline()
         self._line = 1
@@ -170,6 +170,16 @@ class ArchiveReader:
         if self._file.read(1):
             self._line += 1
             raise self.invalid("there is more behind the end of the export.")
+
+
+def check_beginning(file: BinaryIO, where: str) -> None:
+    """Look whether a file begins as an export does, and go back to its start. No store is needed for that.
+
+    Raises:
+        ArchiveInvalid: it does not.
+    """
+    ArchiveReader(file, where, Tables(())).header()
+    file.seek(0)
 
 
 def check(reader: ArchiveReader) -> Contents:
