@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -9,10 +10,12 @@ from pathlib import Path
 import pytest
 from langchain.agents import create_agent
 from rich.cells import cell_len
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from longthread.agent.looking import Seen
 from longthread.cli.app import app
-from longthread.cli.view import _ranges
+from longthread.cli.view import _ranges, _table
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.testing import ScriptedChatModel
@@ -42,6 +45,16 @@ def test_a_view_is_shown_with_what_each_message_cost(run: CliRunner) -> None:
     assert any("有多少发射场？" in row for row in rows)
     assert {cell_len(row) for row in rows} == {cell_len(rows[0])}
     assert "the first call" in said(run, "view", "last", "--call", "1").stdout
+
+
+def test_messages_that_were_deleted_since_share_a_row_that_says_so() -> None:
+    gone = [Seen(seq, "", "whole", "pruned", 3, 0, "") for seq in (3, 4, 5)]
+    there = Seen(6, "user", "whole", None, 3, 7, "And now?")
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(_table([*gone, there], 60))
+    deleted, shown = console.export_text().splitlines()[1:]
+    assert deleted.split() == ["3-5", "3", "whole", "whole", "deleted", "since,", "by", "retention"]
+    assert shown.split() == ["6", "user", "3", "whole", "whole", "7", "And", "now?"]
 
 
 def test_a_view_as_json_says_it_all(run: CliRunner) -> None:

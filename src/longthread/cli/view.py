@@ -219,10 +219,9 @@ def _table(entries: Sequence[Seen], width: int) -> Table:
         table.add_column(name, no_wrap=True, **options_)
     for first, last, seen in _rows(entries):
         place = _place(first, last) if last else ""
-        told = seen.why == "pruned" or (seen.tier is None and seen.why)
-        text = _WHY.get(str(seen.why), "") if told else _preview(seen.text)
-        style = "dim" if seen.how == "left out" or seen.why == "pruned" else None
-        tokens = "" if seen.how == "left out" or seen.why == "pruned" else f"{seen.tokens:,}"
+        is_told = seen.why and (seen.tier is None or _is_not_shown(seen))
+        text = _WHY.get(str(seen.why), "") if is_told else _preview(seen.text)
+        style, tokens = ("dim", "") if _is_not_shown(seen) else (None, f"{seen.tokens:,}")
         table.add_row(place, seen.role, _TIERS[seen.tier], seen.how, tokens, escape(text), style=style)
     return table
 
@@ -232,12 +231,16 @@ def _rows(entries: Sequence[Seen]) -> list[tuple[int, int, Seen]]:
     rows: list[tuple[int, int, Seen]] = []
     for seen in entries:
         last = rows[-1][2] if rows else None
-        alike = last is not None and (last.how, last.why) == (seen.how, seen.why)
-        if alike and (seen.how == "left out" or seen.why == "pruned"):
+        if last is not None and (last.how, last.why) == (seen.how, seen.why) and _is_not_shown(seen):
             rows[-1] = (rows[-1][0], seen.seq, replace(seen, role="", tokens=0, text=""))
         else:
             rows.append((seen.seq if seen.first is None else seen.first, seen.seq, seen))
     return rows
+
+
+def _is_not_shown(seen: Seen) -> bool:
+    """Whether the call did not see it, or what it saw is no longer there."""
+    return seen.how == "left out" or seen.why == "pruned"
 
 
 def _stands_for(seen: Seen) -> str:

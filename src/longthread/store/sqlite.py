@@ -119,6 +119,7 @@ class SqliteTransaction:
             return
         sql = self._queries[query]
         self._expect_sound()
+        self._found.clear()
         try:
             await self._connection.apart(lambda database: database.executemany(sql, given).close())
         except ERRORS as error:
