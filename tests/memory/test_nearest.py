@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.memory.talking import say
 from tests.store.samples import all_of
 
@@ -93,6 +95,20 @@ async def test_of_many_nearly_all_that_are_nearest_are_found(store: Driver, monk
         assert len(found) == 10
         there += len(set(found) & set(compared(given, asked)))
     assert there >= 0.95 * 200
+
+
+@settings(deadline=None)
+@given(st.integers(1, 40_000), st.integers(1, 4000), st.integers(0, 3), st.sampled_from(["any", "alike", "in turns"]))
+def test_about_as_many_as_are_wanted_are_the_nearest(count: int, most: int, seed: int, kind: str) -> None:
+    values = np.random.default_rng(seed).random(count, dtype=np.float32)
+    if kind == "alike":
+        values = np.round(values, 1)
+    elif kind == "in turns":  # every few are far away, or near: some of all say little
+        values[:: seed + 2] += np.float32(seed % 2 * 2 - 1)
+    best = nearest._nearest(values, min(most, count))
+    assert min(most, count) / 2 <= len(best) <= 2 * most
+    if kind != "alike":  # of which those that are as near as the last are cut off
+        assert values[best].min() > np.delete(values, best).max(initial=-9)
 
 
 def one_signed(count: int, dims: int = 256) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,15 +89,35 @@ def test_a_segment_gives_back_what_was_put_into_it(entries: dict[int, dict[str, 
 
 
 @settings(deadline=None)
-@given(st.sets(st.integers(REACH, 3000), min_size=1, max_size=80), st.integers(0, 3))
-def test_looking_only_around_the_places_is_as_looking_everywhere(places: set[int], seed: int) -> None:
-    at = np.array(sorted(places))
-    values = np.random.default_rng(seed).random(len(at), dtype=np.float32) + np.float32(0.1)
-    own = np.zeros(3000 + REACH + 1, dtype=np.float32)
-    own[at] = values
-    scores = np.zeros(len(own), dtype=np.float32)
-    ranking._add_spread(scores, at, values)
-    assert np.array_equal(scores, spread(own))
+@given(st.lists(st.sets(st.integers(REACH, 3000), min_size=1, max_size=80), max_size=4), st.integers(0, 3))
+def test_looking_only_around_the_places_is_as_looking_everywhere(terms: list[set[int]], seed: int) -> None:
+    numbers = np.random.default_rng(seed)
+    given = []
+    for places in terms:
+        at = np.array(sorted(places))
+        given.append((at, numbers.random(len(at), dtype=np.float32) + np.float32(0.1)))
+    found = list(ranking._around(given))
+    assert len(found) == len(given)
+    for (at, values), (around, counted) in zip(given, found, strict=True):
+        own, scores = np.zeros((2, 3000 + REACH + 1), dtype=np.float32)
+        own[at] = values
+        scores[around] += counted
+        assert len(set(around.tolist())) == len(around)
+        assert np.array_equal(scores, spread(own))
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.integers(20, 119), st.floats(0.125, 9, width=32), max_size=40))
+def test_a_term_counts_most_where_it_is_strongest_or_next_to_it(there: dict[int, float]) -> None:
+    own = np.zeros(140, dtype=np.float32)
+    own[list(there)] = list(there.values())
+    for place, counted in enumerate(spread(own).tolist()):
+        near = [
+            value * NEIGHBOUR * FADE ** (abs(place - at) - 1)
+            for at, value in there.items()
+            if 1 <= abs(place - at) <= REACH
+        ]
+        assert counted == pytest.approx(max([0.0, there.get(place, 0.0), *near]), rel=1e-5)
 
 
 def test_of_light_terms_the_rarest_count_where_they_stand() -> None:

@@ -54,7 +54,7 @@ async def by_keywords(
     scores[~_counting(layout, _ranges_of(area.threads, ranges, before), bound, ranges)] = 0
     places = best(scores, count, tied=_TIED)
     found = [(_place(layout, bound, place), float(scores[place])) for place in places]
-    return sorted(found, key=lambda each: (-each[1], each[0].thread_id, each[0].seq))[:count]
+    return sorted(found, key=lambda each: (-each[1], each[0]))[:count]
 
 
 def weights_of(text: str) -> dict[int, float]:

@@ -29,6 +29,8 @@ LONG_LIST = 4096
 """Vectors that are nearest by their signs, which are then compared by both bits of each number."""
 MORE = 50
 """How many more vectors are read whole than are wanted."""
+_SAMPLED = 256
+"""By so many of those that are sought, or more, it is told which ones they are."""
 _FEW_THREADS = 8
 
 Near = list[tuple[str, int, float]]
@@ -184,11 +186,22 @@ def _best(rows: Sequence[Numbers], measure: Callable[[Sequence[Numbers]], Vector
     if sum(map(len, rows)) <= most:
         return rows
     near = measure(rows)
-    limit = np.partition(near, len(near) - most)[len(near) - most]
-    best = np.flatnonzero(near >= limit)[: 2 * most]
+    best = _nearest(near, most)
     ends = np.cumsum([len(some) for some in rows])
     parts = np.split(best, best.searchsorted(ends[:-1]))
     return [some[part - end + len(some)] for some, part, end in zip(rows, parts, ends, strict=True)]
+
+
+def _nearest(near: Vectors, most: int) -> Numbers:
+    """Where the highest numbers are. Of very many, about as many: what the last of them is, is told by some of all."""
+    step = min(len(near) // (4 * most), most // _SAMPLED)
+    if step > 1:
+        some = near[::step]
+        count = most // step
+        best = np.flatnonzero(near >= np.partition(some, len(some) - count)[len(some) - count])
+        if most <= 2 * len(best) and len(best) <= 2 * most:
+            return best
+    return np.flatnonzero(near >= np.partition(near, len(near) - most)[len(near) - most])[: 2 * most]
 
 
 async def _without_signatures(tx: Transaction, model: str, known: Known, threads: Iterable[Searched]) -> Candidates:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +36,8 @@ REACH = 2**_DOUBLINGS
 _ROOM = 2 * REACH + 1
 
 Scores = NDArray[np.float32]
+_Counted = tuple[NDArray[np.int64], Scores]
+"""Places, and what is counted at each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,69 +95,113 @@ def lay_out(blocks: Sequence[Block]) -> Layout:
     return Layout(blocks, starts, ends)
 
 
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A term that counts: what it weighs, how many entries have it, and the blocks that do, by where they begin."""
+
+    weight: float
+    count: int
+    parts: Sequence[tuple[int, Postings]]
+
+    def fades(self, corpus: Corpus) -> bool:
+        """Whether it counts around the entries that it stands in."""
+        return self.weight >= 1 and self.count <= COMMON * corpus.entries
+
+    def counted(self, corpus: Corpus) -> _Counted:
+        """Its places, and what it counts at each of them."""
+        places = np.empty(self.count, np.int64)
+        values, norms = np.empty(self.count, np.float32), np.empty(self.count, np.float32)
+        at = 0
+        for start, postings in self.parts:
+            own = slice(at, at + len(postings))
+            places[own], values[own], norms[own] = postings.columns
+            places[own] += start
+            at = own.stop
+        # BM25's count * (k1 + 1) / (count + k1 * (1 - b + b * words / average)), in place: there may be very many.
+        norms *= np.float32(SATURATION * LENGTH * corpus.entries / max(1, corpus.words, corpus.entries))
+        norms += np.float32(SATURATION * (1 - LENGTH))
+        norms += values
+        rarity = math.log(1 + (max(0, corpus.entries - self.count) + 0.5) / (self.count + 0.5))
+        values *= np.float32(self.weight * rarity * (SATURATION + 1))
+        values /= norms
+        return places, values
+
+
 def score(layout: Layout, hashes: Mapping[int, float], corpus: Corpus) -> Scores:
     """The score of each place, for the terms of a question and their weights. Of those that weigh less than 1 the
     rarest count, and only where they stand."""
     scores = np.zeros(layout.size, dtype=np.float32)
-    average = max(1.0, corpus.words / max(1, corpus.entries))
+    terms = _terms(layout, hashes)
+    # Of a term that is at many places, all are looked at: it takes less.
+    narrow = [each for each, term in enumerate(terms) if term.fades(corpus) and term.count * _ROOM <= len(scores)]
+    around = dict(zip(narrow, _around([terms[each].counted(corpus) for each in narrow]), strict=True))
+    # All are added in the question's order: sums must not depend on how the entries are laid out.
+    for each, term in enumerate(terms):
+        places, values = around[each] if each in around else term.counted(corpus)
+        if each in around or not term.fades(corpus):
+            scores[places] += values
+        else:
+            own = np.zeros(len(scores), dtype=np.float32)
+            own[places] = values
+            scores += spread(own)
+    return scores
+
+
+def _terms(layout: Layout, hashes: Mapping[int, float]) -> list[_Term]:
+    """The terms that count, in the question's order."""
     having: dict[int, list[tuple[int, Postings]]] = {value: [] for value in hashes}
     for start, block in zip(layout.starts, layout.blocks, strict=True):
         for value, postings in block.found.items():
             having[value].append((start, postings))
-    said = {value: sum(len(postings) for _, postings in parts) for value, parts in having.items() if parts}
-    light = sorted((count, value) for value, count in said.items() if hashes[value] < 1)
+    counts = {value: sum(len(postings) for _, postings in parts) for value, parts in having.items() if parts}
+    light = sorted((count, value) for value, count in counts.items() if hashes[value] < 1)
     left_out = {value for _, value in light[RAREST:]}
-    for value, weight in hashes.items():
-        if value not in said or value in left_out:
-            continue
-        parts = having[value]
-        columns = np.concatenate([postings.columns for _, postings in parts], axis=1)
-        places = columns[0].astype(np.int64)
-        places += np.repeat(np.array([start for start, _ in parts]), [len(postings) for _, postings in parts])
-        counts, norm = columns[1:].astype(np.float32)
-        rarity = math.log(1 + (max(0, corpus.entries - len(places)) + 0.5) / (len(places) + 0.5))
-        # SATURATION * (1 - LENGTH + LENGTH * words / average), in place: there may be very many.
-        for step, number in ((np.multiply, LENGTH), (np.divide, average), (np.add, 1 - LENGTH)):
-            step(norm, np.float32(number), out=norm)
-        norm *= np.float32(SATURATION)
-        norm += counts
-        counts *= np.float32(weight * rarity * (SATURATION + 1))
-        counts /= norm
-        if weight < 1 or len(places) > COMMON * corpus.entries:
-            scores[places] += counts
-        else:
-            _add_spread(scores, places, counts)
-    return scores
+    return [
+        _Term(weight, counts[value], having[value])
+        for value, weight in hashes.items()
+        if value in counts and value not in left_out
+    ]
 
 
-def _add_spread(scores: Scores, places: NDArray[np.int64], values: Scores) -> None:
-    """Add what a term counts at these places and around them; only what lies there is looked at."""
-    if len(places) * _ROOM > len(scores):
-        own = np.zeros(len(scores), dtype=np.float32)
-        own[places] = values
-        scores += spread(own)
+def _around(terms: Sequence[_Counted]) -> Iterator[_Counted]:
+    """For each term the places around its own, and what it counts there."""
+    if not terms:
         return
     # The stretches around the places, side by side: they are as wide as a term reaches, and do not reach each other.
-    steps = np.minimum(np.diff(places, prepend=places[0]), _ROOM)
-    near = np.cumsum(steps) + REACH
+    # What all terms have is put together: each step takes longer to begin than for the few places of one.
+    places = np.concatenate([places for places, _ in terms])
+    ends = np.cumsum([len(places) for places, _ in terms])
+    near = np.empty(len(places), np.int64)
+    near[0] = REACH
+    np.subtract(places[1:], places[:-1], out=near[1:])
+    np.minimum(near, _ROOM, out=near)
+    near[ends[:-1]] = _ROOM
+    near.cumsum(out=near)
     own = np.zeros(int(near[-1]) + REACH + 1, dtype=np.float32)
-    own[near] = values
-    shifts = np.repeat(places - near, np.diff(near + REACH + 1, prepend=0))
-    scores[np.arange(len(own)) + shifts] += spread(own)
+    own[near] = np.concatenate([values for _, values in terms])
+    values = spread(own)
+    lengths = near + (REACH + 1)
+    lengths[1:] -= lengths[:-1].copy()
+    all_places = (places - near).repeat(lengths)
+    all_places += np.arange(len(own))
+    stops = (near[ends - 1] + (REACH + 1)).tolist()
+    for start, stop in zip([0, *stops], stops, strict=False):
+        yield all_places[start:stop], values[start:stop]
 
 
 def spread(own: Scores) -> Scores:
     """What a term counts for each place: there, or fading around it, whichever is most."""
-    before, after = own.copy(), own.copy()
+    around, faded = own.copy(), np.empty_like(own)
     for doubling in range(_DOUBLINGS):
         step = 2**doubling
-        fade = np.float32(FADE**step)
-        # The sides are copied: each pass must see what the one before has left, and not what it does itself.
-        np.maximum(before[step:], before[:-step] * fade, out=before[step:])
-        np.maximum(after[:-step], after[step:] * fade, out=after[:-step])
+        np.multiply(around, np.float32(FADE**step), out=faded)
+        np.maximum(around[step:], faded[:-step], out=around[step:])
+        np.maximum(around[:-step], faded[step:], out=around[:-step])
+    # From the next place on: what is here counts more here than what would come back of it.
+    np.multiply(around, np.float32(NEIGHBOUR), out=faded)
     out = own.copy()
-    np.maximum(out[1:], before[:-1] * np.float32(NEIGHBOUR), out=out[1:])
-    np.maximum(out[:-1], after[1:] * np.float32(NEIGHBOUR), out=out[:-1])
+    np.maximum(out[1:], faded[:-1], out=out[1:])
+    np.maximum(out[:-1], faded[1:], out=out[:-1])
     return out
 
 

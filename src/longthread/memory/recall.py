@@ -333,7 +333,7 @@ def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float
         for place, value in ranking:
             if value > zero:
                 shares[place] = shares.get(place, 0.0) + weight * (value - zero) / top
-    return sorted(shares.items(), key=lambda item: (-item[1], item[0].thread_id, item[0].seq))
+    return sorted(shares.items(), key=lambda item: (-item[1], item[0]))
 
 
 async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | None = None) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ class Slab:
     def rows_in(self, ranges: Ranges | None) -> Numbers:
         """The rows of entries that are in ranges; None: all."""
         if ranges is None:
-            return np.arange(len(self.seqs))
+            return _first_rows(len(self.seqs))
         found: list[Numbers] = [np.zeros(0, dtype=np.int64)]
         for head, start, end in self._parts():
             for first, last in ranges.get(head.thread_id, ()):
@@ -151,7 +152,7 @@ class Leveled:
         step = np.sqrt((numbers * numbers).mean()) * np.float32(_STEPS[bits])
         levels = np.floor(numbers / max(step, np.float32(1e-30))) + 2 ** (bits - 1)
         levels = np.clip(levels, 0, highest).astype(np.uint8)
-        planes = np.array([signed(levels >> bit & 1) for bit in reversed(range(bits))])
+        planes = signed(levels >> np.arange(bits, dtype=np.uint8)[::-1, None] & 1)
         counting = np.uint16 if len(numbers) * highest < 2**16 else np.uint32
         return cls(planes, counting, step, step * np.float32(len(numbers) * highest / 2))
 
@@ -266,6 +267,14 @@ class _Making:
         if part:
             self._slabs.append(Slab.of(part, self._home))
         self._group = {}
+
+
+@lru_cache(maxsize=64)
+def _first_rows(count: int) -> Numbers:
+    """So many rows. They are asked for with each question, and are never changed."""
+    rows = np.arange(count)
+    rows.flags.writeable = False
+    return rows
 
 
 def _is_small(slab: Slab) -> bool:

@@ -108,7 +108,9 @@ def signed(numbers: NDArray[np.generic]) -> Bits:
     """Which numbers in the last axis are above 0, 64 in a number; what is too many are zeros."""
     packed = np.packbits(numbers > 0, axis=-1)  # type: ignore[operator]
     room = -packed.shape[-1] % 8
-    return np.ascontiguousarray(np.pad(packed, [(0, 0)] * (packed.ndim - 1) + [(0, room)])).view(np.uint64)
+    if room:
+        packed = np.pad(packed, [(0, 0)] * (packed.ndim - 1) + [(0, room)])
+    return np.ascontiguousarray(packed).view(np.uint64)
 
 
 def turned(vectors: Floats) -> Floats:
@@ -116,7 +118,9 @@ def turned(vectors: Floats) -> Floats:
     becomes a multiple of 64, and what one of them says is spread over all."""
     dims = vectors.shape[-1]
     room = -dims % 64
-    given = np.pad(vectors.reshape(-1, dims).astype(np.float32), [(0, 0), (0, room)])
+    given = vectors.reshape(-1, dims).astype(np.float32)
+    if room:
+        given = np.pad(given, [(0, 0), (0, room)])
     out = np.empty_like(given)
     for start in range(0, len(given), _AT_ONCE):
         part = given[start : start + _AT_ONCE]
