@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longthread.memory import ranking
-from longthread.memory.postings import Document, buckets_of, build, hash_of, look_up
+from longthread.memory.postings import Document, build, by_bucket, hash_of, look_up
 from longthread.memory.ranking import FADE, NEIGHBOUR, REACH, Block, Corpus, best, lay_out, score, spread
 
 
@@ -23,7 +23,7 @@ def ranked(
     blocks = []
     for segment in segments:
         found = {}
-        for bucket in buckets_of(hashes):
+        for bucket in by_bucket(hashes):
             if bucket in segment.buckets:
                 found |= look_up(segment.buckets[bucket], hashes)
         if found:
@@ -33,7 +33,8 @@ def ranked(
     layout = lay_out(blocks)
     corpus = Corpus(len(rows), sum(row.words for row in rows))
     scores = score(layout, dict.fromkeys(hashes, weight), corpus)
-    entries = {layout.entry_at(place)[1]: float(scores[place]) for place in best(scores, len(scores))}
+    places = best(scores, len(scores))
+    entries = {seq: float(scores[place]) for place, (_, seq) in zip(places, layout.entries_at(places), strict=True)}
     return {seq: value for seq, value in entries.items() if 1 <= seq <= len(rows)}
 
 
@@ -81,7 +82,7 @@ def test_a_segment_gives_back_what_was_put_into_it(entries: dict[int, dict[str, 
     for word in "abcde":
         value = hash_of(word)
         found = {}
-        for bucket in buckets_of([value]):
+        for bucket in by_bucket([value]):
             found |= look_up(segment.buckets[bucket], [value]) if bucket in segment.buckets else {}
         there = [(seq, terms[word]) for seq, terms in sorted(entries.items()) if word in terms]
         held = found[value].columns[:2].T.tolist() if value in found else []

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from longthread.memory.matching import weighed
-from longthread.memory.postings import Postings, buckets_of, hash_of, in_bucket, look_up
+from longthread.memory.postings import Postings, by_bucket, hash_of, look_up
 from longthread.memory.ranking import REACH, Block, Corpus, Layout, best, lay_out, score
 from longthread.memory.shelf import Ranges
 from longthread.memory.volumes import Area, Bound, Counting
@@ -53,7 +53,7 @@ async def by_keywords(
     bound = {each.volume.id: each for each in area.volumes}
     scores[~_counting(layout, _ranges_of(area.threads, ranges, before), bound, ranges)] = 0
     places = best(scores, count, tied=_TIED)
-    found = [(_place(layout, bound, place), float(scores[place])) for place in places]
+    found = zip(_entries_at(layout, bound, places), scores[places].tolist(), strict=True)
     return sorted(found, key=lambda each: (-each[1], each[0]))[:count]
 
 
@@ -65,7 +65,7 @@ def weights_of(text: str) -> dict[int, float]:
 
 
 async def _of_threads(tx: Transaction, area: Area, hashes: Sequence[int], before: Place | None) -> list[Block]:
-    buckets, scope = buckets_of(hashes), area.scope
+    buckets, scope = list(by_bucket(hashes)), area.scope
     if scope.thread_id is not None:
         rows = await recall.postings(tx, scope, buckets)
     else:
@@ -77,7 +77,7 @@ async def _of_volumes(tx: Transaction, area: Area, hashes: Sequence[int]) -> lis
     """The volumes as threads of which each place is an entry, as they are found in the layout."""
     if not area.volumes:
         return []
-    rows = await volumes.postings(tx, area.scope.user_id, buckets_of(hashes))
+    rows = await volumes.postings(tx, area.scope.user_id, list(by_bucket(hashes)))
     blocks = _blocks([(volume, 0, bucket, data) for volume, bucket, data in rows], hashes, None)
     bound = {each.volume.id: each for each in area.volumes}
     found = []
@@ -93,7 +93,7 @@ async def _of_volumes(tx: Transaction, area: Area, hashes: Sequence[int]) -> lis
 
 def _blocks(rows: Sequence[tuple[str, int, int, bytes]], hashes: Sequence[int], before: Place | None) -> list[Block]:
     found: dict[tuple[str, int], dict[int, Postings]] = {}
-    of_bucket = {bucket: in_bucket(hashes, bucket) for bucket in buckets_of(hashes)}
+    of_bucket = by_bucket(hashes)
     for thread_id, segment, bucket, data in rows:
         there = look_up(data, of_bucket[bucket])
         if before is not None and before.thread_id == thread_id:
@@ -134,6 +134,6 @@ def _counting(layout: Layout, of_threads: Ranges, bound: dict[str, Bound], range
     return counts
 
 
-def _place(layout: Layout, bound: dict[str, Bound], place: int) -> Place:
-    thread_id, seq = layout.entry_at(place)
-    return Place(*bound[thread_id].roll.entry_at(seq)) if thread_id in bound else Place(thread_id, seq)
+def _entries_at(layout: Layout, bound: dict[str, Bound], places: Sequence[int]) -> Iterator[Place]:
+    for thread_id, seq in layout.entries_at(places):
+        yield Place(*bound[thread_id].roll.entry_at(seq)) if thread_id in bound else Place(thread_id, seq)

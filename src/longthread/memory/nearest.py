@@ -15,7 +15,7 @@ import numpy as np
 
 from longthread.memory.embedding import Vectors
 from longthread.memory.shelf import Asked, Numbers, Ranges, Shelf, by_both, put_together
-from longthread.store import vectors
+from longthread.store import driver, vectors
 from longthread.store.driver import Transaction
 from longthread.store.recall import Scope, Searched
 from longthread.store.signatures import Signatures
@@ -115,18 +115,19 @@ class Nearest:
                 return partial(_at_once, _ranked([found], sought))
         known = await self._known(tx, sought.scope, sought.model)
         places = guess.places if guess and guess.known is known else _chosen(known.shelf, sought)
-        await tx.ahead(*vectors.at_asked(sought.model, places))
-        return partial(self._read, tx, sought, known, places, threads)
+        asked = vectors.at_asked(sought.model, places)
+        await tx.ahead(*asked)
+        return partial(self._read, tx, sought, known, asked, threads)
 
     async def _read(
         self,
         tx: Transaction,
         sought: Sought,
         known: Known,
-        places: Sequence[tuple[str, int]],
+        asked: Sequence[driver.Asked],
         threads: Sequence[Searched],
     ) -> Near:
-        near = await vectors.at(tx, sought.model, places)
+        near = await vectors.at(tx, asked)
         unsigned = await _without_signatures(tx, sought.model, known, threads)
         if unsigned.places and self._unsigned is not None:
             self._unsigned(sorted({thread_id for thread_id, _ in unsigned.places}), sought.model)

@@ -24,6 +24,7 @@ LARGEST = TIER * FULL
 """Entries of a segment that grows no more. Twice as many still have places of 16 bits."""
 _SIZES = ((64, 0), (1024, 5), (2 * FULL, 10), (LARGEST, 13))
 """Up to how many entries a segment's buckets are told apart by how many bits of the hash."""
+_BITS = tuple(bits for _, bits in _SIZES)
 _MOST = 65535
 """What a length is cut to."""
 _MANY = 512
@@ -99,15 +100,14 @@ def _hash(term: str) -> int:
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def buckets_of(hashes: Iterable[int]) -> list[int]:
-    """The buckets in which terms are, in segments of any size."""
-    return sorted({_bucket(value, bits) for value in hashes for _, bits in _SIZES})
-
-
-def in_bucket(hashes: Iterable[int], bucket: int) -> list[int]:
-    """Those of the terms that are in this bucket, if anywhere in its segment."""
-    bits = bucket.bit_length() - 1
-    return [value for value in hashes if _bucket(value, bits) == bucket]
+def by_bucket(hashes: Iterable[int]) -> dict[int, list[int]]:
+    """The buckets in which terms are, in segments of any size, in order; of each, which of the terms are in it if they
+    are anywhere in its segment."""
+    found: dict[int, list[int]] = {}
+    for value in hashes:
+        for bits in _BITS:
+            found.setdefault(_bucket(value, bits), []).append(value)
+    return dict(sorted(found.items()))
 
 
 def _bucket(value: int, bits: int) -> int:

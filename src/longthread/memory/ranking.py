@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,13 +71,14 @@ class Layout:
         """How many places there are."""
         return self.ends[-1] + _ROOM if self.ends else 0
 
-    def entry_at(self, place: int) -> tuple[str, int]:
-        """The thread and the number of the entry at a place; there may be no such entry."""
-        at = max(0, bisect_right(self.starts, place) - 1)
-        behind = place - self.ends[at]
-        if behind > REACH and at + 1 < len(self.blocks) and self.starts[at + 1] - place <= REACH:
-            at += 1
-        return self.blocks[at].thread, self.blocks[at].first + place - self.starts[at]
+    def entries_at(self, places: Iterable[int]) -> Iterator[tuple[str, int]]:
+        """The threads and the numbers of the entries at places; there may be no such entries."""
+        blocks, starts, ends = self.blocks, self.starts, self.ends
+        for place in places:
+            at = max(0, bisect_right(starts, place) - 1)
+            if place - ends[at] > REACH and at + 1 < len(blocks) and starts[at + 1] - place <= REACH:
+                at += 1
+            yield blocks[at].thread, blocks[at].first + place - starts[at]
 
 
 def lay_out(blocks: Sequence[Block]) -> Layout:

@@ -19,7 +19,7 @@ from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors
 from longthread.memory.indexing import content_of, index_thread, is_recallable
 from longthread.memory.keywords import Place, by_keywords, weights_of
 from longthread.memory.nearest import Guess, Nearest, Sought
-from longthread.memory.postings import buckets_of, places_between
+from longthread.memory.postings import by_bucket, places_between
 from longthread.memory.shelf import Ranges
 from longthread.memory.spans import ranges_of
 from longthread.memory.terms import FORM
@@ -330,9 +330,10 @@ def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float
     shares: dict[Place, float] = {}
     for ranking, weight, zero in ((words, 1.0, 0.0), (near, MEANING, floor)):
         top = max((value for _, value in ranking), default=0.0) - zero
+        counted = weight / top if top > 0 else 0.0
         for place, value in ranking:
             if value > zero:
-                shares[place] = shares.get(place, 0.0) + weight * (value - zero) / top
+                shares[place] = shares.get(place, 0.0) + counted * (value - zero)
     return sorted(shares.items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -378,7 +379,7 @@ async def _ahead(tx: Transaction, question: Question, sought: Sought | None) -> 
     if scope.thread_id is not None:
         asked = [recall.threads_asked(scope), recall.branch_points_asked(scope.thread_id)]
         asked += [vectors.stamps_asked(scope, sought.model)] if sought else []
-        asked.append(recall.postings_asked(scope, buckets_of(list(weights_of(question.words)))))
+        asked.append(recall.postings_asked(scope, list(by_bucket(weights_of(question.words)))))
         await tx.ahead(*asked)
 
 

@@ -253,14 +253,14 @@ def _between_asked(model: str, ranges: Iterable[tuple[str, int, int]]) -> Asked:
     return "select_vectors_between", {"model": model, "ranges": asked}
 
 
-async def at(tx: Transaction, model: str, places: Sequence[tuple[str, int]]) -> Candidates:
-    """The vectors of entries by their threads and numbers, in no order; of threads that the reader may read."""
-    found = await tx.fetch_all(*at_asked(model, places))
+async def at(tx: Transaction, asked: Sequence[Asked]) -> Candidates:
+    """The vectors that `at_asked` asks for, in no order; of threads that the reader may read."""
+    found = await tx.fetch_all(*asked)
     return _candidates([row for rows in found for row in rows])
 
 
 def at_asked(model: str, places: Sequence[tuple[str, int]]) -> list[Asked]:
-    """What `at` asks the database."""
+    """What asks the database for the vectors of entries, by their threads and numbers."""
     of_thread: dict[str, list[int]] = {}
     for thread_id, seq in places:
         of_thread.setdefault(thread_id, []).append(seq)
