@@ -146,7 +146,7 @@ def _do(arguments: Sequence[str], folder: str, environment: Mapping[str, str], f
     name, *rest = arguments
     if name == "longthread":
         sys.argv = list(arguments)
-        importlib.import_module("longthread.cli.app").main()
+        importlib.import_module("longthread.cli.start").main()
         return
     option, what, *more = rest
     sys.argv = [option, *more]

@@ -14,7 +14,7 @@ from longthread.catalog import Catalog
 from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
 
-COMMAND = "from longthread.cli.app import main; main()"
+COMMAND = "from longthread.cli.start import main; main()"
 
 
 async def test_an_agent_asks_the_analyst_of_another_process(

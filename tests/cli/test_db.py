@@ -511,7 +511,7 @@ def shown(run: Run, thread: str) -> list[dict[str, Any]]:
 
 STOPPING = """
 import os, signal
-from longthread.cli.app import main
+from longthread.cli.start import main
 from longthread.store import copying
 
 copy_thread = copying._Copying.copy_thread

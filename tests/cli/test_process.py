@@ -19,7 +19,7 @@ from longthread.testing import ProviderEmulator, Slow
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT COUNT(*) AS n FROM customers"}}
 LIST = {"thought": "Look.", "action": "list_tables", "args": {}}
 ANSWER = {"finish": "There are 3 [q1]."}
-AS_IT_IS = [sys.executable, "-c", "from longthread.cli.app import main; main()"]
+AS_IT_IS = [sys.executable, "-c", "from longthread.cli.start import main; main()"]
 
 
 @pytest.fixture
@@ -147,6 +147,21 @@ def test_a_provider_that_is_down_is_said_so_and_the_question_is_kept(
         command = Command(tmp_path, store_address, provider.base_url, warmed)
         code, events, err = command.run("resume", "last", "--json")
     assert (code, events[-1]["type"]) == (0, "finished"), err
+
+
+def test_it_can_be_stopped_while_it_is_still_loading() -> None:
+    code = """
+import os, signal, sys
+class Loading:
+    def find_spec(self, name, *more):
+        if name == "longthread.cli.ask":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Loading())
+from longthread.cli.start import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_what_needs_no_model_loads_neither_langchain_nor_a_source_s_driver() -> None:

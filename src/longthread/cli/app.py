@@ -70,5 +70,3 @@ def main() -> None:
             print_line({"type": "failed", "error": {"type": error.code, "message": str(error)}})
         Console(stderr=True, soft_wrap=True).print(f"[red]Error:[/red] {escape(str(error))}", highlight=False)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)

@@ -143,7 +143,7 @@ async def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path, 
         "LONGTHREAD_DATA_DIR": str(tmp_path / "data"),
         "LONGTHREAD_DATABASE_URL": store_address,
     }
-    code = "from longthread.cli.app import main; main()"
+    code = "from longthread.cli.start import main; main()"
     process = await asyncio.create_subprocess_exec(
         *[sys.executable, "-c", code, "mcp", "--source", "demo", "--model", "demo", "--user", "ada"],
         stdin=asyncio.subprocess.PIPE,
