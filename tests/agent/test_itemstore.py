@@ -27,6 +27,7 @@ from langgraph.store.memory import InMemoryStore
 from longthread.agent import itembatch
 from longthread.errors import CalledOnItsLoop, InvalidInput, SaverClosed, StoreError
 from longthread.langgraph import LongthreadSaver, LongthreadStore
+from longthread.store import postgres
 from longthread.store.copying import copy_store
 from longthread.store.driver import Driver
 from longthread.store.items import Within, page
@@ -512,3 +513,10 @@ def test_the_file_of_a_store_can_be_named_as_with_the_saver(tmp_path: Path) -> N
         LongthreadStore.of(saver).put(("n",), "k", {"v": 1})
     with LongthreadStore.from_conn_string(path) as items:
         assert items.get(("n",), "k") is not None
+
+
+async def test_any_number_of_calls_may_be_made_at_once(items: LongthreadStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "WAIT_SECONDS", 1)  # of 30, so that fewer calls are too many
+    await asyncio.gather(*(items.aput(("all",), f"{n}", {"n": n}) for n in range(1500)))
+    found = await items.asearch(("all",), limit=2000)
+    assert {item.value["n"] for item in found} == set(range(1500))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -38,6 +39,8 @@ BATCH = 64
 """Items that are indexed at a time."""
 MADE_UP = 1024
 """Items whose index a question brings up to date, where it is of another kind; the rest is for the next question."""
+AT_ONCE = 64
+"""Calls that are at work at a time. More wait for those, and not for a connection, for which they would not long."""
 _MOVES = 0.01
 """A time to live is not renewed for less than this part of it: each renewal is a write."""
 
@@ -60,6 +63,7 @@ class Batches:
         self._user_id = backing.user_id
         self._index = index
         self._omits = omit_expired
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def run(self, ops: Sequence[Op]) -> list[Result]:
         """The results, in the order of what was asked.
@@ -72,6 +76,10 @@ class Batches:
         """
         for op in ops:
             check(op)
+        async with self._turns:
+            return await self._run(ops)
+
+    async def _run(self, ops: Sequence[Op]) -> list[Result]:
         puts = {(SEPARATOR.join(op.namespace), op.key): op for op in ops if isinstance(op, PutOp)}
         found: list[Result] = [None] * len(ops)
         if any(not isinstance(op, PutOp) for op in ops):
