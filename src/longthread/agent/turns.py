@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from weakref import WeakValueDictionary
+
+RECENT = 64
+"""Threads whose locks are kept for the next one: to make and to drop one takes three times as long as to have it."""
 
 
 class Turns:
@@ -15,10 +19,12 @@ class Turns:
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._recent: deque[asyncio.Lock] = deque(maxlen=RECENT)
 
     def of(self, thread_id: str) -> asyncio.Lock:
-        """The lock of a thread. There is one as long as somebody has it."""
+        """The lock of a thread. There is one at least as long as somebody has it."""
         lock = self._locks.get(thread_id)
         if lock is None:
             lock = self._locks[thread_id] = asyncio.Lock()
+            self._recent.append(lock)
         return lock
