@@ -164,7 +164,7 @@ class Stored:
     def writes(self) -> int:
         """How many writes of its tasks are in its body. While it is the newest, nothing in there is replaced: bodies
         with as many hold the same."""
-        return sum(len(task.items) for task in self.tasks.values())
+        return sum(len(task.items) for task in self.tasks.values()) if self.tasks else 0
 
     @classmethod
     def from_row(cls, row: CheckpointRow, serde: SerializerProtocol) -> Stored:

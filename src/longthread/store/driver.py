@@ -143,7 +143,7 @@ def storable(values: Mapping[str, Any]) -> dict[str, Any]:
         if kind is str or isinstance(value, str):
             if "\x00" in value or not (value.isascii() or _is_unicode(value)):
                 raise TextNotStorable(name=name)
-        elif value is None or kind is bytes:
+        elif value is None or kind is bytes or (kind is int and _LEAST <= value <= _MOST):
             continue
         elif value == 0:
             given[name] = value + 0  # and -0.0 + 0 is 0.0
