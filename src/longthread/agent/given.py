@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -23,6 +25,9 @@ from longthread.agent.record import Task, slim_of
 from longthread.agent.remembered import Memory
 from longthread.agent.trail import named
 
+_TRIGGERS = ("__start__", "branch:to:")
+"""What the names of those channels begin with that hold something only when a node is to run."""
+_FLAT = frozenset((str, int, bool, type(None)))
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
@@ -30,7 +35,8 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=s
 class Given:
     """A checkpoint that is to be stored. Nothing of it is shared with the caller, but for the messages in `lists`.
 
-    `cells` are the values that are not lists of messages. They refer to what `memory` knew of the log.
+    `cells` are the values that are not lists of messages. They refer to what `memory` knew of the log. `goes_on`: tasks
+    come next, as far as the channels tell, and with what those write it will be stored anew.
     """
 
     config: RunnableConfig
@@ -45,6 +51,7 @@ class Given:
     cells: Mapping[str, Cell]
     memory: Memory
     first_seq: int
+    goes_on: bool
 
     @classmethod
     def of(
@@ -86,6 +93,7 @@ class Given:
             cells={name: cell_of(values[name], serde, finder) for name in rest},
             memory=memory,
             first_seq=memory.first_seq,
+            goes_on=any(name.startswith(_TRIGGERS) for name in values),
         )
 
     @property
@@ -138,8 +146,16 @@ def _are_messages(values: list[Any]) -> bool:
     return all(issubclass(kind, BaseMessage) and kind is not RemoveMessage for kind in set(map(type, values)))
 
 
+def _is_flat(value: Any) -> bool:
+    """Whether every encoder writes it alike."""
+    return type(value) in _FLAT or (type(value) is dict and _FLAT.issuperset(map(type, value.values())))
+
+
 def _metadata(config: RunnableConfig, metadata: CheckpointMetadata) -> str:
     found = get_serializable_checkpoint_metadata(config, metadata)
+    if all(map(_is_flat, found.values())):
+        with suppress(TypeError):  # what the other encoder knows: a large number, half of a surrogate pair
+            return orjson.dumps(found).decode()
     text = _ENCODER.encode(found)
     try:
         text.encode()
