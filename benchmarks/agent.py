@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import math
 import sqlite3
 import statistics
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager, closing
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +50,9 @@ INDEX = (
     "memory_topic_spans",
 )
 """What recall finds entries by; all of it can be made anew from them."""
+VACUUMED = 32
+"""PostgreSQL is vacuumed every so many turns, where that is not left to its server. It looks once a minute whether to,
+and people take longer for so many."""
 USAGE = UsageMetadata(input_tokens=1200, output_tokens=60, total_tokens=1260)
 
 
@@ -88,7 +96,7 @@ async def ask(analyst: Analyst, thread: str, source: str) -> float:
     handle = await analyst.ask("Which names have the largest shares?", thread_id=thread, source=source)
     await handle.wait()
     taken = now() - started
-    await analyst.recaller.settle()  # what is indexed behind a turn is not to disturb the next
+    await analyst.settle()  # what goes on behind a turn is not to disturb the next
     return taken
 
 
@@ -118,10 +126,13 @@ async def turns(
                 threads[lengths[-1]] = longest
                 for thread in threads.values():  # the first turn after seeding folds the whole thread, once
                     await ask(analyst, thread, source)
+                gc.collect()
+                gc.freeze()  # what the threads hold need not be looked at before each turn
                 for _ in range(2):
                     for length, thread in threads.items():
                         gc.collect()
                         taken[length].append(await ask(analyst, thread, source))
+                gc.unfreeze()
             rows += [
                 {"measured": "agent", "backend": backend, "turns": length, "turn_ms": round(statistics.median(ms), 2)}
                 for length, ms in taken.items()
@@ -129,37 +140,64 @@ async def turns(
     return rows
 
 
-async def disk(databases: Databases, turns: int) -> list[dict[str, Any]]:
-    """What so many turns of the analyst leave on disk, beside their messages as JSON.
+async def disk(
+    databases: Databases, ends: Sequence[int], *, since: int | None = None, until: float = math.inf
+) -> list[dict[str, Any]]:
+    """What so many turns of the analyst leave on disk, beside their messages as JSON, on each backend.
 
     With every checkpoint kept; after `db prune`, which keeps the newest; and after `db prune --runs-older-than 0s`,
     which leaves the conversation without the runs that made it. The index for recall follows from the entries and is
-    told apart.
+    told apart. Both backends are at work at once, in a process each: it is bytes that are counted, and no time.
+
+    Args:
+        ends: how many turns these may be: the last number, or one before when it is `until` by then.
+        since: how large it was after so many turns is told as well, and PostgreSQL is vacuumed along the way: a short
+            run is over before the server does that of itself.
     """
-    rows = []
-    source = make_source(databases.folder)
-    for backend in databases.backends:
-        database = databases.make(backend, "disk")
-        async with analyst_on(database, databases.folder) as analyst:
-            sizes = {"empty": _sizes(database)}
-            thread = await seeded_thread(analyst, source, 0)
-            for number in range(turns):
-                if number == turns // 4:
-                    sizes["quarter"] = _sizes(database)
-                await ask(analyst, thread, source)
-            entries, raw = await _raw(analyst, thread)
-            sizes["grown"] = _sizes(database)
-            await _prune(analyst.store, Policy())
-            sizes["pruned"] = _sizes(database)
-            await _prune(analyst.store, Policy(runs_before=log.now()))
-            sizes["runless"] = _sizes(database)
-        row = {"measured": "disk", "backend": backend, "turns": turns, "entries": entries, "raw_bytes": raw}
-        empty, _ = sizes.pop("empty")
-        row |= {"empty_bytes": empty}
-        row |= {f"{name}_bytes": size - empty for name, (size, _) in sizes.items()}
-        row |= {f"{name}_index_bytes": index for name, (_, index) in sizes.items()}
-        rows.append(row)
-    return rows
+    source, loop = make_source(databases.folder), asyncio.get_running_loop()
+    with ProcessPoolExecutor(1, get_context("spawn")) as beside:
+        works = []
+        for backend in databases.backends:
+            given = (databases.make(backend, "disk"), databases.folder, source, ends, since, until)
+            works.append(loop.run_in_executor(beside, _in_loop, given) if backend == "sqlite" else _grown(*given))
+        return await asyncio.gather(*works)
+
+
+def _in_loop(given: tuple[Any, ...]) -> dict[str, Any]:
+    """What a process beside this one does."""
+    return asyncio.run(_grown(*given))
+
+
+async def _grown(
+    database: Database, folder: Path, source: str, ends: Sequence[int], since: int | None, until: float
+) -> dict[str, Any]:
+    """The row of one backend."""
+    async with analyst_on(database, folder) as analyst:
+        sizes = {"empty": _sizes(database)}
+        thread = await seeded_thread(analyst, source, 0)
+        gc.collect()
+        gc.freeze()  # what was imported need not be looked at again during the turns
+        for number in range(1, ends[-1] + 1):
+            await ask(analyst, thread, source)
+            if since and number % VACUUMED == 0:
+                database.vacuum()
+            if number == since:
+                sizes["since"] = _sizes(database)
+            if number in ends and time.monotonic() > until:
+                break
+        entries, raw = await _raw(analyst, thread)
+        sizes["grown"] = _sizes(database)
+        await _prune(analyst.store, Policy())
+        sizes["pruned"] = _sizes(database)
+        await _prune(analyst.store, Policy(runs_before=log.now()))
+        sizes["runless"] = _sizes(database)
+        gc.unfreeze()
+    row = {"measured": "disk", "backend": database.backend, "turns": number, "entries": entries, "raw_bytes": raw}
+    row |= {"since": since} if since else {}
+    empty, _ = sizes.pop("empty")
+    row |= {"empty_bytes": empty}
+    row |= {f"{name}_bytes": size - empty for name, (size, _) in sizes.items()}
+    return row | {f"{name}_index_bytes": index for name, (_, index) in sizes.items()}
 
 
 def _sizes(database: Database) -> tuple[int, int]:

@@ -35,6 +35,10 @@ class Database(Protocol):
         """Write what the database has put off, so that it counts for what was done before."""
         ...
 
+    def vacuum(self) -> None:
+        """Do now what the database's server does by and by of itself: the space of deleted rows can be used again."""
+        ...
+
     def worked(self) -> float:
         """A counter of the seconds that processors were at work for it in other processes than this one."""
         ...
@@ -65,6 +69,9 @@ class SqliteFile:
     def settle(self) -> None:
         """Copy the write-ahead log into the file."""
         self._one("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def vacuum(self) -> None:
+        """Nothing: the pages of deleted rows are used again at once."""
 
     def size_of(self, tables: Sequence[str]) -> int:
         """Their pages."""
@@ -101,6 +108,11 @@ class PostgresDatabase:
 
     def settle(self) -> None:
         """Nothing: pages that are written later were in the write-ahead log before."""
+
+    def vacuum(self) -> None:
+        """What autovacuum does once a minute, if it finds enough. Without ANALYZE, whose statistics come once."""
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            connection.execute("VACUUM")
 
     def size_of(self, tables: Sequence[str]) -> int:
         """Their relations, with what is kept apart, and indexes."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import os
 import platform
 import sys
@@ -27,7 +28,7 @@ from savers import NAMES, Race
 
 import agent
 
-PARTS = ("turn", "agent", "disk", "tail")
+PARTS = ("turn", "agent", "tail", "disk")
 
 
 @dataclass(frozen=True)
@@ -41,23 +42,42 @@ class Sizes:
     """The number of turns at which savers are compared in ratios."""
     agent_turns: tuple[int, ...]
     agent_rounds: int
-    grown: int
-    """Turns that the analyst really makes to see what they leave on disk."""
+    grown: tuple[int, ...]
+    """Turns that the analyst really makes to see what they leave on disk: the last number, or an earlier one of these
+    when the run has taken `seconds` by then."""
     tail: int
     """Entries of the thread whose end is loaded."""
+    since: int | None = None
+    """From so many turns on, what is left on disk is taken to go on as it does until `grown`."""
+    seconds: float = math.inf
+    loads: tuple[str, ...] = tuple(NAMES)
+    """The savers by which threads are loaded."""
     behind: bool = True
     """Whether what goes on behind a turn, indexing and pruning, goes on: on the longest thread that takes a while."""
 
 
-FULL = Sizes({10: 9, 100: 7, 1000: 7, 5000: 3}, tuple(NAMES), 1000, (10, 100, 1000, 5000), 6, 2000, 100_000)
-QUICK = Sizes({1000: 3}, ("longthread", "stock", "floor"), 1000, (10, 5000), 3, 60, 20_000, behind=False)
-TINY = Sizes({4: 1}, tuple(NAMES), 4, (2, 4), 1, 4, 3000)
+FULL = Sizes({10: 9, 100: 7, 1000: 7, 5000: 3}, tuple(NAMES), 1000, (10, 100, 1000, 5000), 6, (2000,), 100_000)
+QUICK = Sizes(
+    {1000: 3},
+    ("longthread", "stock", "floor"),
+    1000,
+    (10, 5000),
+    3,
+    (224, 288),
+    20_000,
+    since=96,  # Runs are put together behind turns 96, 160, 224 and 288: from one end of such a cycle to another.
+    seconds=40,
+    loads=("longthread", "stock"),
+    behind=False,
+)
+TINY = Sizes({4: 1}, tuple(NAMES), 4, (2, 4), 1, (4,), 3000, since=2)
 
 
 async def measure(found: Databases, sizes: Sizes, parts: Sequence[str], tell: Callable[[dict[str, Any]], None]) -> None:
     """Measure, and tell each row as it comes."""
+    until = time.monotonic() + sizes.seconds
     if "turn" in parts:
-        race = Race(found, sizes.savers)
+        race = Race(found, sizes.savers, sizes.loads)
         try:
             await race.open()
             for length, rounds in sizes.rounds.items():
@@ -67,8 +87,8 @@ async def measure(found: Databases, sizes: Sizes, parts: Sequence[str], tell: Ca
             await race.close()
     later: dict[str, Callable[[], Any]] = {
         "agent": lambda: agent.turns(found, sizes.agent_turns, sizes.agent_rounds, behind=sizes.behind),
-        "disk": lambda: agent.disk(found, sizes.grown),
         "tail": lambda: tail.measure(found, sizes.tail, 15),
+        "disk": lambda: agent.disk(found, sizes.grown, since=sizes.since, until=until),
     }
     for part, work in later.items():
         for row in await work() if part in parts else ():

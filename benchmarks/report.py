@@ -62,12 +62,12 @@ def _agent(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def disk_ratio(row: Row, name: str = "grown_bytes") -> float:
-    """Disk ÷ raw JSON at 2,000 turns. A shorter run goes on by what a turn grew after its first quarter.
+    """Disk ÷ raw JSON at 2,000 turns. A shorter run goes on as it grew from its row's `since` on.
 
     On SQLite the file is counted whole. An empty PostgreSQL database is 8 MB of the server's own catalog, and no part.
     """
-    turns = row["turns"]
-    each = (row["grown_bytes"] - row["quarter_bytes"]) / (turns - turns // 4)
+    turns, since = row["turns"], row.get("since", 0)
+    each = (row["grown_bytes"] - row.get("since_bytes", 0)) / (turns - since)
     size = row[name] + each * (MANY - turns) + (row["empty_bytes"] if row["backend"] == "sqlite" else 0)
     return float(size / (row["raw_bytes"] / turns * MANY))
 

@@ -50,10 +50,12 @@ class Sample:
 class Race:
     """All contenders on all backends, opened once."""
 
-    def __init__(self, databases: Databases, names: Sequence[str]) -> None:
+    def __init__(self, databases: Databases, names: Sequence[str], loads: Sequence[str]) -> None:
+        """`loads` are the names of those whose loading is measured."""
         self.contenders = [
             NAMES[name](name, databases.make(backend, name)) for backend in databases.backends for name in names
         ]
+        self._loads = loads
         self._opened: list[Contender] = []
         self.transactions: dict[str, int] = {}
 
@@ -86,11 +88,13 @@ class Race:
                 await contender.seed(thread, messages)
                 await contender.bare_turn(thread, length)  # the first turn warms what a turn keeps warm
                 contender.database.settle()
+            gc.collect()
+            gc.freeze()  # nor need what each holds of its thread
             for pass_ in range(PASSES if length > SHORT else 1):
                 for contender, sample in samples.items():
                     if pass_ == 0 or isinstance(contender, Longthread | Floor):
                         await self._measure(contender, sample, thread, number + 1)
-                    if pass_ == 0:
+                    if pass_ == 0 and contender.name in self._loads:
                         gc.collect()
                         opened, loaded = await contender.cold(thread)
                         sample.open_ms.append(opened)
@@ -109,7 +113,7 @@ class Race:
             sample.graph_ms.append(await self._counted(contender, sample, contender.turn, thread, number))
         gc.collect()
         sample.saver_ms.append(await self._counted(contender, sample, contender.bare_turn, thread, number + 1))
-        for taken in sample.next_ms, sample.warm_ms, sample.warm_ms:
+        for taken in (sample.next_ms, sample.warm_ms, sample.warm_ms) if contender.name in self._loads else ():
             gc.collect()
             taken.append(await contender.load(thread))
 

@@ -40,7 +40,7 @@ async def main() -> None:
     args = parser.parse_args()
     with databases() as made:
         taken = await turns(made, [10, 5000], 2 if args.quick else 5)
-        kept = await disk(made, args.turns or (200 if args.quick else 2000))
+        kept = await disk(made, [args.turns or (200 if args.quick else 2000)])
     found: dict[str, dict[str, float]] = {}
     for row in taken:
         found.setdefault(row["backend"], {})[f"turn_ms_{row['turns']}"] = row["turn_ms"]
