@@ -145,14 +145,14 @@ async def disk(
 ) -> list[dict[str, Any]]:
     """What so many turns of the analyst leave on disk, beside their messages as JSON, on each backend.
 
-    With every checkpoint kept; after `db prune`, which keeps the newest; and after `db prune --runs-older-than 0s`,
-    which leaves the conversation without the runs that made it. The index for recall follows from the entries and is
-    told apart. Both backends are at work at once, in a process each: it is bytes that are counted, and no time.
+    With every checkpoint kept; in a long run also after `db prune`, which keeps the newest, and after `db prune
+    --runs-older-than 0s`, which leaves the conversation without the runs that made it. The index for recall follows from
+    the entries and is told apart. Both backends are at work at once, in a process each: it is bytes that are counted, and no time.
 
     Args:
         ends: how many turns these may be: the last number, or one before when it is `until` by then.
-        since: how large it was after so many turns is told as well, and PostgreSQL is vacuumed along the way: a short
-            run is over before the server does that of itself.
+        since: for a short run: how large it was after so many turns is told as well, and PostgreSQL is vacuumed along
+            the way, for it is over before the server does that of itself.
     """
     source, loop = make_source(databases.folder), asyncio.get_running_loop()
     with ProcessPoolExecutor(1, get_context("spawn")) as beside:
@@ -187,10 +187,11 @@ async def _grown(
                 break
         entries, raw = await _raw(analyst, thread)
         sizes["grown"] = _sizes(database)
-        await _prune(analyst.store, Policy())
-        sizes["pruned"] = _sizes(database)
-        await _prune(analyst.store, Policy(runs_before=log.now()))
-        sizes["runless"] = _sizes(database)
+        if not since:
+            await _prune(analyst.store, Policy())
+            sizes["pruned"] = _sizes(database)
+            await _prune(analyst.store, Policy(runs_before=log.now()))
+            sizes["runless"] = _sizes(database)
         gc.unfreeze()
     row = {"measured": "disk", "backend": database.backend, "turns": number, "entries": entries, "raw_bytes": raw}
     row |= {"since": since} if since else {}

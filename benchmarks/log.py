@@ -63,7 +63,7 @@ QUICK = Sizes(
     1000,
     (10, 5000),
     3,
-    (224, 288),
+    (160, 224, 288),
     20_000,
     since=96,  # Runs are put together behind turns 96, 160, 224 and 288: from one end of such a cycle to another.
     seconds=40,

@@ -21,7 +21,7 @@ from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.messages import message_of
 from longthread.errors import LeaseLost, ThreadConflict, ThreadNotFound
 from longthread.model.entry import Draft
-from longthread.store import checkpoints, log, runs
+from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.runs import Lease, Plan
@@ -451,28 +451,6 @@ class TestMetadata:
         found = await saver.aget_tuple(at("t"))
         assert found is not None
         assert list(found.metadata.items()) == list(listed.metadata.items()) == list(metadata.items())
-
-
-async def test_only_the_body_of_a_checkpoint_that_tasks_go_on_from_is_not_compressed(store: Driver) -> None:
-    """It is stored anew with what they write, and is compressed then."""
-
-    async def bodies() -> list[bytes]:
-        async with store.reading() as tx:
-            rows = await checkpoints.before(tx, "t", "", None, limit=9)
-        return [row.body[:1] for row in rows]
-
-    async def node(state: MessagesState) -> dict[str, list[BaseMessage]]:
-        seen.append(await bodies())
-        return {"messages": [AIMessage("said", id="m2")]}
-
-    seen: list[list[bytes]] = []
-    builder = StateGraph(MessagesState)
-    builder.add_node("node", node)
-    builder.add_edge(START, "node")
-    graph = builder.compile(checkpointer=LongthreadSaver(store))
-    await graph.ainvoke({"messages": [human("m1")]}, at("t"), durability="sync")
-    assert seen == [[b"\x00", b"\x01"]]
-    assert await bodies() == [b"\x01", b"\x01", b"\x01"]
 
 
 async def test_messages_that_nobody_has_any_more_are_let_go(store: Driver) -> None:

@@ -25,8 +25,6 @@ from longthread.agent.record import Task, slim_of
 from longthread.agent.remembered import Memory
 from longthread.agent.trail import named
 
-_TRIGGERS = ("__start__", "branch:to:")
-"""What the names of those channels begin with that hold something only when a node is to run."""
 _FLAT = frozenset((str, int, bool, type(None)))
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
@@ -35,8 +33,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=s
 class Given:
     """A checkpoint that is to be stored. Nothing of it is shared with the caller, but for the messages in `lists`.
 
-    `cells` are the values that are not lists of messages. They refer to what `memory` knew of the log. `goes_on`: tasks
-    come next, as far as the channels tell, and with what those write it will be stored anew.
+    `cells` are the values that are not lists of messages. They refer to what `memory` knew of the log.
     """
 
     config: RunnableConfig
@@ -51,7 +48,6 @@ class Given:
     cells: Mapping[str, Cell]
     memory: Memory
     first_seq: int
-    goes_on: bool
 
     @classmethod
     def of(
@@ -93,7 +89,6 @@ class Given:
             cells={name: cell_of(values[name], serde, finder) for name in rest},
             memory=memory,
             first_seq=memory.first_seq,
-            goes_on=any(name.startswith(_TRIGGERS) for name in values),
         )
 
     @property

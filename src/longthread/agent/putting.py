@@ -49,8 +49,7 @@ class Putting:
         stored = Stored(number, given.id, given.slim, given.versions, cells)
         await self.growth.flush()
         thread_id = self.growth.thread.id
-        body = stored.body(passing=given.goes_on)
-        row = CheckpointRow(thread_id, self.ns, number, stored.id, parent_id, given.metadata, body)
+        row = CheckpointRow(thread_id, self.ns, number, stored.id, parent_id, given.metadata, stored.body())
         if self.place.there is None:
             await checkpoints.put(self.growth.tx, row, self.parent_n)
         else:
