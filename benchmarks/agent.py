@@ -146,8 +146,9 @@ async def disk(
     """What so many turns of the analyst leave on disk, beside their messages as JSON, on each backend.
 
     With every checkpoint kept; in a long run also after `db prune`, which keeps the newest, and after `db prune
-    --runs-older-than 0s`, which leaves the conversation without the runs that made it. The index for recall follows from
-    the entries and is told apart. Both backends are at work at once, in a process each: it is bytes that are counted, and no time.
+    --runs-older-than 0s`, which leaves the conversation without the runs that made it. The index for recall follows
+    from the entries and is told apart. Both backends are at work at once, in a process each: it is bytes that are
+    counted, and no time.
 
     Args:
         ends: how many turns these may be: the last number, or one before when it is `until` by then.
