@@ -85,6 +85,18 @@ def test_any_other_conversation() -> None:
     )
 
 
+def test_what_a_system_message_says_in_the_middle_is_told_and_a_prompt_is_not() -> None:
+    prompt, asked, rule = entries(
+        Draft("1", "system", "You must always be brief."),
+        Draft("2", "user", "Hello"),
+        Draft("3", "system", "Refunds above 4711 must be approved by Quetzalcoatl."),
+    )
+    branch = [prompt, *(replace(entry, parent_seq=entry.seq - 1) for entry in (asked, rule))]
+    assert digest_entries(branch).items["told"] == [rule.text]
+    assert digest_entries(branch[1:]).items["told"] == [rule.text]
+    assert digest_entries(branch).items["asked"] == ["Hello"]
+
+
 def test_a_chinese_conversation() -> None:
     digest = digest_entries(entries(*turn("3", chinese=True)))
     told = digest.text()

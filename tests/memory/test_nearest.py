@@ -15,9 +15,9 @@ from longthread.memory import nearest
 from longthread.memory.embedding import unit
 from longthread.memory.indexing import index_thread
 from longthread.memory.nearest import Nearest, Sought
+from longthread.memory.postings import FORM
 from longthread.memory.recall import Question, Recaller
 from longthread.memory.shelf import Ranges
-from longthread.memory.terms import FORM
 from longthread.memory.vectors import embed_thread, model_of
 from longthread.model.entry import Draft
 from longthread.store import log, recall, vectors

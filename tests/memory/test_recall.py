@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.memory.talking import say
+from tests.store.conftest import Plain
 from tests.store.samples import all_of
 
 from longthread.errors import ThreadNotFound
@@ -20,6 +21,7 @@ from longthread.memory.embedding import Vectors
 from longthread.memory.indexing import drop_index, index_thread
 from longthread.memory.keywords import Place
 from longthread.memory.recall import MEANING, Hit, Question, Recaller, fuse
+from longthread.memory.terms import FORM as TERMS
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log, recall
 from longthread.store.driver import Driver
@@ -130,7 +132,6 @@ async def test_calls_of_tools_and_long_results_are_found_and_those_of_recall_are
         Draft("b", "tool", long, tool_call_id="1"),
         Draft("c", "assistant", "", tool_calls=again),
         Draft("d", "tool", "needle-77 customers", tool_call_id="2", name=indexing.RECALL_TOOL),
-        Draft("e", "system", "needle-77 customers"),
     ]
     await say(store, FILLER)
     async with store.writing() as tx:
@@ -138,7 +139,24 @@ async def test_calls_of_tools_and_long_results_are_found_and_those_of_recall_are
     assert (await found(store, "needle-77"))[0] == long
     recalled = await Recaller(store).find(Question("customers", MINE, k=50))
     assert recalled.hits[0].entry.id == "a"
-    assert not {"c", "d", "e"} & {hit.entry.id for hit in recalled.hits}
+    assert not {"c", "d"} & {hit.entry.id for hit in recalled.hits}
+
+
+RULE = "From now on refunds above 4711 need Quetzalcoatl."
+
+
+async def test_a_system_message_is_found_like_any_other(store: Driver) -> None:
+    await say(store, FILLER)
+    async with store.writing() as tx:
+        await log.extend(tx, "t", [Draft("rule", "system", RULE), Draft("q", "user", "Anything new?")])
+    [hit] = (await Recaller(store).find(Question("who allows refunds", MINE, k=1))).hits
+    assert (hit.entry.role, hit.entry.text) == ("system", RULE)
+    [hit] = (await Recaller(store).find(Question("anything new", MINE, k=1))).hits
+    assert [entry.id for entry in hit.around] == ["rule"]
+    recaller = Recaller(store, HashEmbedder(same={"Erstattung": "refunds"}))
+    await recaller.prepare(MINE)
+    assert (await recaller.find(Question("Erstattung", MINE, k=1))).hits[0].entry.text == RULE
+    await recaller.close()
 
 
 async def test_an_empty_thread_and_an_empty_question_find_nothing(store: Driver) -> None:
@@ -269,10 +287,12 @@ async def test_two_who_index_at_once(store: Driver) -> None:
     assert (extent.first, extent.last) == (1, len(FILLER))
 
 
-async def test_another_form_of_terms_is_made_anew(store: Driver, plain: object) -> None:
+@pytest.mark.parametrize("form", [0, TERMS])
+async def test_an_index_of_another_form_is_made_anew(store: Driver, plain: Plain, form: int) -> None:
     await say(store, ["the walrus"])
     await index_thread(store, "t")
-    plain("UPDATE recall_segments SET form = 0")  # type: ignore[operator]
+    plain("UPDATE recall_segments SET form = ?", [form])
+    plain("DELETE FROM recall_postings")
     assert await found(store, "walrus") == ["the walrus"]
     async with store.reading() as tx:
         assert [extent.form for extent in await recall.extents(tx, "t")] == [indexing.FORM]

@@ -11,8 +11,10 @@ from tests.memory.test_pruning import POLICY, pass_over
 from tests.memory.threads import branch_of, kept_of, talk, topics_of
 
 from longthread.memory.digest import tokens_of
+from longthread.memory.naming import Mentions
 from longthread.memory.pruning import Policy
 from longthread.memory.summaries import INPUT_TOKENS, Config, Part, transcript
+from longthread.model.entry import Entry
 from longthread.store import summaries
 from longthread.store.driver import Driver
 from longthread.store.summaries import Kept
@@ -225,6 +227,18 @@ async def test_a_model_reads_no_more_than_it_can(store: Driver) -> None:
     assert read.startswith("Asked before")
     assert read.endswith("\nassistant: It is 300.")
     assert transcript(Part.of(entries[:8])).startswith("user: How about 1?")
+
+
+def test_a_model_reads_system_messages_and_topics_are_made_of_them_but_not_of_the_prompt() -> None:
+    rule = "Refunds by Quetzalcoatl Bank. Quetzalcoatl Bank needs a form."
+    prompt = Entry("1", "system", "Follow Huitzilopochtli Rules. Huitzilopochtli Rules hold.", seq=1)
+    said = [Entry("2", "user", "Hello", seq=2, parent_seq=1), Entry("3", "system", rule, seq=3, parent_seq=2)]
+    assert transcript(Part.of([prompt, *said])) == f"system: …\nuser: Hello\nsystem: {rule}"
+    mentions = Mentions()
+    mentions.add([prompt, *said])
+    topics = {span.topic for span in mentions.spans}
+    assert "Quetzalcoatl Bank" in topics
+    assert not any("Huitzilopochtli" in topic for topic in topics)
 
 
 def test_a_hash_tells_settings_apart_and_no_models() -> None:

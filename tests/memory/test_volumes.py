@@ -17,8 +17,8 @@ from longthread.memory.binding import bind_user
 from longthread.memory.everything import index_all
 from longthread.memory.indexing import index_thread
 from longthread.memory.keywords import Place
+from longthread.memory.postings import FORM
 from longthread.memory.recall import Question, Recaller
-from longthread.memory.terms import FORM
 from longthread.memory.volumes import Area, Library
 from longthread.store import log, recall
 from longthread.store.driver import Driver, Transaction

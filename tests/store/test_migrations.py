@@ -169,6 +169,26 @@ async def test_old_signatures_are_made_anew(backend: str, empty: str, monkeypatc
         assert (await all_of(store, derived=True))["recall_signatures"] == made
 
 
+async def test_system_messages_get_vectors_that_had_none(
+    backend: str, empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every, embedder = migrations(backend), HashEmbedder()
+    before = next(number for number, name, _ in every if name == "instructions") - 1
+    monkeypatch.setattr(migrate, "migrations", lambda dialect: every[:before])
+    async with open_store(empty) as store:
+        await say(store, ["one"])
+        async with store.writing() as tx:
+            await log.extend(tx, "t", [Draft("s", "system", "two"), Draft("u", "user", "three")])
+        await embed_thread(store, embedder, "t")
+        async with store.writing() as tx:  # as the versions before it left them
+            await tx.run(Sql("DELETE FROM memory_vectors WHERE seq = 2"))
+    monkeypatch.undo()
+    async with open_store(empty) as store:
+        await embed_thread(store, embedder, "t")
+        there = (await all_of(store, derived=True))["memory_vectors"]
+        assert sorted(row["seq"] for row in there) == [1, 2, 3]
+
+
 async def test_several_may_open_an_empty_database_at_once(empty: str) -> None:
     await asyncio.gather(*(open_and_close(empty) for _ in range(6)))
     async with open_store(empty) as store:

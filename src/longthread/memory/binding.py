@@ -11,9 +11,8 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from uuid import uuid4
 
-from longthread.memory.postings import FULL, join
+from longthread.memory.postings import FORM, FULL, join
 from longthread.memory.ranking import REACH
-from longthread.memory.terms import FORM
 from longthread.store import recall, volumes
 from longthread.store.driver import Driver, Transaction
 from longthread.store.recall import Scope, Searched

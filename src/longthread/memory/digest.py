@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from longthread.memory.findings import column_names, findings, short
-from longthread.memory.indexing import RECALL_TOOL
+from longthread.memory.indexing import RECALL_TOOL, is_prompt
 from longthread.model.entry import Entry
 from longthread.model.fold import PARSE_ERROR, StateFold
 from longthread.model.language import is_chinese
@@ -19,7 +19,7 @@ from longthread.model.run import asks_to_continue
 from longthread.view.tier1 import digest_of
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
-FORM = 5
+FORM = 6
 """How a digest is made. What was made another way is made anew."""
 SECTIONS = ("asked", "told", "done", "errors")
 _QUESTION, _ANSWER, _TOLD, _DONE, _ERROR, _COLUMNS = 120, 100, 160, 140, 140, 120
@@ -164,9 +164,11 @@ def tokens_of(text: str) -> int:
 
 def digest_entries(entries: Iterable[Entry]) -> Digest:
     """What entries of a branch come to, oldest first; calls and their results are among them together."""
-    fold = StateFold()
+    fold, said = StateFold(), list[str]()
     for entry in entries:
         fold.add(entry)
+        if entry.role in {"user", "system"} and not is_prompt(entry):
+            said.append(entry.text)
     asked = list(_asked(fold.messages))
     questions = [m["content"] for m in fold.messages if m["role"] == "user" and m["content"].strip()]
     chinese = sum(map(is_chinese, questions))
@@ -177,7 +179,7 @@ def digest_entries(entries: Iterable[Entry]) -> Digest:
     return Digest(
         items={
             "asked": asked,
-            "told": _once(said for question in questions for said in _told(question)),
+            "told": _once(told for text in said for told in _told(text)),
             "done": _once(_done(fold.steps, rows)),
             "errors": _once(_errors(fold.steps)),
         },
@@ -313,7 +315,7 @@ def _pair(question: str, answer: str) -> Iterator[str]:
 
 
 def _told(text: str) -> Iterator[str]:
-    """The sentences of a user's message that say something to be remembered."""
+    """The sentences of a message that say something to be remembered."""
     for match in _SENTENCE.finditer(text[:20_000]):
         sentence = match[0].strip()
         if len(sentence) <= 5 or sentence[-1] in "?？":

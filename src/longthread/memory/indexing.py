@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from longthread.memory.merging import merge_segments, write_segment
-from longthread.memory.postings import FULL, Document, Segment, build
-from longthread.memory.terms import FORM, characters, terms
+from longthread.memory.postings import FORM, FULL, Document, Segment, build
+from longthread.memory.terms import characters, terms
 from longthread.model.builtin import LOAD_SKILL
 from longthread.model.entry import Entry
 from longthread.store import recall
@@ -86,8 +86,14 @@ def documents(texts: Iterable[Text]) -> list[Document]:
 
 
 def is_recallable(entry: Text | Entry) -> bool:
-    """Whether an entry is one that recall may return: not what recall has found, nor a skill that was loaded."""
-    return entry.role != "system" and not (entry.role == "tool" and entry.name in _NOT_SAID)
+    """Whether an entry is one that recall may return: not what recall has found, nor a skill that was loaded. System
+    messages are: those that are entries were said in the conversation, as a new rule or what a program tells."""
+    return entry.role != "tool" or entry.name not in _NOT_SAID
+
+
+def is_prompt(entry: Entry) -> bool:
+    """Whether it is the system message that a branch begins with: what a model is told with every view."""
+    return entry.role == "system" and entry.parent_seq == 0
 
 
 def content_of(entry: Text | Entry) -> str:

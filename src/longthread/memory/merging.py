@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from longthread.memory.postings import LARGEST, TIER, Part, Segment, join_segments, least_bucket_above
-from longthread.memory.terms import FORM
+from longthread.memory.postings import FORM, LARGEST, TIER, Part, Segment, join_segments, least_bucket_above
 from longthread.store import recall
 from longthread.store.driver import Driver, Transaction
 from longthread.store.recall import Extent

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from longthread.memory import topics
 from longthread.memory.digest import clean
-from longthread.memory.indexing import is_recallable
+from longthread.memory.indexing import is_prompt, is_recallable
 from longthread.memory.spans import stretches
 from longthread.memory.summaries import Summarizer, ask
 from longthread.memory.topics import Topic
@@ -72,7 +72,7 @@ def _said(entries: Iterable[Entry]) -> list[str]:
     is code."""
     said = []
     for entry in entries:
-        if is_recallable(entry):
+        if is_recallable(entry) and not is_prompt(entry):
             given = [item for call in entry.tool_calls for item in call.args.items()]
             asked = [_code(text) if name == "sql" else text for name, text in given if isinstance(text, str)]
             text = (

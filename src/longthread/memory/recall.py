@@ -19,10 +19,9 @@ from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors
 from longthread.memory.indexing import content_of, index_thread, is_recallable
 from longthread.memory.keywords import Place, by_keywords, weights_of
 from longthread.memory.nearest import Guess, Nearest, Sought
-from longthread.memory.postings import by_bucket, places_between
+from longthread.memory.postings import FORM, by_bucket, places_between
 from longthread.memory.shelf import Ranges
 from longthread.memory.spans import ranges_of
-from longthread.memory.terms import FORM
 from longthread.memory.vectors import Embedded, Progress, embed_thread, named, sign_thread
 from longthread.memory.volumes import Area, Library
 from longthread.model.entry import Entry

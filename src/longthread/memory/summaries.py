@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from longthread.memory.digest import FORM, Digest, clean, cut_to, digest_entries, fitted, joined, json_of, tokens_of
 from longthread.memory.embedding import is_cancelled
-from longthread.memory.indexing import content_of, is_recallable
+from longthread.memory.indexing import content_of, is_prompt, is_recallable
 from longthread.model.entry import Entry
 from longthread.settings import Settings
 from longthread.store.summaries import Kept
@@ -210,7 +210,7 @@ def transcript(part: Part, limit: int = INPUT_TOKENS) -> str:
 
 
 def _line(entry: Entry) -> str:
-    if not is_recallable(entry):
+    if is_prompt(entry) or not is_recallable(entry):
         return f"{entry.role}: …"
     said = content_of(entry)
     text = condense_result(said, _RESULT) if entry.role == "tool" else cut_middle(said, _TOLD)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.errors import ThreadNotFound
+from longthread.memory.postings import FORM
 from longthread.memory.shelf import Ranges
-from longthread.memory.terms import FORM
 from longthread.store import recall, volumes
 from longthread.store.driver import Transaction
 from longthread.store.recall import Scope, Searched
