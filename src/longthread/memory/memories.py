@@ -22,7 +22,7 @@ from longthread.memory.background import Background
 from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors, made_by
 from longthread.memory.matching import Bag, form_of, holds_all, scores, telling, weighed
 from longthread.memory.recall import MEANING
-from longthread.memory.terms import stem, terms
+from longthread.memory.terms import terms
 from longthread.memory.vectors import BATCH, TIMEOUT
 from longthread.model.ids import new_id
 from longthread.model.memory import Memory, MemoryType, Statement
@@ -36,8 +36,10 @@ MOST = 2000
 """Memories of one user with one agent: each is looked at for a question."""
 _NEAR = 64
 """Memories whose meaning is looked at: the nearest."""
-_ARTICLES = frozenset({"a", "an", "the"})
-_TRAILING = re.compile(r"[.,;:!?…。，；：！？、]+(?=\s|$)|[“”\"‘’「」『』《》]+")
+_WIDE = re.compile("[\uff01-\uffef]+")
+"""Letters, digits and marks of another width, and katakana of half the width."""
+_FIRST_WORD = re.compile(r"\w{2,}(?= \w)")
+_FULL_STOP = re.compile(r"(?<=[^\s.。])[.。]\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,8 @@ async def remember(tx: Transaction, owner: Owner, statement: Statement) -> Remem
     bag = Bag.of(content)
     indexed = Indexed(said_of(content), form_of(content), bag.words, bag.packed())
     await memories.make_agent(tx, owner.agent_id)
+    for one, words in await memories.said_otherwise(tx, owner):
+        await memories.put_said(tx, one, said_of(words))
     await memories.delete_if_expired(tx, owner, indexed.said)
     there = await memories.that_says(tx, owner, indexed.said)
     memory_id = str(there["id"]) if there else new_id()
@@ -229,13 +233,15 @@ def checked(statement: Statement) -> Statement:
 
 
 def said_of(content: str) -> str:
-    """What two texts share that say the same: they differ in case, accents, articles, English endings, quotes, and
-    marks at the ends of words, and in nothing else."""
-    folded = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", content).casefold())
-    plain = "".join(letter for letter in folded if not "\u0300" <= letter <= "\u036f")
-    words = [stem(word) for word in _TRAILING.sub(" ", plain).split()]
-    said = " ".join(word for word in words if word not in _ARTICLES) or " ".join(words)
-    return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    """What two texts share that surely say the same: they differ in white space, in the width of characters, in a full
+    stop at the end and in the capital that the first word begins with, and in nothing else. Paths, passwords and names
+    may differ in one letter's case: rather two memories than one lost."""
+    same_width = _WIDE.sub(lambda wide: unicodedata.normalize("NFKC", wide[0]), content)
+    said = _FULL_STOP.sub("", " ".join(unicodedata.normalize("NFC", same_width).split()))
+    first = _FIRST_WORD.match(said)
+    if first is not None and first[0].istitle() and first[0].isalpha():
+        said = said[0].lower() + said[1:]
+    return memories.SAID + blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,10 @@ from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.numbers import numbers, told
 
+SAID = "2:"
+"""How a hash of what a memory says begins. One that begins otherwise is of another rule for what says the same, or of
+words that the memory no longer has, and is made anew when its owner next has something remembered."""
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -91,6 +95,18 @@ async def list_(
 async def that_says(tx: Transaction, owner: Owner, said: str) -> Row | None:
     """The `id`, `session_id` and `content` of the memory that says this; locked until the transaction ends."""
     return await one(tx, "select_memory_that_says", user_id=owner.user_id, agent_id=owner.agent_id, said=said)
+
+
+async def said_otherwise(tx: Transaction, owner: Owner) -> list[tuple[str, str]]:
+    """A user's memories with an agent whose hash is not of what they say, as (id, content)."""
+    asked = {"user_id": owner.user_id, "agent_id": owner.agent_id}
+    rows = await tx.fetch("select_memories_said_otherwise", form=SAID, **asked)
+    return [(str(row["id"]), str(row["content"])) for row in rows]
+
+
+async def put_said(tx: Transaction, memory_id: str, said: str) -> None:
+    """Give a memory the hash of what it says, unless another one of its owner says the same."""
+    await tx.run("put_memory_said", id=memory_id, said=said)
 
 
 async def make_agent(tx: Transaction, agent_id: str) -> None:

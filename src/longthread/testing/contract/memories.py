@@ -93,9 +93,9 @@ class MemoryContract(Contract):
             assert await memories.nearest(tx, OWNER, "another", vector, 9) == []
             assert await memories.nearest(tx, Owner("v"), "m", vector, 9) == []
             assert await memories.without_vector(tx, "m", user_id=USER) == []
-        await kept(store, "ANN lives in Lyon")
+        await kept(store, "ann lives in Lyon")
         async with store.reading() as tx:
-            assert await memories.without_vector(tx, "m", user_id=USER) == [(memory.id, "ANN lives in Lyon")]
+            assert await memories.without_vector(tx, "m", user_id=USER) == [(memory.id, "ann lives in Lyon")]
 
     async def test_a_memory_goes_with_its_thread_unless_another_has_said_it_too(self, store: Driver) -> None:
         await thread_with(store, "a", thread_id="one")

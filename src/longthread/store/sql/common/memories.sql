@@ -11,6 +11,13 @@ ORDER BY id LIMIT :limit;
 SELECT id, session_id, content FROM memories
 WHERE user_id = :user_id AND agent_id = :agent_id AND said = :said;
 
+-- name: put_memory_said
+UPDATE memories SET said = :said
+WHERE id = :id AND NOT EXISTS (
+    SELECT 1 FROM memories other
+    WHERE other.user_id = memories.user_id AND other.agent_id = memories.agent_id AND other.said = :said
+);
+
 -- name: insert_memory_agent
 -- Of an agent that the catalog does not know. Always the same row: a store may be copied into another that has it too.
 INSERT INTO agents (id, name, system_prompt, config, is_active, created_at, updated_at)
@@ -42,8 +49,8 @@ DELETE FROM memories WHERE id = :id AND user_id = :user_id;
 -- name: rehome_memories
 -- What another of the user's threads has said too is that one's, in its words, when this one goes.
 UPDATE memories
-SET session_id = s.session_id, content = s.content, form = NULL, words = NULL, terms = NULL, model = NULL,
-    numbers = NULL, embedding = NULL
+SET session_id = s.session_id, content = s.content, said = CAST(memories.id AS TEXT), form = NULL, words = NULL,
+    terms = NULL, model = NULL, numbers = NULL, embedding = NULL
 FROM memory_sources s
 WHERE memories.session_id = :thread_id AND s.memory_id = memories.id
   AND s.session_id = (

@@ -26,6 +26,11 @@ SELECT id, session_id, content FROM memories
 WHERE user_id = :user_id AND agent_id = CAST(:agent_id AS UUID) AND said = :said
 FOR UPDATE;
 
+-- name: select_memories_said_otherwise
+SELECT id, content FROM memories
+WHERE user_id = :user_id AND agent_id = CAST(:agent_id AS UUID) AND substr(said, 1, length(CAST(:form AS TEXT))) <> :form
+ORDER BY id;
+
 -- name: select_near_memories
 SELECT id, vector_send(numbers) AS numbers FROM memories
 WHERE user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR CAST(agent_id AS TEXT) = :agent_id)

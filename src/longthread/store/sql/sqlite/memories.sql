@@ -13,6 +13,11 @@ WHERE user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :age
   AND (expires_at IS NULL OR julianday(expires_at) > julianday(:now))
 ORDER BY id;
 
+-- name: select_memories_said_otherwise
+SELECT id, content FROM memories
+WHERE user_id = :user_id AND agent_id = :agent_id AND substr(said, 1, length(CAST(:form AS TEXT))) <> :form
+ORDER BY id;
+
 -- name: select_near_memories
 SELECT id, numbers FROM memories
 WHERE user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
