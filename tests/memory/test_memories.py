@@ -244,6 +244,13 @@ async def test_what_cannot_be_remembered_says_why(store: Driver, statement: Stat
         await Memories(store).remember(OWNER, statement)
 
 
+@pytest.mark.parametrize("agent_id", ["a1", "", None, ANALYST.upper(), f"{{{ANALYST}}}", ANALYST.replace("-", "")])
+async def test_a_memory_is_of_an_agent_that_has_a_uuid(store: Driver, agent_id: str | None) -> None:
+    with pytest.raises(InvalidInput, match=f"give its UUID in small letters, such as {ANALYST}"):
+        await Memories(store).remember(Owner("u", agent_id), Statement("x"))
+    assert await Memories(store).list_(Owner("u")) == []
+
+
 async def test_there_are_only_so_many(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST", 2)
     memories = await told(store, "one", "two", "one")

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
 from typing import get_args
+from uuid import UUID
 
 from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict, TooManyMemories
 from longthread.memory.asking import QUERY_SECONDS, Asker
@@ -25,7 +26,7 @@ from longthread.memory.recall import MEANING
 from longthread.memory.terms import terms
 from longthread.memory.vectors import BATCH, TIMEOUT
 from longthread.model.ids import new_id
-from longthread.model.memory import Memory, MemoryType, Statement
+from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver, Transaction
 from longthread.store.memories import Candidate, Indexed, Owner
@@ -82,7 +83,7 @@ class Memories:
         is told of type, importance and expiry.
 
         Raises:
-            InvalidInput: there is nothing to remember in it, or too much.
+            InvalidInput: there is nothing to remember in it, or too much; or the owner names no agent by its UUID.
             TooManyMemories: there are too many already.
             ThreadNotFound: the thread that says it is not there, or not the user's.
             StoreError: the database failed.
@@ -186,12 +187,11 @@ class Memories:
 
 async def remember(tx: Transaction, owner: Owner, statement: Statement) -> Remembered:
     """Keep what is said, in a transaction that has locked the thread that says it. See `Memories.remember`."""
-    assert owner.agent_id is not None, "a memory is of one agent"
-    statement = checked(statement)
+    statement, agent_id = checked(statement), agent_of(owner)
     content = statement.content
     bag = Bag.of(content)
     indexed = Indexed(said_of(content), form_of(content), bag.words, bag.packed())
-    await memories.make_agent(tx, owner.agent_id)
+    await memories.make_agent(tx, agent_id)
     for one, words in await memories.said_otherwise(tx, owner):
         await memories.put_said(tx, one, said_of(words))
     await memories.delete_if_expired(tx, owner, indexed.said)
@@ -230,6 +230,21 @@ def checked(statement: Statement) -> Statement:
         raise InvalidInput(reason=f"{statement.expires_at.isoformat()} is over: nothing would be remembered.")
     expires = _utc(statement.expires_at) if statement.expires_at else None
     return replace(statement, content=content, expires_at=expires)
+
+
+def agent_of(owner: Owner) -> str:
+    """The agent whose memory it is to be.
+
+    Raises:
+        InvalidInput: there is none, or it is no id of an agent.
+    """
+    with suppress(ValueError):
+        if owner.agent_id is not None and str(UUID(owner.agent_id)) == owner.agent_id:
+            return owner.agent_id
+    raise InvalidInput(
+        reason=f"A memory is of one agent, and {owner.agent_id!r} is no id of one: give its UUID in small letters, "
+        f"such as {ANALYST}, which is the built-in analyst's."
+    )
 
 
 def said_of(content: str) -> str:
