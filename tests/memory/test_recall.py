@@ -224,6 +224,23 @@ async def test_neighbours_are_those_on_the_same_branch(store: Driver) -> None:
     }
 
 
+async def test_no_more_stands_around_a_hit_than_there_is(store: Driver) -> None:
+    await say(store, ["one", "two", "the old question", "the old answer"])
+    await say(store, ["the walrus question"], parent=2)
+    await say(store, ["the end"], parent=4)
+    recaller, around = Recaller(store), {}
+    for words in ("walrus question", "old answer"):
+        question = Question(words, MINE, neighbours=10**9, k=1)
+        [hit] = (await asyncio.wait_for(recaller.find(question), 10)).hits
+        again = await recaller.entry(question, "t", hit.entry.id)
+        assert again.around == hit.around
+        around[hit.entry.text] = [entry.text for entry in hit.around]
+    assert around == {
+        "the walrus question": ["one", "two"],
+        "the old answer": ["one", "two", "the old question", "the end"],
+    }
+
+
 async def test_what_the_model_sees_anyway_does_not_stand_around_a_hit(store: Driver) -> None:
     await say(store, ["one", "the walrus", "which walrus?", "this one"])
     asked = Question("walrus", MINE, neighbours=2, before=Place("t", 3))

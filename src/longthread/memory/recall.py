@@ -43,6 +43,8 @@ _FEW = 16
 
 _logger = logging.getLogger(__name__)
 
+Tips = Mapping[str, tuple[int, int]]
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -178,7 +180,8 @@ class Recaller:
             if sought is not None and ranges is not of_topic:
                 sought, guess = replace(sought, ranges=ranges), None
             ranked = await self._ranked(tx, question, area, ranges, sought, guess)
-            return await load(tx, question, ranked, {thread.thread_id: thread.tip for thread in area.threads})
+            tips = {thread.thread_id: (thread.tip, thread.entry_count) for thread in area.threads}
+            return await load(tx, question, ranked, tips)
 
     def _sought(self, question: Question, vector: Vectors | None, ranges: Ranges | None) -> Sought | None:
         """What is sought by its meaning."""
@@ -386,10 +389,10 @@ async def load(
     tx: Transaction,
     question: Question,
     ranked: Sequence[tuple[Place, float]],
-    tips: Mapping[str, int] | None = None,
+    tips: Tips | None = None,
 ) -> list[Hit]:
     """The entries at the best places that hold something, with those around them on their branch. `tips` are those of
-    threads that are known."""
+    threads that are known, each with its last entry."""
     hits: list[Hit] = []
     branches: dict[str, Branches] = {}
     for start in range(0, len(ranked), max(1, question.k)):
@@ -411,14 +414,14 @@ async def load(
 
 
 async def _know_branches(
-    tx: Transaction, question: Question, threads: Set[str], tips: Mapping[str, int], branches: dict[str, Branches]
+    tx: Transaction, question: Question, threads: Set[str], tips: Tips, branches: dict[str, Branches]
 ) -> None:
     """Read the branches of threads that are not known yet."""
     new = sorted(threads - branches.keys())
     unknown = [thread_id for thread_id in new if thread_id not in tips]
     tips = {**tips, **await recall.tips(tx, question.scope.user_id, unknown)} if unknown else tips
     for thread_id in new:
-        branches[thread_id] = Branches(tips[thread_id], await recall.branch_points(tx, thread_id))
+        branches[thread_id] = Branches(*tips[thread_id], await recall.branch_points(tx, thread_id))
 
 
 def _around(place: Place, branches: Branches, question: Question) -> list[int]:

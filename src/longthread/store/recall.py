@@ -119,10 +119,10 @@ async def all_postings(tx: Transaction, user_id: str, threads: Sequence[str]) ->
     return [(row["thread_id"], int(row["segment"]), row["data"]) for row in rows]
 
 
-async def tips(tx: Transaction, user_id: str, threads: Sequence[str]) -> dict[str, int]:
-    """The tips of some of a user's threads."""
+async def tips(tx: Transaction, user_id: str, threads: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """The tips and the last entries of some of a user's threads."""
     rows = await tx.fetch("select_tips", user_id=user_id, threads=json.dumps(threads))
-    return {row["id"]: int(row["tip"]) for row in rows}
+    return {row["id"]: (int(row["tip"]), int(row["entry_count"])) for row in rows}
 
 
 def _bucket(row: Row) -> tuple[str, int, int, bytes]:

@@ -35,5 +35,5 @@ WHERE p.bucket = ANY(CAST(translate(:buckets, '[]', '{}') AS BIGINT[]))
 ORDER BY p.thread_id, p.segment, p.bucket;
 
 -- name: select_tips
-SELECT id, tip FROM threads
+SELECT id, tip, entry_count FROM threads
 WHERE user_id = :user_id AND id IN (SELECT json_array_elements_text(CAST(:threads AS JSON)));

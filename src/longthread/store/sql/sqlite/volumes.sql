@@ -30,4 +30,4 @@ WHERE t.id = r.value AND t.user_id = :user_id AND p.thread_id = t.id
 ORDER BY p.thread_id, p.segment, p.bucket;
 
 -- name: select_tips
-SELECT id, tip FROM threads WHERE user_id = :user_id AND id IN (SELECT value FROM json_each(:threads));
+SELECT id, tip, entry_count FROM threads WHERE user_id = :user_id AND id IN (SELECT value FROM json_each(:threads));
