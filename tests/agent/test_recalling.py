@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,10 @@ async def test_an_id_does_not_lead_out_of_the_agents_conversations(store: Driver
         ({"query": "x", "since": "yesterday"}, "invalid_input"),
         ({"query": "x", "scope": "world"}, "invalid_input"),
         ({"query": "x", "scope": "agent"}, "invalid_input"),
+        ({"query": "x", "offset": 5}, "invalid_input"),
+        ({"entry_id": "t-0", "offset": 5}, "invalid_input"),
+        ({"entry_id": "t-0", "offset": -1}, "invalid_input"),
+        ({"entry_id": "t-0", "offset": "1"}, "invalid_input"),
         ({"entry_id": "nowhere"}, "entry_not_found"),
         ({"entry_id": "theirs/theirs-0", "scope": "user"}, "thread_not_found"),
         ({"entry_id": "t2/t2-0"}, "thread_not_found"),
@@ -156,6 +161,31 @@ async def test_a_long_text_is_shown_where_it_matters(store: Driver) -> None:
     assert len(found["text"]) < 1300
     [whole] = (await asked(store, entry_id="t-0", query="code"))["data"]["found"]
     assert len(whole["text"]) > 19_000
+
+
+async def test_a_long_text_is_read_whole_page_by_page(store: Driver) -> None:
+    long = "\n  " + "nothing of note 港口\n" * 2400 + "the vault code is 774411\n" + "nothing more\n" * 300
+    await say(store, ["hello", long, "short"])
+    offset: int | None = None
+    read, pages = "", 0
+    while True:
+        [page] = (await asked(store, entry_id="t-1", offset=offset))["data"]["found"]
+        assert len(page["text"]) <= 20_000
+        assert ("around" in page) == (not read)
+        read, pages = read + page["text"], pages + 1
+        if "this is its end" in page["more"]:
+            break
+        offset = int(re.search(r"offset (\d+) gives", page["more"])[1])  # type: ignore[index]
+    assert (read, pages) == (long, 3)
+    assert page["more"] == f"Characters 40000 to {len(long)} of {len(long)}; this is its end."
+    [there] = (await asked(store, entry_id="t-1", query="vault code"))["data"]["found"]
+    assert "774411" in there["text"]
+    begins = int(there["more"].split()[1])
+    [again] = (await asked(store, entry_id="t-1", query="vault code", offset=begins))["data"]["found"]
+    assert again["text"] == there["text"] == long[begins : begins + 20_000]
+    [short] = (await asked(store, entry_id="t-2"))["data"]["found"]
+    assert (short["text"], "more" in short) == ("short", False)
+    assert "`more`" in offered().parameters["properties"]["offset"]["description"]
 
 
 async def test_warnings_are_told(store: Driver) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, ThreadNotFound
-from longthread.memory.excerpt import excerpt
+from longthread.memory.excerpt import excerpt, start_of
 from longthread.memory.indexing import RECALL_TOOL, SAID_AT, content_of
 from longthread.memory.keywords import Place
 from longthread.memory.recall import Hit, Question, Recalled, Recaller
@@ -22,7 +22,7 @@ HIT_CHARS = 1200
 AROUND_CHARS = 300
 """Of one beside it."""
 WHOLE_CHARS = 20_000
-"""Of one that was asked for by its id."""
+"""Of one that was asked for by its id, at a time."""
 MOST = 100
 """Messages that may be asked for at once, as in MEMORY_RECALL_TOP_K."""
 _NEIGHBOURS = 5
@@ -40,7 +40,16 @@ _ABOUT = (
 _PROPERTIES: Mapping[str, Any] = {
     "query": {"type": "string", "description": "What to look for, in the conversation's own words."},
     "topic": {"type": "string", "description": "One of the recallable topics: only what was said about it."},
-    "entry_id": {"type": "string", "description": "Instead of a query: the `entry` of a result, to read it whole."},
+    "entry_id": {
+        "type": "string",
+        "description": f"The `entry` of a result, to read it whole, up to {WHOLE_CHARS:,} characters at a time: from "
+        "its beginning, with a query where that is told, or from `offset` on.",
+    },
+    "offset": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "With entry_id: the character to go on from, as `more` of the result before says.",
+    },
     "since": {"type": "string", "description": "Only messages from this date or time on (ISO 8601)."},
     "until": {"type": "string", "description": "Only messages before this date or time (ISO 8601)."},
     "neighbours": {"type": "integer", "minimum": 0, "maximum": _NEIGHBOURS, "description": "Messages around each; 1."},
@@ -78,7 +87,10 @@ def recall_tool(
             asked = _question(arguments, scope, scopes, agent_id, top_k, before)
             entry_id = _text(arguments, "entry_id")
             if entry_id:
-                return succeeded({"found": [await _one(recaller, asked, thread_id, entry_id)]})
+                hit = await _named(recaller, asked, thread_id, entry_id)
+                return succeeded({"found": [_page(hit, thread_id, set(terms(asked.words)), arguments)]})
+            if arguments.get("offset") is not None:
+                raise InvalidInput(reason="An offset goes with an entry_id: give the entry that it is in.")
             if not asked.words.strip():
                 raise InvalidInput(reason="There is nothing to look for. Give a query, a topic or an entry_id.")
             recalled = await _found(recaller, asked, thread_id)
@@ -87,7 +99,8 @@ def recall_tool(
         except LongthreadError as error:
             return failed(error)
         wanted = set(terms(f"{asked.text} {asked.topic}"))
-        data: dict[str, Any] = {"found": [_told(hit, thread_id, wanted, HIT_CHARS) for hit in recalled.hits]}
+        shown = [(hit, excerpt(content_of(hit.entry), wanted, HIT_CHARS)) for hit in recalled.hits]
+        data: dict[str, Any] = {"found": [_told(hit, thread_id, wanted, text) for hit, text in shown]}
         data |= {"memories": remembered} if remembered else {}
         data |= {"note": NOTHING_YET} if recalled is _NOTHING else {}
         return succeeded(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
@@ -166,11 +179,6 @@ async def _found(recaller: Recaller, asked: Question, thread_id: str) -> Recalle
 _NOTHING = Recalled(())
 
 
-async def _one(recaller: Recaller, asked: Question, thread_id: str, entry_id: str) -> dict[str, Any]:
-    hit = await _named(recaller, asked, thread_id, entry_id)
-    return _told(hit, thread_id, set(terms(asked.words)), WHOLE_CHARS)
-
-
 async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: str) -> Hit:
     """The entry of this thread with such an id, else that of another, whose id comes first. Both may have slashes."""
     parts = entry_id.split("/")
@@ -188,19 +196,33 @@ async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: 
     raise missing
 
 
-def _told(hit: Hit, thread_id: str, wanted: set[str], size: int) -> dict[str, Any]:
-    entry = hit.entry
-    data = _entry(entry, thread_id, wanted, size)
+def _page(hit: Hit, thread_id: str, wanted: set[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry, or of a long one a page: those that follow one another are its text, and no character more or less."""
+    said = content_of(hit.entry)
+    begins = _number(arguments, "offset", start_of(said, wanted, WHOLE_CHARS), 0, len(said) - 1)
+    ends = min(len(said), begins + WHOLE_CHARS)
+    if arguments.get("offset"):
+        hit = replace(hit, around=())
+    data = _told(hit, thread_id, wanted, said[begins:ends])
+    if (begins, ends) != (0, len(said)):
+        further = f"offset {ends} gives what follows." if ends < len(said) else "this is its end."
+        data["more"] = f"Characters {begins} to {ends} of {len(said)}; {further}"
+    return data
+
+
+def _told(hit: Hit, thread_id: str, wanted: set[str], text: str) -> dict[str, Any]:
+    data = _entry(hit.entry, thread_id, text)
     if not hit.active:
         data["branch"] = "another: this was edited or said anew"
-    around = [_entry(other, thread_id, wanted, AROUND_CHARS) for other in hit.around if content_of(other).strip()]
+    beside = [(other, excerpt(content_of(other), wanted, AROUND_CHARS)) for other in hit.around]
+    around = [_entry(other, thread_id, said) for other, said in beside if said]
     return data | ({"around": around} if around else {})
 
 
-def _entry(entry: Entry, thread_id: str, wanted: set[str], size: int) -> dict[str, Any]:
+def _entry(entry: Entry, thread_id: str, text: str) -> dict[str, Any]:
     own = entry.thread_id == thread_id
     said_at = entry.metadata.get(SAID_AT) or entry.created_at.isoformat(timespec="seconds")
     data = {"entry": entry.id if own else f"{entry.thread_id}/{entry.id}", "role": entry.role, "time": said_at}
     if entry.name:
         data["name"] = entry.name
-    return data | {"text": excerpt(content_of(entry), wanted, size)}
+    return data | {"text": text}

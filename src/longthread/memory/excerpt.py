@@ -21,10 +21,17 @@ def excerpt(text: str, wanted: Collection[str], size: int) -> str:
     text = _EMPTY.sub("", text).rstrip()
     if len(text) <= size:
         return text
-    step = max(1, size // _STEP, len(text) // _MOST_PARTS)
-    starts = range(0, len(text) - size + step, step)
-    found = [(len(set(wanted).intersection(terms(text[start : start + size]))), -start) for start in starts]
-    start = min(-max(found)[1], len(text) - size)
+    start = start_of(text, wanted, size)
     end = start + size
     part = _EMPTY.sub("", text[start:end]).rstrip()
     return f"{'…' if start else ''}{part}{'…' if end < len(text) else ''}"
+
+
+def start_of(text: str, wanted: Collection[str], size: int) -> int:
+    """Where those `size` characters of a text begin in which most of the `wanted` terms stand."""
+    if not wanted or len(text) <= size:
+        return 0
+    step = max(1, size // _STEP, len(text) // _MOST_PARTS)
+    starts = range(0, len(text) - size + step, step)
+    found = [(len(set(wanted).intersection(terms(text[start : start + size]))), -start) for start in starts]
+    return min(-max(found)[1], len(text) - size)
