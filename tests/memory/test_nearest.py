@@ -111,6 +111,23 @@ def test_about_as_many_as_are_wanted_are_the_nearest(count: int, most: int, seed
         assert values[best].min() > np.delete(values, best).max(initial=-9)
 
 
+@pytest.mark.parametrize("period", [1, 2, 3, 4, 5, 6, 7, 8, 12, 13])
+@pytest.mark.parametrize("count", [37_000, 70_000, 100_000, 250_000])
+def test_as_many_are_chosen_whoever_speaks_in_turn(count: int, period: int) -> None:
+    values = np.random.default_rng(period).random(count, dtype=np.float32)
+    for turn in range(period):
+        alternating = values.copy()
+        alternating[turn::period] += 1  # one speaker's are nearer than all others
+        assert 0.8 * 4096 <= len(nearest._nearest(alternating, 4096)) <= 1.2 * 4096
+
+
+@pytest.mark.parametrize("difference", [-9, 9])
+def test_where_some_tell_nothing_of_the_others_all_are_compared(difference: int) -> None:
+    values = np.random.default_rng(1).random(100_000, dtype=np.float32)
+    values[nearest._some(100_000, 100_000 // (4 * 4096))] += np.float32(difference)
+    assert len(nearest._nearest(values, 4096)) == 4096
+
+
 def one_signed(count: int, dims: int = 256) -> np.ndarray:
     return unit(np.abs(made(count, dims)))
 

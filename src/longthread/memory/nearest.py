@@ -31,6 +31,7 @@ MORE = 50
 """How many more vectors are read whole than are wanted."""
 _SAMPLED = 256
 """By so many of those that are sought, or more, it is told which ones they are."""
+_GOLDEN = (5**0.5 - 1) / 2
 _FEW_THREADS = 8
 
 Near = list[tuple[str, int, float]]
@@ -197,12 +198,18 @@ def _nearest(near: Vectors, most: int) -> Numbers:
     """Where the highest numbers are. Of very many, about as many: what the last of them is, is told by some of all."""
     step = min(len(near) // (4 * most), most // _SAMPLED)
     if step > 1:
-        some = near[::step]
-        count = most // step
+        some = near[_some(len(near), step)]
+        count = most * len(some) // len(near)
         best = np.flatnonzero(near >= np.partition(some, len(some) - count)[len(some) - count])
         if most <= 2 * len(best) and len(best) <= 2 * most:
             return best
     return np.flatnonzero(near >= np.partition(near, len(near) - most)[len(near) - most])[: 2 * most]
+
+
+def _some(count: int, step: int) -> Numbers:
+    """About one in `step` of so many places. Not every `step`-th: entries come in turns, and with an even step all of
+    them would be one speaker's. Steps of the golden ratio keep time with no period."""
+    return np.arange(0, count, step + _GOLDEN).astype(np.int64)
 
 
 async def _without_signatures(tx: Transaction, model: str, known: Known, threads: Iterable[Searched]) -> Candidates:
