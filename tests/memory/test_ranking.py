@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longthread.memory import ranking
-from longthread.memory.postings import Document, build, by_bucket, hash_of, look_up
+from longthread.memory.postings import Document, Postings, build, by_bucket, hash_of, look_up
 from longthread.memory.ranking import FADE, NEIGHBOUR, REACH, Block, Corpus, best, lay_out, score, spread
 
 
@@ -40,6 +42,72 @@ def ranked(
 
 WORDS = st.sampled_from(["a", "b", "c", "d", "e"])
 DOCUMENTS = st.lists(st.dictionaries(WORDS, st.integers(1, 3), min_size=1), min_size=1, max_size=60)
+
+
+def bm25(documents: list[dict[str, int]], asked: list[str], *, k1: float = 0.9, b: float = 0.4) -> dict[int, float]:
+    """The scores of entries 1, 2, … that say a term, as Robertson and Zaragoza write it, with a rarity above 0."""
+    lengths = [sum(document.values()) for document in documents]
+    average = sum(lengths) / len(lengths)
+    scores: dict[int, float] = {}
+    for term in asked:
+        having = sum(term in document for document in documents)
+        rarity = math.log(1 + (len(documents) - having + 0.5) / (having + 0.5))
+        for seq, (document, length) in enumerate(zip(documents, lengths, strict=True), 1):
+            if count := document.get(term, 0):
+                norm = count + k1 * (1 - b + b * length / average)
+                scores[seq] = scores.get(seq, 0.0) + rarity * count * (k1 + 1) / norm
+    return scores
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.dictionaries(WORDS, st.integers(1, 3), min_size=1), min_size=1, max_size=8),
+    st.lists(WORDS, min_size=1, max_size=3, unique=True),
+    st.lists(st.integers(1, 40), min_size=1, max_size=5),
+)
+def test_where_nothing_else_is_near_it_is_bm25(
+    told: list[dict[str, int]], asked: list[str], lengths: list[int]
+) -> None:
+    documents: list[dict[str, int]] = []
+    for document in told:  # so far apart that none fades into another
+        documents += [document, *({"x": lengths[at % len(lengths)]} for at in range(2 * REACH))]
+    found, expected = ranked(documents, asked), bm25(documents, asked)
+    assert {seq: found[seq] for seq in expected} == pytest.approx(expected, rel=1e-4)
+
+
+def test_of_terms_that_are_everywhere_it_is_bm25() -> None:
+    numbers = np.random.default_rng(1)
+    documents = [{"x": int(numbers.integers(1, 30))} for _ in range(80)]
+    for document in documents:
+        document |= {word: int(numbers.integers(1, 4)) for word in "ab" if numbers.random() < 0.4}
+    for asked in (["a"], ["a", "b"]):
+        expected = bm25(documents, asked)
+        assert ranked(documents, asked) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_rarer_word_and_the_shorter_message_come_first() -> None:
+    gap: list[dict[str, int]] = [{"x": 3}] * (2 * REACH)
+    rare_last = ranked([{"a": 1}, *gap, {"a": 1}, *gap, {"b": 1}], ["a", "b"])
+    assert max(rare_last, key=lambda seq: rare_last[seq]) == 4 * REACH + 3
+    short_last = ranked([{"a": 1, "x": 40}, *gap, {"a": 1, "x": 2}], ["a"])
+    assert max(short_last, key=lambda seq: short_last[seq]) == 2 * REACH + 2
+
+
+@pytest.mark.parametrize(("having", "fades"), [(10, True), (11, False)])
+def test_what_more_than_a_quarter_says_counts_only_where_it_stands(having: int, fades: bool) -> None:
+    found = ranked([{"a": 1}] * having + [{"x": 1}] * (40 - having), ["a"])
+    assert set(found) == set(range(1, having + 1 + (REACH if fades else 0)))
+
+
+def test_what_fades_before_a_segment_is_of_its_own_thread() -> None:
+    def only(at: int) -> Postings:
+        return Postings(np.array([[at], [1], [5]], dtype="<u2"))
+
+    layout = lay_out([Block("a", 1, {1: only(3)}), Block("b", 100, {1: only(0)})])
+    scores = score(layout, {1: 1.0}, Corpus(1000, 5000))
+    there = list(layout.entries_at(np.flatnonzero(scores).tolist()))
+    around_a = [("a", seq) for seq in range(4 - REACH, 4 + REACH + 1)]
+    assert there == around_a + [("b", seq) for seq in range(100 - REACH, 100 + REACH + 1)]
 
 
 def test_the_entry_itself_comes_before_those_around_it() -> None:

@@ -401,6 +401,14 @@ def test_what_all_texts_have_in_common_for_an_embedder_does_not_count() -> None:
     assert shares[near[90][0]] < shares[near[45][0]] < shares[near[0][0]]
 
 
+def test_among_texts_that_are_all_alike_the_nearest_counts_much_more_than_the_others() -> None:
+    named, meant = Place("t", 500), Place("t", 501)
+    near = [(meant, 0.95), *((Place("t", n), 0.9) for n in range(1, 200)), (named, 0.9)]
+    words = [(named, 10.0), (meant, 9.0)]
+    assert [place for place, _ in fuse(words, near)][:2] == [meant, named]
+    assert dict(fuse([], near))[named] < MEANING * 0.6
+
+
 def test_of_one_entry_alone_the_meaning_counts_in_full() -> None:
     assert fuse([], [(Place("t", 1), 0.9)]) == [(Place("t", 1), pytest.approx(MEANING))]
     assert fuse([], [(Place("t", 1), -0.1)]) == []

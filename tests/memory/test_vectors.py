@@ -227,17 +227,35 @@ async def test_an_imported_thread_is_looked_through_once_and_signed(store: Drive
         assert after[table] == before[table]
 
 
+async def forget_before(store: Driver, seq: int) -> None:
+    """Delete the entries of the thread before this one, as retention does."""
+    async with store.writing() as tx:
+        await log.position(tx, "t")
+        for query in _OF_ENTRIES:
+            await tx.run(query, thread_id="t", cut=seq)
+        await tx.run("move_first_seq", thread_id="t", first_seq=seq)
+
+
+async def test_what_retention_deletes_while_it_is_embedded_does_not_come_back(store: Driver) -> None:
+    class Meanwhile(HashEmbedder):
+        async def documents(self, texts: Sequence[str]) -> Vectors:
+            made = await super().documents(texts)
+            await forget_before(store, 8)
+            return made
+
+    await say(store, [f"canary {n}" if n < 7 else f"entry {n}" for n in range(12)])
+    await embed_thread(store, Meanwhile(), "t")
+    assert await kept(store) == [8, 9, 10, 11, 12]
+    assert "canary" not in repr(await all_of(store, derived=True))
+
+
 async def test_where_retention_ends_in_a_block_its_signatures_are_made_again(
     store: Driver,
 ) -> None:
     await say(store, [f"entry {n}" for n in range(1200)])
     embedder = HashEmbedder()
     await embed_thread(store, embedder, "t")
-    async with store.writing() as tx:
-        await log.position(tx, "t")
-        for query in _OF_ENTRIES:
-            await tx.run(query, thread_id="t", cut=1000)
-        await tx.run("move_first_seq", thread_id="t", first_seq=1000)
+    await forget_before(store, 1000)
     assert [row["block"] for row in (await all_of(store, derived=True))["recall_signatures"]] == [1]
     counting = Counting(store)
     await embed_thread(counting, embedder, "t")
