@@ -200,6 +200,22 @@ def test_the_newest_stay_and_decisions_longer_than_questions() -> None:
     assert tokens_of(again.text()) <= 600
 
 
+@pytest.mark.parametrize(
+    "said", ["We decided that the port of service {n} is 900{n}.", "我们决定服务{n}的端口是900{n}，不再改。"]
+)
+def test_there_are_no_headings_without_a_line_where_one_has_room(said: str) -> None:
+    asked = [Draft(f"q{n}", "user", said.format(n=n) + " " + "… " * 60) for n in range(50)]
+    digest = digest_entries(entries(*asked))
+    bare = tokens_of(fitted(digest, 1).text())
+    assert "\n- " not in fitted(digest, 1).text()
+    for limit in range(bare + 30, 4 * bare, 10):
+        small = fitted(digest, limit)
+        assert tokens_of(small.text()) <= limit
+        assert len(small.items["told"]) >= 1
+        for name in ("asked", "told"):
+            assert small.left[name] + len(small.items[name]) == 50
+
+
 texts = st.text(max_size=30) | st.sampled_from(["预算是3000元。" * 30, "a" * 3000, "The path is /srv/a/b. " * 40])
 observed = texts | st.builds(lambda data: json.dumps({"ok": True, "data": data}), texts | st.integers() | st.none())
 

@@ -92,10 +92,22 @@ async def test_a_summary_is_never_above_its_limit(store: Driver, reply: str) -> 
     assert 50 < tokens_of(kept.summary) <= 100
 
 
+@pytest.mark.parametrize(
+    "reply",
+    ["<think>Let me see. {0}</think>\nThe ports were agreed.", "\n<thinking>{0}</thinking> The ports were agreed.",
+     "{0} So be it.\n</think>\n\nThe ports were agreed."],
+)  # fmt: skip
+async def test_what_a_model_thinks_is_not_in_its_summary(store: Driver, reply: str) -> None:
+    await talk(store, "t", 12)
+    kept = await pass_over(store, summarizer=Writer(reply.format("A long thought. " * 400)))
+    assert (kept.summary, kept.model) == ("The ports were agreed.", "test:writer")
+
+
 FAILURES = {
     "cancelled": (asyncio.CancelledError(), "what it waited for was cancelled"),
     "fails": (RuntimeError("the provider is down"), "failed: the provider is down"),
     "is empty": (" \n", "is empty"),
+    "is a thought alone": ("<think>How shall I begin? ", "is empty"),
     "is longer than its input": (lambda text: text + " and more", "is longer than"),
     "has no message": (TimeoutError(), "failed: TimeoutError"),
 }

@@ -28,6 +28,8 @@ _ARROW = " → "
 _UNASKED = f"…{_ARROW}"
 """How an answer begins whose question is not there."""
 _SHARES = (1.0, 0.85, 0.7, 0.55, 0.42, 0.32, 0.24, 0.17, 0.11, 0.07, 0.04, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
+_LENGTHS = (80, 40, 20)
+"""What a line is cut to where little more than it has room."""
 _DECISIONS = 8
 _RECENT = 4
 """One line in so many of those that stay is there because it is new."""
@@ -238,7 +240,23 @@ def fitted(digest: Digest, limit: int) -> Digest:
         return digest
     # By halves: with a smaller share there are fewer tokens, but for a few.
     first = bisect_left(_SHARES, True, key=fits)
-    return _part_of(digest, next(filter(fits, _SHARES[first:]), 0.0))
+    share = next(filter(fits, _SHARES[first:]), 0.0)
+    return _part_of(digest, share) if share else _least_of(digest, limit)
+
+
+def _least_of(digest: Digest, limit: int) -> Digest:
+    """What a digest tells where not even one line of each section has room: a fact before a question before the rest,
+    each cut as it must be, and of the others how many there were."""
+    found = _part_of(digest, 0.0)
+    for name in ("told", "asked", "done", "errors"):
+        for line in _lasting(digest.items.get(name, ()), 1) if name == "told" else digest.items.get(name, ())[-1:]:
+            left = {**found.left, name: found.left[name] - 1}
+            for length in (len(line), *(length for length in _LENGTHS if length < len(line))):
+                more = replace(found, items={**found.items, name: [_cut(line, length)]}, left=left)
+                if tokens_of(more.text()) <= limit:
+                    found = more
+                    break
+    return found
 
 
 def clean(text: str) -> str:

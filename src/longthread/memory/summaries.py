@@ -14,6 +14,7 @@ from longthread.memory.digest import FORM, Digest, clean, cut_to, digest_entries
 from longthread.memory.embedding import is_cancelled
 from longthread.memory.indexing import content_of, is_prompt, is_recallable
 from longthread.model.entry import Entry
+from longthread.model.thinking import without_thinking
 from longthread.settings import Settings
 from longthread.store.summaries import Kept
 from longthread.view.condense import condense_result, cut_middle
@@ -167,7 +168,7 @@ async def ask(summarizer: Summarizer, instructions: str, text: str) -> str:
     except Exception as error:  # noqa: BLE001 - whatever keeps a model from writing, there is a digest
         _logger.warning("The summary by %s failed: %s", summarizer.name, str(error) or type(error).__name__)
         return ""
-    said = clean(said).strip()
+    said = clean(without_thinking(said)).strip()
     if not said:
         _logger.warning("The summary by %s is empty, and is not used", summarizer.name)
     elif tokens_of(said) >= tokens_of(text):

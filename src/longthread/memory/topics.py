@@ -16,6 +16,7 @@ from longthread.memory.grams import Gram, grams, has_han
 from longthread.memory.phrases import Found, Phrases, Words, is_name, is_proper, spelled, weight
 from longthread.memory.stopwords import BREAKS, LIGHT
 from longthread.memory.terms import stem
+from longthread.model.thinking import without_thinking
 
 MOST = 8
 """Topics that a stretch has, when nothing else is said."""
@@ -194,7 +195,6 @@ def asked(text: str, known: Sequence[str] = (), most: int = MOST) -> str:
     return ASKED.format(most=most, known=names, text=text)
 
 
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _BULLET = re.compile(r"^\s*(?:[-*•·–]|\d{1,2}\s*[.)、．:：]|[(（]\d{1,2}[)）])\s*")
 _SENTENCE = re.compile(r"[.。!！?？:：]$")
 _MARKS = " \t\"'`“”‘’「」『』*_[](),，、;；"
@@ -209,7 +209,7 @@ def parse(reply: str, known: Iterable[str] = (), most: int = MOST) -> list[str]:
     """
     names = {normal(name): name for name in known}
     found: dict[str, str] = {}
-    for item in _items(_THINKING.sub("", reply)):
+    for item in _items(without_thinking(reply)):
         name = " ".join(item.split()).strip(_MARKS)
         key = normal(name)
         if _is_name(name, key):
