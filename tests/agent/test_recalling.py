@@ -100,6 +100,7 @@ async def test_an_id_does_not_lead_out_of_the_agents_conversations(store: Driver
         ({"query": "x", "k": 101}, "invalid_input"),
         ({"query": "x", "neighbours": 6}, "invalid_input"),
         ({"query": "x", "since": "yesterday"}, "invalid_input"),
+        ({"query": "x", "since": "2027-01-01", "until": "2020-01-01"}, "invalid_input"),
         ({"query": "x", "scope": "world"}, "invalid_input"),
         ({"query": "x", "scope": "agent"}, "invalid_input"),
         ({"query": "x", "offset": 5}, "invalid_input"),

@@ -71,6 +71,8 @@ def test_a_question_may_be_narrowed(run: Run) -> None:
     assert threads("--until", "2026-04-01") == threads("--until", "2026-03-01T10:00:01Z") == {"habits"}
     assert threads("--since", "1d") == {"servers"}
     assert threads("--since", "2026-03-01T10:00:00Z", "--until", "2026-03-02") == {"habits"}
+    assert threads("--since", "2026-03-01", "--until", "2026-03-01") == {"habits"}
+    assert threads("--until", "2026-02-28") == set()
     assert len(lines(run("recall", "staging", "-k", "1", "--json"))) == 1
     [hit] = lines(run("recall", "10.1.2.3", "-k", "1", "--around", "1", "--json"))
     assert [each["text"] for each in hit["around"]] == ["Which server is staging?", "好的"]
@@ -95,6 +97,7 @@ def test_a_topic_is_enough(run: Run, store_address: str) -> None:
         (["x", "--thread", "last", "--agent", "analyst"], "not both"),
         (["x", "--since", "yesterday"], "--since is 'yesterday'"),
         (["x", "--until", "99999999w"], "--until"),
+        (["x", "--since", "2026-03-02", "--until", "2026-03-01"], "Nothing is from 2026-03-02"),
         (["x", "-k", "0"], ""),
         (["x", "-k", "101"], ""),
         (["x", "--thread", "anns"], "no thread anns"),

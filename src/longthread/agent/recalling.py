@@ -51,7 +51,10 @@ _PROPERTIES: Mapping[str, Any] = {
         "description": "With entry_id: the character to go on from, as `more` of the result before says.",
     },
     "since": {"type": "string", "description": "Only messages from this date or time on (ISO 8601)."},
-    "until": {"type": "string", "description": "Only messages before this date or time (ISO 8601)."},
+    "until": {
+        "type": "string",
+        "description": "Only messages up to the end of this date, or before this time (ISO 8601).",
+    },
     "neighbours": {"type": "integer", "minimum": 0, "maximum": _NEIGHBOURS, "description": "Messages around each; 1."},
     "k": {"type": "integer", "minimum": 1, "maximum": MOST, "description": "How many messages at most."},
 }
@@ -142,7 +145,7 @@ def _question(
         scope=scope if where == "thread" else of_user,
         k=_number(arguments, "k", top_k, 1, MOST),
         since=moment_of(_text(arguments, "since"), "since"),
-        until=moment_of(_text(arguments, "until"), "until"),
+        until=moment_of(_text(arguments, "until"), "until", ends=True),
         before=before,
         neighbours=_number(arguments, "neighbours", 1, 0, _NEIGHBOURS),
     )

@@ -85,7 +85,7 @@ def recall(
 @evals.command()
 def context(
     turns: Annotated[int, typer.Option("--turns", min=1, help="Questions of the conversation.")] = 200,
-    window: Annotated[int, typer.Option("--window", min=4_000, help="Tokens of the model's context window.")] = 32_000,
+    window: Annotated[int, typer.Option("--window", min=5_000, help="Tokens of the model's context window.")] = 32_000,
     lang: Annotated[str, typer.Option("--lang", metavar="en|zh", help="The conversation's language.")] = "en",
     seed: Annotated[int, typer.Option("--seed", help="Another seed makes another conversation.")] = 0,
     database: Annotated[

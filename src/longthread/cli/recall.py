@@ -63,7 +63,8 @@ def recall(
         str | None, typer.Option("--since", metavar="WHEN", help="From this date or time on, or an age such as 30d.")
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--until", metavar="WHEN", help="Before this date or time, or an age such as 7d.")
+        str | None,
+        typer.Option("--until", metavar="WHEN", help="To the end of this date, or before a time or an age such as 7d."),
     ] = None,
     k: Annotated[
         int | None,
@@ -91,7 +92,7 @@ def recall(
         scope=Scope(user or settings.user, thread, agent),
         k=k or settings.memory_recall_top_k,
         since=moment(since, "--since", ahead=False) if since else None,
-        until=moment(until, "--until", ahead=False) if until else None,
+        until=moment(until, "--until", ahead=False, ends=True) if until else None,
         neighbours=around,
     )
     found = run(_find(settings, asked))

@@ -60,7 +60,7 @@ class Question:
         topic: only stretches that are about it. Where no stretch is, its name is looked for like the text.
 
     Raises:
-        InvalidInput: k or neighbours is less than that.
+        InvalidInput: k or neighbours is less than that, or the stretch of time has no length.
     """
 
     text: str
@@ -76,6 +76,11 @@ class Question:
         if self.k < 1 or self.neighbours < 0:
             raise InvalidInput(
                 reason=f"k is {self.k}, neighbours {self.neighbours}; give whole numbers from 1 and 0 on."
+            )
+        if self.since is not None and self.until is not None and self.since >= self.until:
+            raise InvalidInput(
+                reason=f"Nothing is from {self.since.isoformat()} on and before {self.until.isoformat()}. Give a later "
+                "end, or an earlier beginning."
             )
 
     @property

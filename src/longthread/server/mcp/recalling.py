@@ -61,7 +61,7 @@ class Recalling:
             "thread": THREAD | {"description": "Only in this conversation; by default in all of the user's."},
             "agent": text("Only in conversations with this agent of the catalog, by its name."),
             "since": text("Only messages from this date or time on (ISO 8601)."),
-            "until": text("Only messages before this date or time (ISO 8601)."),
+            "until": text("Only messages up to the end of this date, or before this time (ISO 8601)."),
             "top_k": whole("How many messages at most.", least=1, most=_MOST, default=min(own, _MOST)),
             "around": whole("Messages on either side of each.", least=0, most=5, default=0),
         }
@@ -90,7 +90,7 @@ class Recalling:
             scope=Scope(user, given.get("thread"), agent.id if agent else None),
             k=given["top_k"],
             since=moment_of(given.get("since"), "since"),
-            until=moment_of(given.get("until"), "until"),
+            until=moment_of(given.get("until"), "until", ends=True),
             neighbours=given["around"],
         )
         recalled = await self._analyst.recaller.find(question)
