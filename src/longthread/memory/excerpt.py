@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from longthread.memory.escapes import unescaped
 from longthread.memory.terms import terms
 
 _STEP = 4
@@ -18,7 +19,7 @@ def excerpt(text: str, wanted: Collection[str], size: int) -> str:
 
     Empty lines at either end are left out.
     """
-    text = _EMPTY.sub("", text).rstrip()
+    text = _EMPTY.sub("", unescaped(text)).rstrip()
     if len(text) <= size:
         return text
     start = start_of(text, wanted, size)

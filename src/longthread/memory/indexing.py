@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
+from longthread.memory.escapes import unescaped
 from longthread.memory.merging import merge_segments, write_segment
 from longthread.memory.postings import FORM, FULL, Document, Segment, build
 from longthread.memory.terms import characters, terms
@@ -75,7 +76,7 @@ def documents(texts: Iterable[Text]) -> list[Document]:
     for text in texts:
         if not is_recallable(text):
             continue
-        content = content_of(text)
+        content = unescaped(content_of(text))
         said = terms(content)
         if not said:
             continue

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from longthread.memory.digest import FORM, Digest, clean, cut_to, digest_entries, fitted, joined, json_of, tokens_of
 from longthread.memory.embedding import is_cancelled
+from longthread.memory.escapes import unescaped
 from longthread.memory.indexing import content_of, is_prompt, is_recallable
 from longthread.model.entry import Entry
 from longthread.model.thinking import without_thinking
@@ -213,6 +214,6 @@ def transcript(part: Part, limit: int = INPUT_TOKENS) -> str:
 def _line(entry: Entry) -> str:
     if is_prompt(entry) or not is_recallable(entry):
         return f"{entry.role}: …"
-    said = content_of(entry)
+    said = unescaped(content_of(entry))
     text = condense_result(said, _RESULT) if entry.role == "tool" else cut_middle(said, _TOLD)
     return f"{entry.name if entry.role == 'tool' and entry.name else entry.role}: {clean(text)}"

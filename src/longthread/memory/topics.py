@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from longthread.memory.escapes import unescaped
 from longthread.memory.grams import Gram, grams, has_han
 from longthread.memory.phrases import Found, Phrases, Words, is_name, is_proper, spelled, weight
 from longthread.memory.stopwords import BREAKS, LIGHT
@@ -44,8 +45,9 @@ _NOISE = {
     # A line that is all in italics labels what it stands below.
     "*": re.compile(r"^\*[^*\n]{1,200}+\*[ \t]*$", re.MULTILINE),
     '":': re.compile(r"\"[\w $.-]{1,60}+\":"),
+    "": re.compile(r"[A-Za-z0-9+/]{40,}+={0,2}"),
 }
-"""Code, addresses, tags, and the keys of JSON: what stands there is not spoken of."""
+"""Code, addresses, tags, the keys of JSON, and bytes in letters, by what is in them: that is not spoken of."""
 _TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|TABLE|UPDATE)\s+[\"`\[]?([A-Za-z_][A-Za-z0-9_.]{2,39})")
 _END = re.compile(r"[\s。！？!?；;]")
 
@@ -99,7 +101,7 @@ def _inside(key: str) -> str:
 def _passages(texts: Iterable[str]) -> list[str]:
     found: list[str] = []
     for text in texts:
-        text = text[:MOST_TEXT]
+        text = unescaped(text[:MOST_TEXT])
         tables = " . ".join(dict.fromkeys(_TABLE.findall(text)))
         for mark, noise in _NOISE.items():
             text = noise.sub(" . ", text) if mark in text else text

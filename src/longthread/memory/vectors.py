@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from longthread.memory.asking import ANY, MOST_TEXT
 from longthread.memory.batch import Made, make_vectors
 from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors, called, made_by
+from longthread.memory.escapes import unescaped
 from longthread.memory.indexing import content_of, is_recallable
 from longthread.store import recall, vectors
 from longthread.store.driver import Driver, Transaction
@@ -128,7 +129,7 @@ async def _is_same(tx: Transaction, thread_id: str, model: str, mark: Mark) -> b
 
 def text_of(text: Text) -> str:
     """What of an entry is embedded: who says what."""
-    said = content_of(text)
+    said = unescaped(content_of(text))
     return (f"{text.name}: {said}" if text.name and text.role != "tool" else said)[:MOST_TEXT]
 
 
