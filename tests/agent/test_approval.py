@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,7 +20,7 @@ from tests.agent.script import call, events_of, finish
 
 from longthread.agent import approving
 from longthread.agent.analyst import Analyst
-from longthread.agent.owner import may_be_alive
+from longthread.agent.owner import here, may_be_alive
 from longthread.catalog import Catalog
 from longthread.errors import (
     ArgumentsInvalid,
@@ -414,7 +413,7 @@ async def test_a_process_that_dies_with_a_decided_run_leaves_it_to_others(
     """Neither taken over nor given back: as after kill -9."""
     analyst = await open_analyst(scripted(MAIL))
     run_id, [asked] = await waiting(analyst)
-    monkeypatch.setattr(approving, "new_owner", lambda: f"{socket.gethostname()}/{2**22 + 1}/gone")
+    monkeypatch.setattr(approving, "new_owner", lambda: f"{here()}/{2**22 + 1}/gone")
     monkeypatch.setattr(runs, "give_back", dies)
     monkeypatch.setattr(analyst, "resume", dies)
     with pytest.raises(RuntimeError, match="killed"):

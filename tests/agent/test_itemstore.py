@@ -520,3 +520,23 @@ async def test_any_number_of_calls_may_be_made_at_once(items: LongthreadStore, m
     await asyncio.gather(*(items.aput(("all",), f"{n}", {"n": n}) for n in range(1500)))
     found = await items.asearch(("all",), limit=2000)
     assert {item.value["n"] for item in found} == set(range(1500))
+
+
+async def test_who_waits_for_an_embedder_keeps_nobody_from_reading(store: Driver) -> None:
+    class Slow(Words):
+        waits = asyncio.Event()
+
+        async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+            await self.waits.wait()
+            return await super().aembed_documents(texts)
+
+    slow = Slow()
+    items = LongthreadStore(store, index=index(slow))
+    await items.aput(("a",), "there", {"text": "x"}, index=False)
+    puts = [asyncio.create_task(items.aput(("a",), f"{n}", {"text": "y"})) for n in range(2 * itembatch.AT_ONCE)]
+    await asyncio.sleep(0)
+    found = await asyncio.wait_for(items.aget(("a",), "there"), 30)
+    assert found is not None and not any(put.done() for put in puts)
+    slow.waits.set()
+    await asyncio.gather(*puts)
+    assert len(await items.asearch(("a",), limit=200)) == 2 * itembatch.AT_ONCE + 1

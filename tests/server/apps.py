@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from langchain_core.tools import tool
 from longthread.agent import begin
 from longthread.agent.begin import Ask
 from longthread.agent.hot import HotWindows
+from longthread.agent.owner import here
 from longthread.catalog import Catalog
 from longthread.langgraph import LongthreadSaver
 from longthread.store.open import open_store
@@ -98,7 +98,7 @@ def orphaned(address: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The id of a run of the thread t1, whose process has died."""
     with subprocess.Popen(["true"]) as dead:
         dead.wait()
-    monkeypatch.setattr(begin, "new_owner", lambda: f"{socket.gethostname()}/{dead.pid}/x")
+    monkeypatch.setattr(begin, "new_owner", lambda: f"{here()}/{dead.pid}/x")
 
     async def ask() -> str:
         async with open_store(address) as store:

@@ -40,7 +40,7 @@ BATCH = 64
 MADE_UP = 1024
 """Items whose index a question brings up to date, where it is of another kind; the rest is for the next question."""
 AT_ONCE = 64
-"""Calls that are at work at a time. More wait for those, and not for a connection, for which they would not long."""
+"""Transactions at a time. More wait for those, and not for a connection, for which they would not long."""
 _MOVES = 0.01
 """A time to live is not renewed for less than this part of it: each renewal is a write."""
 
@@ -76,10 +76,6 @@ class Batches:
         """
         for op in ops:
             check(op)
-        async with self._turns:
-            return await self._run(ops)
-
-    async def _run(self, ops: Sequence[Op]) -> list[Result]:
         puts = {(SEPARATOR.join(op.namespace), op.key): op for op in ops if isinstance(op, PutOp)}
         found: list[Result] = [None] * len(ops)
         if any(not isinstance(op, PutOp) for op in ops):
@@ -107,7 +103,7 @@ class Batches:
         for op in questions:
             await self._make_up(self._within(op.namespace_prefix))
         vectors = {op.query: await self._index.vector(op.query) for op in questions if op.query}
-        async with self._store.reading() as tx:
+        async with self._turns, self._store.reading() as tx:
             yield _Read(tx, datetime.now(UTC), vectors)
 
     async def _answered(self, read: _Read, op: Op) -> Result:
@@ -190,7 +186,7 @@ class Batches:
         """Have what was read live on, where that makes a difference."""
         due = {item.place: item for item in read.refreshed if _is_due(item, read.now)}
         if due:
-            async with self._store.writing() as tx:
+            async with self._turns, self._store.writing() as tx:
                 await items.refresh(tx, self._user_id, due.values(), read.now)
 
     async def _write(self, puts: Mapping[Place, PutOp]) -> None:
@@ -199,7 +195,7 @@ class Batches:
         wanted = [Indexed(place[1], json.loads(values[place]), _fields(op)) for place, op in kept.items()]
         made = dict(zip(kept, await self._index.made(wanted), strict=True))
         now = datetime.now(UTC)
-        async with self._store.writing() as tx:
+        async with self._turns, self._store.writing() as tx:
             for place, op in sorted(puts.items(), key=lambda each: each[0]):
                 if op.value is None:
                     await items.delete(tx, self._user_id, place)
@@ -212,13 +208,13 @@ class Batches:
     async def _make_up(self, within: Within) -> None:
         """Make anew what items are found by, where it is of another form, or of another index than the configured."""
         for _ in range(MADE_UP // BATCH):
-            async with self._store.reading() as tx:
+            async with self._turns, self._store.reading() as tx:
                 some = await items.stale(tx, within, form=FORM, embedded=self._index.embedded, limit=BATCH)
             if not some:
                 return
             wanted = [Indexed(item.key, json.loads(item.value), json.loads(item.fields)) for item in some]
             made = await self._index.made(wanted)
-            async with self._store.writing() as tx:
+            async with self._turns, self._store.writing() as tx:
                 for item, index in sorted(zip(some, made, strict=True), key=lambda each: each[0].place):
                     await items.reindex(tx, self._user_id, item, index)
             if any(index.embedded != (self._index.embedded or "") for index in made):

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
 
 from longthread.model.ids import new_id
 
 
 def new_owner() -> str:
-    """A name for one execution by this process: `host/pid/nonce`."""
-    return f"{socket.gethostname()}/{os.getpid()}/{new_id()}"
+    """A name for one execution by this process: `where/pid/nonce`."""
+    return f"{here()}/{os.getpid()}/{new_id()}"
 
 
 def may_be_alive(owner: str) -> bool:
     """Whether an owner may still be at work: False only for a dead process of this host.
 
-    Owners on other hosts, and pids that were given away again, are told by their leases running out.
+    Owners on other hosts or in other containers, and pids that were given away again, are told by their leases running
+    out.
     """
-    host, pid, _ = owner.rsplit("/", 2)
-    if host != socket.gethostname():
+    where, pid, _ = owner.rsplit("/", 2)
+    if where != here():
         return True
     try:
         os.kill(int(pid), 0)
@@ -28,3 +32,17 @@ def may_be_alive(owner: str) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def here() -> str:
+    """Where a pid means one process: the host, and on Linux its boot and the namespace of pids. Containers may share
+    the name of their host, and hosts a name."""
+    return ":".join([socket.gethostname(), *_kernel()])
+
+
+@lru_cache(maxsize=1)
+def _kernel() -> tuple[str, ...]:
+    with suppress(OSError):
+        booted = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return booted, str(Path("/proc/self/ns/pid").stat().st_ino)
+    return ()
