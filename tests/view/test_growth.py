@@ -158,7 +158,7 @@ def test_thinking_is_shown_whole_or_not_at_all() -> None:
     thought = Item("t", "assistant", "so many", thinking=900)
     assert thought.condensed() == Part(thought, "condensed", tokens=thought.tokens - 900)
     assert cost(fitted([thought], 500)) < 100
-    assert fitted([thought], 5_000)[0].how == "condensed"
+    assert fitted([thought], 5_000) == [thought.whole]
 
 
 def test_a_result_of_a_new_size_limit_says_so() -> None:

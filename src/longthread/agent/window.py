@@ -184,6 +184,7 @@ def _telling(
     """
     items = [spot.item_for(wanted.family) for n, spot in enumerate(spots) if n >= passed and n not in hidden]
     share, text, digested = share_of(wanted.budget, wanted.config.summary), wanted.summary, frozenset[int]()
+    has_shrunk = False
     while True:
         view = compose(
             items,
@@ -198,8 +199,12 @@ def _telling(
             return view, _digested(spots, wanted.past)
         missing = _untold(spots, wanted, view, hidden, passed)
         if digested and missing <= digested:
-            return view, digested
-        digested |= missing
+            if has_shrunk or missing in (digested, frozenset()):
+                return view, digested
+            # With a question that is cut now there may be room for others: what is told of is what is not shown.
+            digested, has_shrunk = missing, True
+        else:
+            digested |= missing
         entries = [spots[n].entry for n in sorted(digested)]
         last, text = (
             text,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from longthread.view.condense import TOOL_MAX
-from longthread.view.items import Item, Part, cost, cut_text, fitted, units_of
+from longthread.view.items import Item, Part, cost, cut_text, fitted, least, units_of, unthinking
 from longthread.view.length import is_longer, shortened
 from longthread.view.tier1 import RECALLED, Digest, digest_of, share_of, tier1_of
 from longthread.view.tokens import ANY
@@ -152,7 +152,8 @@ def _planned(units: Sequence[Sequence[Item]], room: int, config: Config, again: 
     if cost(parts[pinned]) > room:  # no question, and calls that have no room even without their arguments
         return _planned(units[:pinned], room, config, again, start if start is not None and start < pinned else None)
     edge = _add_whole(units, parts, whole, room, config)
-    _add_condensed(units, parts, edge, room, config, start)
+    edge, spent = _add_thoughts(units, parts, range(edge - 1, pinned, -1), room, config) or (edge, 0)
+    _add_condensed(units, parts, edge, room, config, start, spent)
     if config.max_length is not None and _is_longer(units, parts, config):
         parts = shortened(parts, int(config.max_length * config.low_water), config.full_recent, pinned)
     return _in_room(parts, room, pinned)
@@ -168,13 +169,28 @@ def _is_longer(units: Sequence[Sequence[Item]], parts: Parts, config: Config) ->
 
 
 def _pinned(units: Sequence[Sequence[Item]], pinned: int, room: int, config: Config) -> Parts:
-    """The newest user message, and the newest unit: shown whatever their size."""
+    """The newest user message, and the newest unit: shown whatever their size, and whole as long as both fit.
+
+    Results are cut first. The question is cut only where not even the least of the newest unit has room beside it.
+    """
     newest = len(units) - 1
     most = int(room * config.whole)
-    parts: Parts = {pinned: fitted(units[pinned], most if pinned == newest else most // 2, config.tool_max)}
-    if pinned != newest:
-        parts[newest] = fitted(units[newest], most - cost(parts[pinned]), config.tool_max)
-    return parts
+    if pinned == newest:
+        return {newest: _newest(units[newest], room, most, config)}
+    question, behind = [item.whole for item in units[pinned]], least(units[newest])
+    if cost(question) + behind > room:
+        question = fitted(units[pinned], max(most // 2, min(most, room - behind)), config.tool_max)
+    left = room - cost(question)
+    return {pinned: question, newest: _newest(units[newest], left, max(left // 2, left - (room - most)), config)}
+
+
+def _newest(unit: Sequence[Item], room: int, share: int, config: Config) -> Sequence[Part]:
+    """The newest unit whole, or cut to its share beside its thinking; with all the room where it keeps that only so."""
+    if cost(item.whole for item in unit) <= room:
+        return [item.whole for item in unit]
+    narrow, wide = (fitted(unit, tokens, config.tool_max) for tokens in (min(room, share + unit[0].thinking), room))
+    is_kept = wide[0].how != "whole" or narrow[0].how == "whole" or not unit[0].thinking
+    return narrow if is_kept and cost(narrow) <= share + unit[0].thinking else wide
 
 
 def _add_whole(units: Sequence[Sequence[Item]], parts: Parts, whole: Parts, room: int, config: Config) -> int:
@@ -192,15 +208,43 @@ def _add_whole(units: Sequence[Sequence[Item]], parts: Parts, whole: Parts, room
     return edge
 
 
+def _add_thoughts(
+    units: Sequence[Sequence[Item]], parts: Parts, turn: Sequence[int], room: int, config: Config
+) -> tuple[int, int] | None:
+    """The units of the turn that goes on, at the places `turn`: with their thinking, which providers want back until
+    the turn is over, and their results condensed. Where not all of them have room, the oldest go without.
+
+    Returns the place of the oldest, and what is spent on them beyond tier 3; None when there are none.
+    """
+    if not any(units[n][0].thinking for n in turn):
+        return None
+    kept = {
+        n: [item.whole if item.answers is None else item.condensed(config.tool_max) for item in units[n]] for n in turn
+    }
+    used, total = sum(cost(each) for each in parts.values()), sum(cost(each) for each in kept.values())
+    if used + total <= room * (1 - config.summary):
+        parts |= kept
+        return turn[-1], total
+    left = room * (1 - (1 - config.low_water) / 2 - config.condensed * config.low_water) - used
+    edge = turn[0] + 1
+    for n in turn:
+        left -= cost(kept[n])
+        if left < 0:
+            break
+        parts[n], edge = kept[n], n
+    return edge, 0
+
+
 def _add_condensed(
-    units: Sequence[Sequence[Item]], parts: Parts, edge: int, room: int, config: Config, start: int | None
+    units: Sequence[Sequence[Item]], parts: Parts, edge: int, room: int, config: Config, start: int | None, spent: int
 ) -> None:
-    """Tier 2: the units before place `edge`, condensed.
+    """Tier 2: the units before place `edge`, condensed. Behind them, `spent` is what the turn's thinking is kept in.
 
     The tier begins at `start`, where the view before began, as long as it fits into its share: then the prompt's
     beginning stays the same. When it does not fit any longer, only so much is shown that it may grow again.
     """
-    share, left = room * config.condensed, room - sum(cost(each) for each in parts.values())
+    share, used = room * config.condensed, sum(cost(each) for each in parts.values())
+    left = room - used - min(spent, room * (1 - config.low_water) / 2)
     most = max(1, int(share * config.low_water / 2))
     if start is not None:
         tier = {n: _condensed(units[n], most, config) for n in range(start, edge) if n not in parts}
@@ -219,7 +263,7 @@ def _add_condensed(
 
 def _condensed(unit: Sequence[Item], most: int, config: Config) -> Sequence[Part]:
     parts = [item.condensed(config.tool_max) for item in unit]
-    return parts if cost(parts) <= most else fitted(unit, most, config.tool_max)
+    return parts if cost(parts) <= most else unthinking(unit, most, config.tool_max)
 
 
 def _start_of(units: Sequence[Sequence[Item]], before: Before) -> int | None:

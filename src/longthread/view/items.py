@@ -17,6 +17,9 @@ BARE_CALL = 48
 BARE_ARGS: Mapping[str, Any] = {"left_out": "too long to show"}
 """What is shown in the place of a call's arguments where they are left out."""
 
+_CUT = 20
+"""Tokens of a text that is cut as far as it can be and still says so."""
+
 
 @dataclass(frozen=True)
 class Item:
@@ -114,14 +117,39 @@ def cost(parts: Iterable[Part]) -> int:
 
 
 def fitted(unit: Sequence[Item], budget: int, limit: int = TOOL_MAX) -> list[Part]:
-    """A unit in at most `budget` tokens if that can be: its texts cut in the middle, then without arguments."""
+    """A unit in at most `budget` tokens if that can be: whole; its results cut; its thinking left out as well.
+
+    Providers want the thinking of a call back with its results, and it cannot be cut: it goes last.
+    """
+    parts = [item.whole for item in unit]
+    if cost(parts) <= budget:
+        return parts
+    thought, results = unit[0], parts[1:]
+    if thought.thinking and results and thought.tokens + sum(_least(each) for each in unit[1:]) <= budget:
+        return [parts[0], *_shared(results, budget - thought.tokens)]
+    return unthinking(unit, budget, limit)
+
+
+def unthinking(unit: Sequence[Item], budget: int, limit: int = TOOL_MAX) -> list[Part]:
+    """A unit without its thinking in at most `budget` tokens if that can be: its texts cut in the middle, then without
+    arguments."""
     parts = [item.condensed(limit) if item.thinking else item.whole for item in unit]
     if cost(parts) <= budget:
         return parts
     fixed = cost(parts) - sum(part.item.text_tokens for part in parts)
-    if fixed + 20 * len(parts) > budget:
+    if fixed + _CUT * len(parts) > budget:
         parts = [_bare(part) for part in parts]
     return _shared(parts, budget)
+
+
+def least(unit: Sequence[Item]) -> int:
+    """What a unit costs at least, its texts cut, its thinking and its arguments left out."""
+    return sum(_least(item) for item in unit)
+
+
+def _least(item: Item) -> int:
+    calls = min(item.extra, BARE_CALL * len(item.calls))
+    return min(item.tokens, calls + _CUT + MESSAGE_OVERHEAD)
 
 
 def _shared(parts: Sequence[Part], budget: int) -> list[Part]:
