@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from tests.agent.test_middleware import Spy, agent_of, asked, on
 
@@ -46,3 +47,20 @@ async def test_no_call_of_a_turn_that_goes_on_comes_without_its_thinking(store_a
         assert [message for message in own if "thinking" not in str(message.content)] == []
         without += any("thinking" not in str(message.content) for message in replies)
     assert without, "there was no room for all of it"
+
+
+@pytest.mark.parametrize("ids", [("a", "a"), ("", ""), ("a", "b", "a")])
+async def test_calls_with_one_id_or_none_are_answered_and_the_agent_goes_on(store_address: str, ids: list[str]) -> None:
+    def reply(messages: list[BaseMessage]) -> Any:
+        if isinstance(messages[-1], ToolMessage):
+            return "Done."
+        return AIMessage("", tool_calls=[call(n, each) for n, each in enumerate(ids)])
+
+    spy = Spy()
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        agent = agent_of(saver, reply, read, spy=spy)
+        for _ in range(2):
+            state = await agent.ainvoke(asked("Read it"), {**on(), "recursion_limit": 12})
+            assert state["messages"][-1].text == "Done."
+    assert [message.type for message in spy.views[1]] == ["human", "ai", *["tool"] * len(ids)]
+    assert spy.over == [] and spy.watch.orphans == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +13,7 @@ from longthread.view import manifest
 from longthread.view.budget import LEAST, message_budget
 from longthread.view.compose import compose
 from longthread.view.condense import condense_result, cut_middle
-from longthread.view.items import Item, Part
+from longthread.view.items import Item, Part, units_of
 from longthread.view.tokens import estimate
 
 ROWS = '{"rows":' + "[1,2]," * 900 + "}"
@@ -28,8 +30,9 @@ def threads(draw: st.DrawFn) -> list[Item]:
     for _ in range(draw(st.integers(1, 6))):
         add("user", draw(TEXTS))
         for _ in range(draw(st.integers(0, 3))):
-            # Ids come again: some servers number the calls of each reply.
-            calls = tuple(f"c{n}" for n in range(draw(st.sampled_from([1, 1, 2, 3, 30, 200]))))
+            # Ids come again: some servers number the calls of each reply, and some give them one id, or none.
+            name = draw(st.sampled_from(["c{}", "c{}", "call", ""]))
+            calls = tuple(name.format(n) for n in range(draw(st.sampled_from([1, 1, 2, 3, 30, 200]))))
             add("assistant", draw(TEXTS), calls=calls, extra=draw(st.sampled_from([0, 50, 50_000])))
             answered = draw(st.integers(0, 10))
             for call in calls[: len(calls) - 1 if answered == 0 else len(calls)]:
@@ -51,7 +54,7 @@ def test_a_view_fits_and_is_whole(items: list[Item], budget: int) -> None:
     assert sum(part.tokens for part in view) <= budget
     open_calls: list[str] = []
     for part in view:
-        if part.item.answers:
+        if part.item.answers is not None:
             open_calls.remove(part.item.answers)
         else:
             assert open_calls == [], "a call is followed by its results"
@@ -112,6 +115,19 @@ def test_huge_arguments_are_left_out_of_the_newest_call() -> None:
     parts = {part.item.key: part for part in compose(items, 2000).parts}
     assert parts["a"].bare
     assert parts["t"].how == "whole"
+
+
+@pytest.mark.parametrize("ids", [("a", "a"), ("", ""), ("a", "b", "a"), ("", "a", "")])
+def test_calls_of_one_message_may_have_one_id_or_none(ids: tuple[str, ...]) -> None:
+    results = [Item(f"t{n}", "tool", f"row {n}", answers=each) for n, each in enumerate(ids)]
+    unit = [Item("a", "assistant", "", calls=ids), *results]
+    assert units_of(unit) == [unit]
+    assert units_of(unit[:-1]) == []
+    assert units_of([*unit, Item("more", "tool", "row", answers=ids[0])]) == [unit]
+    again = [replace(item, key=f"{item.key}.2") for item in unit]
+    assert units_of([*unit[:-1], *again]) == [again], "a result is the nearest call's"
+    items = [Item("q", "user", "how many?"), *unit]
+    assert [part.item.key for part in shown(compose(items, 5_000).parts)] == [item.key for item in items]
 
 
 def test_no_messages_make_no_view() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,16 +96,17 @@ def _thinking(messages: Sequence[BaseMessage]) -> list[str]:
 
 def orphans(messages: Sequence[BaseMessage]) -> int:
     """Calls without their result behind them, and results without their call."""
-    open_: set[str | None] = set()
+    open_: Counter[str | None] = Counter()
     lost = 0
     for message in messages:
         if isinstance(message, ToolMessage):
-            lost += message.tool_call_id not in open_
-            open_.discard(message.tool_call_id)
+            lost += open_[message.tool_call_id] == 0
+            open_ -= Counter([message.tool_call_id])
         else:
-            lost += len(open_)
-            open_ = {call["id"] for call in message.tool_calls} if isinstance(message, AIMessage) else set()
-    return lost + len(open_)
+            lost += open_.total()
+            calls = message.tool_calls if isinstance(message, AIMessage) else []
+            open_ = Counter(call["id"] for call in calls)
+    return lost + open_.total()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -98,16 +99,17 @@ class Part:
 def units_of(items: Iterable[Item]) -> list[list[Item]]:
     """Group each call with its results, and drop what has lost its other half.
 
-    A result belongs to the nearest call before it that has its id: ids may come again in a long conversation.
+    A result belongs to the nearest call before it that has its id: ids may come again in a long conversation. Calls of
+    one message may share an id too, or have none: as many results are theirs.
     """
     units: list[list[Item]] = []
-    waiting: dict[str, list[Item]] = {}
+    waiting: dict[str, list[list[Item]]] = {}
     for item in items:
         if item.answers is None:
             units.append([item])
-            waiting |= dict.fromkeys(item.calls, units[-1])
-        elif item.answers in waiting:
-            waiting.pop(item.answers).append(item)
+            waiting |= {call: [units[-1]] * count for call, count in Counter(item.calls).items()}
+        elif waiting.get(item.answers):
+            waiting[item.answers].pop().append(item)
     return [unit for unit in units if len(unit) == 1 + len(unit[0].calls)]
 
 
