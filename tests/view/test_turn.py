@@ -108,6 +108,14 @@ def test_a_long_question_is_whole_beside_a_long_result() -> None:
     assert wider["t"].tokens > 1_000
 
 
+def test_arguments_that_just_have_room_leave_the_results_what_is_left() -> None:
+    call = Item("a", "assistant", "Next.", calls=("c",), extra=2_000, thinking=3_000)
+    unit = [call, Item("t", "tool", "cell " * 300, answers="c")]
+    parts = fitted(unit, 2_053)
+    assert cost(parts) <= 2_053
+    assert [part.bare for part in parts] == [False, False]
+
+
 def test_a_question_that_has_no_room_is_cut_alike_before_and_behind_its_first_call() -> None:
     asked = Item("q", "user", "clause " * 90_000)
     unit = [Item("a", "assistant", "", calls=("c",), extra=20), Item("t", "tool", "line " * 9_000, answers="c")]

@@ -155,13 +155,19 @@ def _least(item: Item) -> int:
 
 
 def _shared(parts: Sequence[Part], budget: int) -> list[Part]:
-    """The parts, each cut to its share of the budget; what one does not need is for the others."""
+    """The parts, what can be cut of each cut to its share of the budget; what one does not need is for the others."""
     shown: dict[int, Part] = {}
-    left, open_ = budget, sorted(range(len(parts)), key=lambda n: parts[n].tokens)
+    fixed = [min(part.tokens, _fixed(part)) for part in parts]
+    left, open_ = budget - sum(fixed), sorted(range(len(parts)), key=lambda n: parts[n].tokens - fixed[n])
     for place, n in enumerate(open_):
-        shown[n] = _cut(parts[n], left // (len(parts) - place))
-        left -= shown[n].tokens
+        shown[n] = _cut(parts[n], fixed[n] + left // (len(parts) - place))
+        left -= shown[n].tokens - fixed[n]
     return [shown[n] for n in range(len(parts))]
+
+
+def _fixed(part: Part) -> int:
+    """What a part costs whatever its text is cut to."""
+    return (BARE_CALL * len(part.item.calls) if part.bare else part.item.extra) + MESSAGE_OVERHEAD
 
 
 def _bare(part: Part) -> Part:
@@ -177,8 +183,7 @@ def _cut(part: Part, budget: int) -> Part:
     if part.tokens <= budget:
         return part
     item = part.item
-    calls = BARE_CALL * len(item.calls) if part.bare else item.extra
-    fixed = calls + MESSAGE_OVERHEAD
+    fixed = _fixed(part)
     limit, least = len(item.text), -1 if item.beside else 0
     text = cut_item(item, limit)
     tokens = estimate(text, item.family) if item.beside else item.text_tokens
