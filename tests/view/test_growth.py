@@ -161,6 +161,17 @@ def test_thinking_is_shown_whole_or_not_at_all() -> None:
     assert fitted([thought], 5_000) == [thought.whole]
 
 
+def test_one_that_is_nothing_but_thinking_is_left_out_where_that_is() -> None:
+    silent = Item("s", "assistant", "", thinking=900, silent=True)
+    assert silent.condensed() == Part(silent, "left out")
+    assert silent.whole.tokens > 900
+    view = compose([Item("q0", "user", "how many?"), silent, *turns(6)], 2_500)
+    assert "s" not in {part.item.key for part in view.shown}
+    assert view.shown[0].item.key == "q0"
+    assert fitted([silent], 500) == [Part(silent, "left out")]
+    assert fitted([silent], 5_000) == [silent.whole]
+
+
 def test_a_result_of_a_new_size_limit_says_so() -> None:
     result = Item("t", "tool", "word " * 500, answers="c")
     assert result.condensed().limit is None

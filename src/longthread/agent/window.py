@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from longthread.agent.citations import Query
 from longthread.agent.messages import draft_of, message_of
+from longthread.agent.thinking import CALLS, beside_content, has_items, hosted, is_thinking, without_thinking
 from longthread.agent.untold import told
 from longthread.model.entry import Draft, Entry
 from longthread.model.manifest import Segment, Why
@@ -28,14 +29,8 @@ DIGESTED = 500
 """Messages that a view without room for them tells of by their digest: the newest of them."""
 
 _NOTHING = Part(Item("", "user", ""), "left out")
-_THINKING = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
-"""Types of content blocks that hold a model's thinking. They are shown as they are, or not at all."""
-_CALLS = frozenset({"tool_use", "tool_call", "function_call"})
-"""Types of blocks that say once more what a message's calls say."""
 _IMAGES = frozenset({"image", "image_url", "input_image"})
 _NOT_SEEN = frozenset({"left out", "summary", "recalled"})
-_REASONING = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
-"""Keys of `additional_kwargs` under which some providers' thinking stands."""
 
 
 @dataclass(frozen=True)
@@ -217,8 +212,9 @@ def _telling(
 def _untold(spots: Sequence[Spot], wanted: Wanted, view: View, hidden: frozenset[int], passed: int) -> frozenset[int]:
     """The places of the messages behind the mark that a view has no room for, the newest of them."""
     out = {part.item.key for part in view.parts if part.how == "left out"}
-    keys = [(n, spot.item_for(wanted.family).key) for n, spot in enumerate(spots) if spot.entry.seq > wanted.mark]
-    return frozenset([n for n, key in keys if n not in hidden and (n < passed or key in out)][-DIGESTED:])
+    items = [(n, spot.item_for(wanted.family)) for n, spot in enumerate(spots) if spot.entry.seq > wanted.mark]
+    gone = [n for n, item in items if n not in hidden and not item.silent and (n < passed or item.key in out)]
+    return frozenset(gone[-DIGESTED:])
 
 
 def _digested(spots: Sequence[Spot], past: Past | None) -> frozenset[int]:
@@ -332,10 +328,13 @@ def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY)
     calls = [call.to_json() for call in draft.tool_calls]
     malformed = list(getattr(message, "invalid_tool_calls", ()))  # which are sent as they came
     blocks = [block for block in message.content if isinstance(block, dict)] if type(message.content) is list else []
-    thinking = [block for block in blocks if block.get("type") in _THINKING]
     images = sum(block.get("type") in _IMAGES for block in blocks)
-    rest = [block for block in blocks if block.get("type") not in _THINKING | _CALLS | _IMAGES | {"text"}]
-    reasoning = [each for key in _REASONING if (each := message.additional_kwargs.get(key))]
+    rest = [b for b in blocks if not is_thinking(b) and b.get("type") not in CALLS | _IMAGES | {"text"}]
+    rest += hosted(message)
+    thinking = _json_tokens([block for block in blocks if is_thinking(block)], family)
+    thinking += sum(_reasoning_tokens(each, family) for each in beside_content(message))
+    # What the provider's own tools did is refused without the reasoning before it: there they are one.
+    bound = thinking if rest and has_items(message) else 0
     return Item(
         key=message.id or draft.id,
         role=draft.role,
@@ -343,9 +342,10 @@ def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY)
         calls=tuple(call["id"] for call in calls),
         answers=draft.tool_call_id,
         extra=_json_tokens(calls, family) + _json_tokens(malformed, family),
-        thinking=_json_tokens(thinking, family) + sum(_reasoning_tokens(each, family) for each in reasoning),
-        other=_json_tokens(rest, family) + images * IMAGE + 4 * len(blocks),
+        thinking=thinking - bound,
+        other=_json_tokens(rest, family) + images * IMAGE + 4 * len(blocks) + bound,
         beside=0 if draft.role == "assistant" else images + len(rest),
+        silent=thinking > bound and not (draft.text.strip() or calls or images or rest),
         family=family,
     )
 
@@ -361,22 +361,13 @@ def _json_tokens(value: list[Any], family: str) -> int:
 def shown_of(message: BaseMessage, part: Part) -> AnyMessage:
     """The message as its part says that it is shown."""
     seen: AnyMessage = message  # type: ignore[assignment]  # the types of AnyMessage are all that there are
-    if part.how != "whole" and isinstance(message, AIMessage):
-        seen = _without_thinking(message)
+    if part.how != "whole" and isinstance(seen, AIMessage):
+        seen = without_thinking(seen)
         if part.bare:
             # Blocks of content may hold the calls once more; their text is what is kept of them.
-            calls = [{**call, "args": dict(BARE_ARGS)} for call in message.tool_calls]
-            seen = seen.model_copy(update={"tool_calls": calls, "content": str(message.text)})
+            calls = [{**call, "args": dict(BARE_ARGS)} for call in seen.tool_calls]
+            seen = seen.model_copy(update={"tool_calls": calls, "content": str(seen.text)})
     return seen if part.text is None else seen.model_copy(update={"content": part.text})
-
-
-def _without_thinking(message: AIMessage) -> AIMessage:
-    content, kwargs = message.content, message.additional_kwargs
-    if type(content) is list:
-        left = [block for block in content if not (isinstance(block, dict) and block.get("type") in _THINKING)]
-        content = left if left else ""
-    kwargs = {key: value for key, value in kwargs.items() if key not in _REASONING}
-    return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
 
 
 def spots_of(entries: Iterable[Entry]) -> list[Spot]:

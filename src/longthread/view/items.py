@@ -28,7 +28,8 @@ class Item:
 
     `text` is what can be read of it, and `beside` is how many other things it holds, such as images. `calls` are the
     ids of its tool calls, `answers` the id of the call that it is the result of. The rest are tokens, by the costs of
-    `family`: `extra` of its calls, `thinking` of its thinking blocks, `other` of what else it holds.
+    `family`: `extra` of its calls, `thinking` of its thinking blocks, `other` of what else it holds. One that is
+    `silent` holds nothing but thinking.
     """
 
     key: str
@@ -40,6 +41,7 @@ class Item:
     thinking: int = 0
     other: int = 0
     beside: int = 0
+    silent: bool = False
     family: str = ANY
     _condensed: dict[int, Part] = field(default_factory=dict, compare=False, repr=False)
 
@@ -59,7 +61,10 @@ class Item:
         return Part(self, "whole", tokens=self.tokens)
 
     def condensed(self, limit: int = TOOL_MAX) -> Part:
-        """It, without its thinking, and of a result at most about `limit` characters; whole, where that is all."""
+        """It, without its thinking, and of a result at most about `limit` characters; whole, where that is all.
+
+        One that is silent is left out: providers refuse messages that say nothing.
+        """
         if limit not in self._condensed:
             self._condensed[limit] = self._made_condensed(limit)
         return self._condensed[limit]
@@ -69,6 +74,8 @@ class Item:
         return self.thinking > 0 or (self.role == "tool" and len(self.text) > limit)
 
     def _made_condensed(self, limit: int) -> Part:
+        if self.silent:
+            return Part(self, "left out")
         text = condense_result(self.text, limit) if self.role == "tool" else self.text
         if text == self.text and not self.thinking:
             return self.whole

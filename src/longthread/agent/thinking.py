@@ -1,0 +1,69 @@
+"""A model's thinking in a message, as providers have it: shown as it is, or not at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+CALLS = frozenset({"tool_use", "tool_call", "function_call", "custom_tool_call"})
+"""Types of blocks that say once more what a message's calls say."""
+
+_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
+_KEYS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
+"""Keys of `additional_kwargs` under which some providers' thinking stands."""
+_ITEM = "reasoning"
+"""The type of a block, and the key, that may be an item of OpenAI's Responses, which others of the reply need."""
+_HOSTED = "tool_outputs"
+"""The key of `additional_kwargs` under which items of OpenAI's own tools stand."""
+_ITEM_IDS = "__openai_function_call_ids__"
+
+
+def is_thinking(block: dict[str, Any]) -> bool:
+    """Whether a block of content is thinking."""
+    return block.get("type") in _BLOCKS
+
+
+def beside_content(message: BaseMessage) -> list[Any]:
+    """The thinking that is not in the content."""
+    return [each for key in _KEYS if (each := message.additional_kwargs.get(key))]
+
+
+def hosted(message: BaseMessage) -> list[Any]:
+    """What the provider's own tools did for a reply, where that is not in the content."""
+    return list(message.additional_kwargs.get(_HOSTED) or ())
+
+
+def has_items(message: BaseMessage) -> bool:
+    """Whether there is thinking that is, or may be, an item of OpenAI's Responses."""
+    return _ITEM in message.additional_kwargs or any(block.get("type") == _ITEM for block in _dicts(message))
+
+
+def without_thinking(message: AIMessage) -> AIMessage:
+    """The message without its thinking, as a client sends one that has never had any.
+
+    OpenAI's Responses refuse an item that comes by its id and without the reasoning before it: the ids go with that.
+    """
+    kwargs = {key: value for key, value in message.additional_kwargs.items() if key not in _KEYS}
+    content, own_id = message.content, message.id
+    if type(content) is list:
+        content = [block for block in content if not (isinstance(block, dict) and is_thinking(block))] or ""
+    if has_items(message):
+        kwargs = {key: value for key, value in kwargs.items() if key not in (_HOSTED, _ITEM_IDS)}
+        content = [_without_id(block) for block in content] if type(content) is list else content
+        own_id = None if (own_id or "").startswith("msg_") else own_id
+    return message.model_copy(update={"content": content, "additional_kwargs": kwargs, "id": own_id})
+
+
+def _without_id(block: Any) -> Any:
+    if not isinstance(block, dict) or block.get("type") in ("tool_use", "tool_call"):  # whose id is the call's
+        extras = block.get("extras") if isinstance(block, dict) else None
+        if not isinstance(extras, dict) or "item_id" not in extras:
+            return block
+        return {**block, "extras": {key: value for key, value in extras.items() if key != "item_id"}}
+    return {key: value for key, value in block.items() if key != "id"}
+
+
+def _dicts(message: BaseMessage) -> list[dict[str, Any]]:
+    content = message.content
+    return [block for block in content if isinstance(block, dict)] if type(content) is list else []
