@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.messages.tool import tool_call
+from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_openai import ChatOpenAI
 
 from longthread.agent.callview import Messages
 from longthread.agent.thinking import without_thinking
 from longthread.agent.window import Wanted, fit, item_of
+
+RAW = '{"n": '
 
 
 def seen(messages: Sequence[BaseMessage], budget: int) -> list[AnyMessage]:
@@ -74,6 +76,16 @@ def test_a_view_that_shows_an_item_without_its_reasoning_is_seen_by_this_check()
     assert refused(sent) == []
     assert refused([item for item in sent if item.get("type") != "reasoning"]) == ["fc_1", "msg_1"]
     assert refused([sent[1], sent[3]]) == ["rs_a1"]
+
+
+def test_a_call_of_responses_that_could_not_be_read_goes_with_its_reasoning() -> None:
+    call = {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "read", "arguments": RAW}
+    bad = invalid_tool_call(name="read", args=RAW, id="c", error="")
+    reply = AIMessage([reasoning("1"), call], invalid_tool_calls=[bad], id="a")
+    sent = items(seen([HumanMessage("q"), reply, HumanMessage("And?")], 20_000))
+    assert refused(sent) == []
+    assert [item.get("type") for item in sent] == ["message", "message", "message"]
+    assert RAW in str(sent[1])
 
 
 def test_the_older_form_of_responses_is_without_ids_too() -> None:

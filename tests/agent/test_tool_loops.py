@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_openai import ChatOpenAI
 from tests.agent.test_middleware import Spy, agent_of, asked, on
 
-from longthread.langgraph import LongthreadSaver
+from longthread.langgraph import LongthreadSaver, MemoryMiddleware
+from longthread.testing import ProviderEmulator
+from longthread.testing.emulator.faults import broken_call
 
 
 def read(n: int) -> str:
@@ -64,3 +69,22 @@ async def test_calls_with_one_id_or_none_are_answered_and_the_agent_goes_on(stor
             assert state["messages"][-1].text == "Done."
     assert [message.type for message in spy.views[1]] == ["human", "ai", *["tool"] * len(ids)]
     assert spy.over == [] and spy.watch.orphans == 0
+
+
+async def test_a_call_that_could_not_be_read_does_not_break_the_thread(store_address: str) -> None:
+    with ProviderEmulator([broken_call("read", '{"n": '), "Fine.", "Still fine."]) as provider:
+        model = ChatOpenAI(model="emulated", base_url=provider.base_url, api_key=lambda: "k")
+        async with LongthreadSaver.from_conn_string(store_address) as saver:
+            memory = MemoryMiddleware(saver, memory_context_window=8_000, memory_enable_summary=False)
+            agent = create_agent(model, [read], checkpointer=saver, middleware=[memory])
+            for question in ("Read row 1", "And now?", "Still there?"):
+                state = await agent.ainvoke(asked(question), on())
+    assert state["messages"][-1].text == "Still fine."
+    sent = [request.body["messages"] for request in provider.requests]
+    # LangChain gives the call a result that says so, before the next question.
+    assert [each["role"] for each in sent[1]] == ["user", "assistant", "tool", "user"]
+    assert "malformed" in sent[1][2]["content"]
+    [broken] = sent[1][1]["tool_calls"]
+    assert json.loads(broken["function"]["arguments"]) == {"unread": '{"n": '}
+    assert sent[2][:4] == sent[1], "the prompt begins with the one before"
+    assert [each["role"] for each in sent[2][4:]] == ["assistant", "user"]

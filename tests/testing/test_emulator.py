@@ -244,6 +244,33 @@ def test_a_call_with_broken_arguments_may_come_back_into_the_history() -> None:
         assert model.invoke(history).content == "ok"
 
 
+@pytest.mark.parametrize(
+    ("results", "status"),
+    [
+        (["call_a", "call_b"], 200),
+        (["call_b", "call_a"], 200),
+        ([], 400),
+        (["call_a"], 400),
+        (["call_a", "call_a"], 400),
+        (["call_a", "call_b", "call_b"], 400),
+    ],
+)
+def test_calls_without_results_and_results_without_calls_are_refused(results: list[str], status: int) -> None:
+    calls = [
+        {"id": each, "type": "function", "function": {"name": "add", "arguments": text}}
+        for each, text in (("call_a", '{"a": 1}'), ("call_b", '{"a": '))
+    ]
+    answers = [{"role": "tool", "tool_call_id": each, "content": "3"} for each in results]
+    asked = [{"role": "user", "content": "1 + 2?"}, {"role": "assistant", "content": None, "tool_calls": calls}]
+    with ProviderEmulator(["ok"]) as provider, _sdk(provider) as client:
+        for messages in ([*asked, *answers], [*asked, *answers, {"role": "user", "content": "And?"}]):
+            if status == 200:
+                assert client.chat.completions.create(model="m", messages=asked + answers).model == "m"  # type: ignore
+                break
+            with pytest.raises(openai.BadRequestError, match="tool_calls"):
+                client.chat.completions.create(model="m", messages=messages)  # type: ignore[arg-type]
+
+
 def test_streamed_half_arguments_are_completed_by_langchain_and_found_by_the_check() -> None:
     with ProviderEmulator([broken_call("add", '{"a": 1, "b": ')]) as provider:
         streamed = _gather(_langchain(provider))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice, takewhile
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
@@ -13,6 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from longthread.agent.citations import Query
 from longthread.agent.messages import draft_of, message_of
 from longthread.agent.thinking import CALLS, beside_content, has_items, hosted, is_thinking, without_thinking
+from longthread.agent.unread import answered, readable
 from longthread.agent.untold import told
 from longthread.model.entry import Draft, Entry
 from longthread.model.manifest import Segment, Why
@@ -153,6 +155,7 @@ class Fitted:
 
 def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
     """The messages that fit into the budget, and the manifest: how each one went in."""
+    spots = _answered(spots)
     before = _before(spots, wanted)
     hidden = _stale(spots)
     passed = _passed(spots, wanted.past, wanted.mark) if before is not None and before.gone else 0
@@ -167,6 +170,18 @@ def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
         _digests(spots, view, ways, wanted),
         view,
     )
+
+
+def _answered(spots: Sequence[Spot]) -> Sequence[Spot]:
+    """The messages, calls among them that could not be read and have a result as calls that were read."""
+    found = list(spots)
+    for n, spot in enumerate(spots):
+        if isinstance(spot.message, AIMessage) and spot.message.invalid_tool_calls:
+            behind = takewhile(lambda each: each.entry.role == "tool", islice(spots, n + 1, None))
+            message = answered(spot.message, [each.entry.tool_call_id for each in behind])
+            if message is not spot.message:
+                found[n] = Spot(replace(spot.entry, tool_calls=draft_of(message).tool_calls), message)
+    return found
 
 
 def _telling(
@@ -324,9 +339,10 @@ def _stale(spots: Sequence[Spot]) -> frozenset[int]:
 
 def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY) -> Item:
     """What the composer sees of a message; `draft` is the message as a draft, where it is known."""
-    draft = draft or draft_of(message)
+    draft, sent = draft or draft_of(message), readable(message)
+    text, key = draft.text if sent is message else str(sent.text), message.id or draft.id
+    message = sent
     calls = [call.to_json() for call in draft.tool_calls]
-    malformed = list(getattr(message, "invalid_tool_calls", ()))  # which are sent as they came
     blocks = [block for block in message.content if isinstance(block, dict)] if type(message.content) is list else []
     images = sum(block.get("type") in _IMAGES for block in blocks)
     rest = [b for b in blocks if not is_thinking(b) and b.get("type") not in CALLS | _IMAGES | {"text"}]
@@ -336,16 +352,16 @@ def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY)
     # What the provider's own tools did is refused without the reasoning before it: there they are one.
     bound = thinking if rest and has_items(message) else 0
     return Item(
-        key=message.id or draft.id,
+        key=key,
         role=draft.role,
-        text=draft.text,
+        text=text,
         calls=tuple(call["id"] for call in calls),
         answers=draft.tool_call_id,
-        extra=_json_tokens(calls, family) + _json_tokens(malformed, family),
+        extra=_json_tokens(calls, family),
         thinking=thinking - bound,
         other=_json_tokens(rest, family) + images * IMAGE + 4 * len(blocks) + bound,
         beside=0 if draft.role == "assistant" else images + len(rest),
-        silent=thinking > bound and not (draft.text.strip() or calls or images or rest),
+        silent=thinking > bound and not (text.strip() or calls or images or rest),
         family=family,
     )
 
@@ -360,7 +376,7 @@ def _json_tokens(value: list[Any], family: str) -> int:
 
 def shown_of(message: BaseMessage, part: Part) -> AnyMessage:
     """The message as its part says that it is shown."""
-    seen: AnyMessage = message  # type: ignore[assignment]  # the types of AnyMessage are all that there are
+    seen: AnyMessage = readable(message)  # type: ignore[assignment]  # the types of AnyMessage are all that there are
     if part.how != "whole" and isinstance(seen, AIMessage):
         seen = without_thinking(seen)
         if part.bare:

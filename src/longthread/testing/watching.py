@@ -95,7 +95,7 @@ def _thinking(messages: Sequence[BaseMessage]) -> list[str]:
 
 
 def orphans(messages: Sequence[BaseMessage]) -> int:
-    """Calls without their result behind them, and results without their call."""
+    """Calls without their result behind them, those too that could not be read, and results without their call."""
     open_: Counter[str | None] = Counter()
     lost = 0
     for message in messages:
@@ -104,7 +104,7 @@ def orphans(messages: Sequence[BaseMessage]) -> int:
             open_ -= Counter([message.tool_call_id])
         else:
             lost += open_.total()
-            calls = message.tool_calls if isinstance(message, AIMessage) else []
+            calls = [*message.tool_calls, *message.invalid_tool_calls] if isinstance(message, AIMessage) else []
             open_ = Counter(call["id"] for call in calls)
     return lost + open_.total()
 

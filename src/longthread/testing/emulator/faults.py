@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +17,12 @@ _TYPES = {
     404: "not_found_error",
     429: "rate_limit_error",
 }
+
+_NO_CALL = "messages with role 'tool' must be a response to a preceding message with 'tool_calls'."
+_NO_RESULT = (
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The "
+    "following tool_call_ids did not have response messages: "
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,21 @@ class Dropped:
 
     reply: Any = field(default="this reply is never seen whole")
     pieces: int = 2
+
+
+def unpaired(messages: Sequence[Mapping[str, Any]]) -> Refused | None:
+    """The refusal of a request in which a call has no result right behind it, or a result no call; as OpenAI's."""
+    waiting: Counter[str] = Counter()
+    for message in [*messages, {"role": "end"}]:
+        if message["role"] == "tool":
+            if not waiting[message["tool_call_id"]]:
+                return Refused(400, _NO_CALL)
+            waiting[message["tool_call_id"]] -= 1
+        elif waiting.total():
+            return Refused(400, _NO_RESULT + ", ".join(waiting.elements()))
+        else:
+            waiting = Counter(call["id"] for call in message.get("tool_calls") or ())
+    return None
 
 
 def broken_call(name: str, arguments: str, *, call_id: str = "call_broken") -> AIMessage:

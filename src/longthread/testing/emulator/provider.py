@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from longthread.testing.emulator.completions import CREATED, chunks, completion, event, received
 from longthread.testing.emulator.embeddings import embeddings
-from longthread.testing.emulator.faults import Dropped, Refused, Slow
+from longthread.testing.emulator.faults import Dropped, Refused, Slow, unpaired
 from longthread.testing.scripted import Script, ScriptExhausted, to_message
 
 _START_SECONDS = 10.0
@@ -50,6 +50,7 @@ class ProviderEmulator:
 
     `script` holds what a `ScriptedChatModel` takes, and the faults `Refused`, `Slow` and `Dropped`; one function of the
     messages answers every request instead. An exception in it becomes HTTP 500, a script that has run out too.
+    Requests with calls that have no result, or results that have no call, are refused as OpenAI refuses them.
     `refuse_tools` answers requests with tools as Ollama does for models without them. `models` is what `/v1/models`
     lists. `embed` makes the vectors of `/v1/embeddings` from texts, or a fault in their place.
     """
@@ -173,6 +174,8 @@ class ProviderEmulator:
             return denied
         if self._refuse_tools and request.body.get("tools"):
             return Refused(400, f"registry.ollama.ai/library/{request.body.get('model')} does not support tools")
+        if refused := unpaired(request.body.get("messages") or ()):
+            return refused
         return self._script.next(received(request.body))
 
     async def _record(self, request: Request) -> RecordedRequest:
