@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.messages.tool import tool_call
+from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from longthread.agent.messages import NOTE, draft_of
+from longthread.agent.thinking import is_thinking
 from longthread.agent.window import DIGESTED, STEP, Fitted, Past, Spot, Wanted, fit, item_of
 from longthread.memory.digest import Digest, digest_entries, json_of
 from longthread.model.entry import Entry
@@ -38,16 +39,30 @@ def conversations(draw: st.DrawFn) -> list[Spot]:
 
     def thought() -> Any:
         signature = f"s{len(messages)}"
+        if draw(st.integers(0, 3)) == 0:
+            return {"type": "reasoning", "id": f"rs_{signature}", "summary": [], "encrypted_content": draw(TEXTS)}
         return {"type": "thinking", "thinking": draw(TEXTS), "signature": signature}
+
+    def unread(name: str) -> None:
+        bad = [invalid_tool_call(name="run_sql", args=draw(TEXTS), id=name, error="") for _ in range(2)]
+        messages.append(AIMessage([thought()], invalid_tool_calls=bad, id=f"b{name}"))
+        for n in range(draw(st.integers(0, 2))):
+            messages.append(ToolMessage("malformed", tool_call_id=name, id=f"u{name}.{n}"))
 
     for turn in range(draw(st.integers(1, 7))):
         messages.append(HumanMessage(f"{turn}: {draw(TEXTS)}", id=f"q{turn}"))
         for call in range(draw(st.integers(0, 3))):
-            made = [tool_call(name="run_sql", args={"sql": draw(TEXTS)}, id=f"c{turn}.{call}")]
+            made = [tool_call(name="run_sql", args={"sql": draw(TEXTS)}, id=f"c{turn}.{call}")] * draw(
+                st.integers(1, 2)
+            )
             content = [thought(), {"type": "text", "text": "so"}] if draw(st.booleans()) else "so"
             messages.append(AIMessage(content, tool_calls=made, id=f"a{turn}.{call}"))
-            messages.append(ToolMessage(draw(TEXTS), tool_call_id=f"c{turn}.{call}", id=f"t{turn}.{call}"))
-        messages.append(AIMessage([thought(), {"type": "text", "text": draw(TEXTS)}], id=f"f{turn}"))
+            for n, each in enumerate(made):
+                messages.append(ToolMessage(draw(TEXTS), tool_call_id=each["id"], id=f"t{turn}.{call}.{n}"))
+        if draw(st.integers(0, 4)) == 0:
+            unread(f"x{turn}")
+        said = [{"type": "text", "text": draw(TEXTS)}] * draw(st.integers(0, 1))
+        messages.append(AIMessage([thought(), *said], id=f"f{turn}"))
     return [spot(message, seq) for seq, message in enumerate(messages, start=1)]
 
 
@@ -57,7 +72,7 @@ def dumped(messages: Sequence[BaseMessage]) -> list[str]:
 
 def thinking(messages: Sequence[BaseMessage]) -> list[str]:
     blocks = [block for message in messages if isinstance(message.content, list) for block in message.content]
-    return [json.dumps(block) for block in blocks if isinstance(block, dict) and block.get("type") == "thinking"]
+    return [json.dumps(block) for block in blocks if isinstance(block, dict) and is_thinking(block)]
 
 
 def stored(fitted: Fitted) -> Past:
@@ -73,7 +88,8 @@ def test_a_process_goes_on_with_the_prompt_of_another(
 ) -> None:
     fitted: Fitted | None = None
     for end in [n for n in range(1, len(spots) + 1) if n == len(spots) or spots[n].message.type != "tool"]:
-        if isinstance(spots[end - 1].message, AIMessage) and spots[end - 1].entry.tool_calls:
+        newest = spots[end - 1].message
+        if isinstance(newest, AIMessage) and (newest.tool_calls or newest.invalid_tool_calls):
             continue
         wanted = Wanted(budget, family, past=stored(fitted) if fitted else None, summary=summary)
         # Made anew, as after a restart: nothing that was computed before is there.
@@ -82,6 +98,7 @@ def test_a_process_goes_on_with_the_prompt_of_another(
         assert fitted.view.tokens <= budget
         assert sum(item_of(message, family=family).tokens for message in seen) <= budget
         assert orphans(seen) == 0
+        assert all(message.content or message.tool_calls for message in seen if isinstance(message, AIMessage))
         assert set(thinking(seen)) <= set(thinking([each.message for each in spots]))
         if fitted.view.grown and last is not None:
             assert dumped(seen)[: len(last.messages)] == dumped(last.messages)
