@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall
 from langchain_core.messages.tool import tool_call
@@ -19,9 +19,15 @@ _NOT_SENT = frozenset({"tool_calls", "function_call"})
 """Keys of `additional_kwargs` that clients take calls from where a message has none."""
 
 
+def has_unread(message: BaseMessage) -> TypeGuard[AIMessage]:
+    """Whether a message has calls that could not be read."""
+    # Asked of every message for every view, and `isinstance` is slow for LangChain's.
+    return bool(message.__dict__.get("invalid_tool_calls"))
+
+
 def readable(message: BaseMessage) -> BaseMessage:
     """The message with its unread calls as text, before those that were read; the same, where it has none."""
-    if not isinstance(message, AIMessage) or not message.invalid_tool_calls:
+    if not has_unread(message):
         return message
     if has_items(message):  # which stand before the very calls that go
         message = without_thinking(message)
@@ -37,7 +43,7 @@ def answered(message: BaseMessage, results: Sequence[str | None]) -> BaseMessage
     Args:
         results: the ids of the calls whose results stand right behind it.
     """
-    if not isinstance(message, AIMessage) or not message.invalid_tool_calls:
+    if not has_unread(message):
         return message
     left = Counter(results) - Counter(call["id"] for call in message.tool_calls)
     read, unread = list(message.tool_calls), []

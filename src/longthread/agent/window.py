@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from longthread.agent.citations import Query
 from longthread.agent.messages import draft_of, message_of
 from longthread.agent.thinking import CALLS, beside_content, has_items, hosted, is_thinking, without_thinking
-from longthread.agent.unread import answered, readable
+from longthread.agent.unread import answered, has_unread, readable
 from longthread.agent.untold import told
 from longthread.model.entry import Draft, Entry
 from longthread.model.manifest import Segment, Why
@@ -160,9 +160,9 @@ def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
     hidden = _stale(spots)
     passed = _passed(spots, wanted.past, wanted.mark) if before is not None and before.gone else 0
     view, digested = _telling(spots, wanted, before, hidden, passed)
-    messages = {spot.item_for(wanted.family).key: spot.message for spot in spots}
-    seen = [shown_of(messages[part.item.key], part) for part in view.shown]
     keys = [spot.item_for(wanted.family).key for spot in spots]
+    messages = {key: spot.message for key, spot in zip(keys, spots, strict=True)}
+    seen = [shown_of(messages[part.item.key], part) for part in view.shown]
     parts = {part.item.key: part for part in view.parts}
     ways = segments(_ways(spots, keys, hidden, parts, passed, digested), wanted.config.tool_max)
     return Fitted(
@@ -175,12 +175,11 @@ def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
 def _answered(spots: Sequence[Spot]) -> Sequence[Spot]:
     """The messages, calls among them that could not be read and have a result as calls that were read."""
     found = list(spots)
-    for n, spot in enumerate(spots):
-        if isinstance(spot.message, AIMessage) and spot.message.invalid_tool_calls:
-            behind = takewhile(lambda each: each.entry.role == "tool", islice(spots, n + 1, None))
-            message = answered(spot.message, [each.entry.tool_call_id for each in behind])
-            if message is not spot.message:
-                found[n] = Spot(replace(spot.entry, tool_calls=draft_of(message).tool_calls), message)
+    for n in [n for n, spot in enumerate(spots) if has_unread(spot.message)]:
+        behind = takewhile(lambda each: each.entry.role == "tool", islice(spots, n + 1, None))
+        message = answered(spots[n].message, [each.entry.tool_call_id for each in behind])
+        if message is not spots[n].message:
+            found[n] = Spot(replace(spots[n].entry, tool_calls=draft_of(message).tool_calls), message)
     return found
 
 

@@ -132,9 +132,9 @@ def _grown(units: Sequence[Sequence[Item]], before: Before, room: int) -> Parts 
                 return None
             parts[n] = [item.whole for item in unit]
         elif known.how != "left out":
-            if any(item.key not in before.parts for item in unit):
+            parts[n] = [before.parts[item.key] for item in unit if item.key in before.parts]
+            if len(parts[n]) < len(unit):
                 return None
-            parts[n] = [before.parts[item.key] for item in unit]
             left -= len(unit)
     fits = left == 0 and sum(cost(each) for each in parts.values()) <= room
     return parts if fits else None
@@ -188,9 +188,12 @@ def _newest(unit: Sequence[Item], room: int, share: int, config: Config) -> Sequ
     """The newest unit whole, or cut to its share beside its thinking; with all the room where it keeps that only so."""
     if cost(item.whole for item in unit) <= room:
         return [item.whole for item in unit]
-    narrow, wide = (fitted(unit, tokens, config.tool_max) for tokens in (min(room, share + unit[0].thinking), room))
-    is_kept = wide[0].how != "whole" or narrow[0].how == "whole" or not unit[0].thinking
-    return narrow if is_kept and cost(narrow) <= share + unit[0].thinking else wide
+    most = min(room, share + unit[0].thinking)
+    narrow = fitted(unit, most, config.tool_max)
+    if cost(narrow) <= most and (narrow[0].how == "whole" or not unit[0].thinking):
+        return narrow
+    wide = fitted(unit, room, config.tool_max)
+    return wide if cost(narrow) > most or wide[0].how == "whole" else narrow
 
 
 def _add_whole(units: Sequence[Sequence[Item]], parts: Parts, whole: Parts, room: int, config: Config) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -114,7 +113,10 @@ def units_of(items: Iterable[Item]) -> list[list[Item]]:
     for item in items:
         if item.answers is None:
             units.append([item])
-            waiting |= {call: [units[-1]] * count for call, count in Counter(item.calls).items()}
+            if item.calls:
+                waiting |= {call: [] for call in item.calls}
+                for call in item.calls:
+                    waiting[call].append(units[-1])
         elif waiting.get(item.answers):
             waiting[item.answers].pop().append(item)
     return [unit for unit in units if len(unit) == 1 + len(unit[0].calls)]
