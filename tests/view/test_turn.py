@@ -108,6 +108,18 @@ def test_a_long_question_is_whole_beside_a_long_result() -> None:
     assert wider["t"].tokens > 1_000
 
 
+@pytest.mark.parametrize("thinking", [0, 60])
+def test_a_large_result_leaves_the_calls_before_it_in_the_turn_their_room(thinking: int) -> None:
+    calls = loop(6, thinking=thinking)
+    for size in (4_000, 5_000, 40_000):
+        calls[-1] = Item("result5", "tool", "cell " * size, answers="l5")
+        view = compose([*turns(20), *calls], 6_000)
+        assert view.tokens <= 6_000
+        parts = by_key(view)
+        assert {item.key for item in calls} <= parts.keys()
+        assert all(parts[item.key].how == "whole" for item in calls if item.answers is None)
+
+
 def test_arguments_that_just_have_room_leave_the_results_what_is_left() -> None:
     call = Item("a", "assistant", "Next.", calls=("c",), extra=2_000, thinking=3_000)
     unit = [call, Item("t", "tool", "cell " * 300, answers="c")]

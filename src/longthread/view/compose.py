@@ -169,7 +169,8 @@ def _is_longer(units: Sequence[Sequence[Item]], parts: Parts, config: Config) ->
 
 
 def _pinned(units: Sequence[Sequence[Item]], pinned: int, room: int, config: Config) -> Parts:
-    """The newest user message, and the newest unit: shown whatever their size, and whole as long as both fit.
+    """The newest user message, and the newest unit: shown whatever their size, and whole as long as both fit beside
+    the calls between them, condensed, as far as these have room in tier 2.
 
     Results are cut first. The question is cut only where not even the least of the newest unit has room beside it.
     """
@@ -181,7 +182,13 @@ def _pinned(units: Sequence[Sequence[Item]], pinned: int, room: int, config: Con
     if cost(question) + behind > room:
         question = fitted(units[pinned], max(most // 2, min(most, room - behind)), config.tool_max)
     left = room - cost(question)
-    return {pinned: question, newest: _newest(units[newest], left, max(left // 2, left - (room - most)), config)}
+    before = sum(cost(_thought(unit, config)) for unit in units[pinned + 1 : newest])
+    free = left - min(before, int(room * config.condensed * config.low_water))
+    share = max(left // 2, left - (room - most))
+    parts = _newest(units[newest], free, min(share, free), config)
+    if units[newest][0].thinking and parts[0].how != "whole":
+        parts = _newest(units[newest], left, share, config)
+    return {pinned: question, newest: parts}
 
 
 def _newest(unit: Sequence[Item], room: int, share: int, config: Config) -> Sequence[Part]:
@@ -221,11 +228,9 @@ def _add_thoughts(
     """
     if not any(units[n][0].thinking for n in turn):
         return None
-    kept = {
-        n: [item.whole if item.answers is None else item.condensed(config.tool_max) for item in units[n]] for n in turn
-    }
+    kept = {n: _thought(units[n], config) for n in turn}
     used, total = sum(cost(each) for each in parts.values()), sum(cost(each) for each in kept.values())
-    if used + total <= room * (1 - config.summary):
+    if used + total <= room:
         parts |= kept
         return turn[-1], total
     left = room * (1 - (1 - config.low_water) / 2 - config.condensed * config.low_water) - used
@@ -236,6 +241,11 @@ def _add_thoughts(
             break
         parts[n], edge = kept[n], n
     return edge, 0
+
+
+def _thought(unit: Sequence[Item], config: Config) -> Sequence[Part]:
+    """A unit whose results are condensed, and the rest whole."""
+    return [item.whole if item.answers is None else item.condensed(config.tool_max) for item in unit]
 
 
 def _add_condensed(
