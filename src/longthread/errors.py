@@ -72,6 +72,14 @@ class StoreDamaged(StoreError):
     restore a backup, or take what can still be read with `longthread threads export`."""
 
 
+class RowDamaged(StoreDamaged):
+    """The conversation store is damaged: {reason} Nothing was changed. Stop what uses it and keep a copy of it; then
+    restore a backup, or take what can still be read with `longthread threads export`."""
+
+    code = "store_damaged"
+    # As its parent, but the database itself is sound, and other rows can be read and written.
+
+
 class StoreConflict(StoreError):
     """Another transaction of the conversation store was faster: {reason} Nothing of this was written. Read again and
     repeat."""

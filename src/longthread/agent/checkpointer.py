@@ -6,7 +6,6 @@ the transaction that stores the checkpoint. What else a checkpoint holds is smal
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -357,11 +356,11 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         """What was written to channels before the checkpoint that `config` names since each last had a value."""
         thread_id, ns = _address(config)
         async with self._store.reading() as tx:
-            known = await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None
-            row = await checkpoints.find(tx, thread_id, ns, named(config)) if known else None
-            if row is None:
+            thread = await checkpoints.lock(tx, thread_id, user_id=self._user_id)
+            row = await checkpoints.find(tx, thread_id, ns, named(config)) if thread else None
+            if thread is None or row is None:
                 return {channel: {"writes": []} for channel in channels}
-            return await channel_history(tx, row, channels, self.serde)
+            return await channel_history(tx, row, channels, self.serde, thread.first_seq)
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         """Versions count up. Those of a thread that began with another saver stay texts."""
@@ -442,5 +441,5 @@ def _is_wanted(row: CheckpointRow, where: Where, wanted: str | None, filter_: Ma
         return False
     if not filter_:
         return True
-    metadata = json.loads(row.metadata)
+    metadata = row.about
     return all(metadata.get(key) == value for key, value in filter_.items())

@@ -9,10 +9,11 @@ from langgraph.checkpoint.base import DeltaChannelHistory
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import Cell
-from longthread.agent.reading import filled, merged_tasks, source_of
+from longthread.agent.reading import Found, filled, merged_tasks, source_of
 from longthread.agent.record import Stored, in_order
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
+from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 
 _PAGE = 64
@@ -57,14 +58,15 @@ class _Channel:
 
 
 async def channel_history(
-    tx: Transaction, row: CheckpointRow, channels: Sequence[str], serde: SerializerProtocol
+    tx: Transaction, row: CheckpointRow, channels: Sequence[str], serde: SerializerProtocol, first_seq: int
 ) -> Mapping[str, DeltaChannelHistory]:
-    """What was written to channels up to this checkpoint since each last had a value of its own."""
+    """What was written to channels up to this checkpoint since each last had a value of its own. Messages before
+    `first_seq` were deleted by retention."""
     found = {channel: _Channel([]) for channel in channels}
     open_ = set(channels)
     async for ancestor, rows in ancestors(tx, row):
         stored = Stored.from_row(ancestor, serde)
-        for task_id, _, channel, cell in reversed(in_order(merged_tasks(stored, rows).values())):
+        for task_id, _, channel, cell in reversed(in_order(merged_tasks(stored, rows, ancestor.thread_id).values())):
             if channel in open_:
                 found[channel].writes.append((task_id, cell))
         for channel in sorted(open_ & stored.cells.keys()):
@@ -72,15 +74,16 @@ async def channel_history(
             open_.discard(channel)
         if not open_:
             break
-    return await _histories(tx, row.thread_id, found, serde)
-
-
-async def _histories(
-    tx: Transaction, thread_id: str, found: Mapping[str, _Channel], serde: SerializerProtocol
-) -> dict[str, DeltaChannelHistory]:
     cells = [cell for each in found.values() for _, cell in each.writes]
     cells += [each.seed for each in found.values() if each.seed is not None]
-    source = await source_of(tx, thread_id, cells)
+    source = await source_of(tx, row.thread_id, cells, first_seq)
+    with Decoding(row.thread_id, "a checkpoint before", row.id):
+        return _histories(found, serde, source)
+
+
+def _histories(
+    found: Mapping[str, _Channel], serde: SerializerProtocol, source: Found
+) -> dict[str, DeltaChannelHistory]:
     histories: dict[str, DeltaChannelHistory] = {}
     for channel, each in found.items():
         writes = [(task_id, channel, cell.value(serde, source)) for task_id, cell in reversed(each.writes)]

@@ -19,6 +19,7 @@ from longthread.model.entry import Draft, Entry, Role, ToolCall
 from longthread.model.ids import new_id
 from longthread.model.payload import NOTE as NOTE
 from longthread.model.payload import SHORT, note_in, shortened, whole
+from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.log import MESSAGE_ID
 
 Fields = dict[str, Any]
@@ -96,12 +97,20 @@ def _whole_number(value: Any) -> int | None:
 
 
 def message_of(entry: Entry | Draft) -> BaseMessage:
-    """The message that an entry was made from, with the id that it had."""
-    calls = [call.to_json() for call in entry.tool_calls]
-    row = {name: getattr(entry, name) for name in _COLUMNS}
-    rest = rest_of([entry.payload])[0] if entry.payload and not is_packed(entry.payload) else None
-    made = read_message(row, calls, rest, entry.metadata.get(MESSAGE_ID))
-    return made if isinstance(made, BaseMessage) else build(*made)
+    """The message that an entry was made from, with the id that it had.
+
+    Raises:
+        RowDamaged: nothing can be made of its payload.
+    """
+    try:
+        calls = [call.to_json() for call in entry.tool_calls]
+        row = {name: getattr(entry, name) for name in _COLUMNS}
+        rest = rest_of([entry.payload])[0] if entry.payload and not is_packed(entry.payload) else None
+        made = read_message(row, calls, rest, entry.metadata.get(MESSAGE_ID))
+        return made if isinstance(made, BaseMessage) else build(*made)
+    except UNREADABLE as error:
+        place = f"entry {entry.seq} of thread {entry.thread_id}" if isinstance(entry, Entry) else f"entry {entry.id}"
+        raise damaged(place, error) from error
 
 
 def is_packed(payload: bytes) -> bool:
@@ -112,6 +121,8 @@ def is_packed(payload: bytes) -> bool:
 def rest_of(payloads: Sequence[bytes]) -> list[Fields]:
     """What payloads that are not packed hold; parsed at once, for that is faster."""
     objects: list[Fields] = json.loads((b"[%b]" % b",".join(payloads)).decode("utf-8", "surrogatepass"))
+    if len(objects) != len(payloads):
+        raise ValueError("it is not one object")
     return objects
 
 

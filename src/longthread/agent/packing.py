@@ -67,7 +67,7 @@ def pack_body(head: Any, parts: Sequence[bytes] = (), *, passing: bool = False) 
 
 
 def unpack_body(body: bytes) -> tuple[Any, memoryview]:
-    """The JSON value of a body, and all its parts, one behind the other."""
+    """The JSON value of a body, and all its parts, one behind the other. Of a damaged one: any of `UNREADABLE`."""
     raw = _expanded(body)
     stop = 4 + int.from_bytes(raw[:4])
     return json.loads(raw[4:stop].decode("utf-8", "surrogatepass")), memoryview(raw)[stop:]
@@ -100,5 +100,8 @@ def _expanded(body: bytes) -> bytes:
         return bytes(rest)
     if mark == _SMALL:
         expander = zlib.decompressobj(-12, zdict=_DICTIONARY)
-        return expander.decompress(rest) + expander.flush()
+        raw = expander.decompress(rest) + expander.flush()
+        if not expander.eof:
+            raise ValueError("it ends early")
+        return raw
     return zlib.decompress(rest, -15)

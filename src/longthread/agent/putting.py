@@ -180,7 +180,7 @@ class Putting:
         return [
             known[row.task_id]
             if row.task_id in known and known[row.task_id].row(self.ns, parent.id) == row
-            else Task.from_row(row)
+            else Task.from_row(row, self.growth.thread.id)
             for row in rows
         ]
 

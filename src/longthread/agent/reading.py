@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
-from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import MESSAGES, Cell, Gap, merged
@@ -22,6 +22,7 @@ from longthread.agent.trail import anew
 from longthread.model.payload import names_in
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
+from longthread.store.decoding import UNREADABLE, Decoding, damaged
 from longthread.store.driver import Row, Transaction
 from longthread.store.log import MESSAGE_ID
 
@@ -49,17 +50,20 @@ class Reader:
     async def read(self, row: CheckpointRow, rows: Iterable[WriteRow]) -> CheckpointTuple:
         """The checkpoint of a row, with what its tasks have written since."""
         stored = Stored.from_row(row, self.serde)
-        writes = in_order(merged_tasks(stored, rows).values())
+        writes = in_order(merged_tasks(stored, rows, row.thread_id).values())
         cells = {
             name: cell if cell.stored_by is None else await filled(self._snapshot, row, name, cell)
             for name, cell in stored.cells.items()
         }
-        lists = {name: runs for name, cell in cells.items() if cell is not None and (runs := list_of(cell)) is not None}
-        values = {name: cell for name, cell in cells.items() if cell is not None and name not in lists}
+        lists = {name: runs for name, cell in cells.items() if (runs := list_of(cell)) is not None}
+        values = {name: cell for name, cell in cells.items() if name not in lists}
         referring = [cell for cell in (*values.values(), *(cell for *_, cell in writes)) if cell.hole is not None]
-        source = await source_of(self._snapshot, self.thread_id, referring) if referring else Found({})
+        first = self.memory.first_seq
+        source = await source_of(self._snapshot, self.thread_id, referring, first) if referring else Found({})
         channels: dict[str, Any] = {name: await self.messages((row.ns, name), runs) for name, runs in lists.items()}
-        channels |= {name: cell.value(self.serde, source) for name, cell in values.items()}
+        with Decoding(row.thread_id, "checkpoint", row.id):
+            channels |= {name: cell.value(self.serde, source) for name, cell in values.items()}
+            pending = [(task_id, name, cell.value(self.serde, source)) for task_id, _, name, cell in writes]
         at = {"thread_id": row.thread_id, "checkpoint_ns": row.ns}
         # One object: a task's writes name it by the checkpoint's, a put by the config's. See `Trail`.
         checkpoint_id = anew(row.id)
@@ -67,15 +71,14 @@ class Reader:
         return CheckpointTuple(
             config={"configurable": {**at, "checkpoint_id": checkpoint_id}},
             checkpoint=cast(Checkpoint, checkpoint),
-            metadata=json.loads(row.metadata),
+            metadata=cast(CheckpointMetadata, row.about),
             parent_config={"configurable": {**at, "checkpoint_id": row.parent_id}} if row.parent_id else None,
-            pending_writes=[(task_id, name, cell.value(self.serde, source)) for task_id, _, name, cell in writes],
+            pending_writes=pending,
         )
 
     async def messages(self, name: tuple[str, str], runs: Sequence[Run]) -> list[BaseMessage]:
         """The messages of a list that stand at these seqs."""
-        first = self.memory.first_seq
-        runs = [(max(start, first), end) for start, end in runs if end >= first]
+        runs = _since(runs, self.memory.first_seq)
         kept = self.memory.lists.get(name)
         count = kept.starts_with(runs) if kept is not None else None
         if kept is None or count is None:
@@ -104,26 +107,37 @@ class Found:
         return found.copies(len(found))
 
 
-async def source_of(tx: Transaction, thread_id: str, cells: Iterable[Cell]) -> Found:
-    """All messages that values refer to."""
-    runs = [run for cell in cells for run in cell.runs()]
+async def source_of(tx: Transaction, thread_id: str, cells: Iterable[Cell], first_seq: int) -> Found:
+    """All messages that values refer to, but for those that retention has deleted: before `first_seq`.
+
+    Raises:
+        RowDamaged: one is not there, or nothing can be made of it.
+    """
+    runs = _since([run for cell in cells for run in cell.runs()], first_seq)
     found = await _messages(tx, thread_id, merged(runs)) if runs else Kept()
     return Found({seq: found.at(place) for place, seq in enumerate(found.seqs)})
 
 
-async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: Cell) -> Cell | None:
-    """A checkpoint's value, read if it is stored apart; None when it is gone."""
+async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: Cell) -> Cell:
+    """A checkpoint's value, read if it is stored apart.
+
+    Raises:
+        RowDamaged: it is gone, or nothing can be made of it.
+    """
     if cell.stored_by is None:
         return cell
     body = await checkpoints.blob(tx, row.thread_id, row.ns, cell.stored_by, channel)
-    return cell_of_blob(body, cell.stored_by) if body is not None else None
+    with Decoding(row.thread_id, f"the value of {channel} in checkpoint", row.id):
+        if body is None:
+            raise LookupError("it is gone")
+        return cell_of_blob(body, cell.stored_by)
 
 
-def merged_tasks(stored: Stored, rows: Iterable[WriteRow]) -> dict[str, Task]:
+def merged_tasks(stored: Stored, rows: Iterable[WriteRow], thread_id: str) -> dict[str, Task]:
     """The tasks of a checkpoint: what was taken in of them, and what they have written since."""
     tasks = dict(stored.tasks)
     for row in rows:
-        task = Task.from_row(row)
+        task = Task.from_row(row, thread_id)
         if task.id in tasks:
             tasks[task.id].merge(task)
         else:
@@ -132,10 +146,19 @@ def merged_tasks(stored: Stored, rows: Iterable[WriteRow]) -> dict[str, Task]:
 
 
 async def _messages(tx: Transaction, thread_id: str, runs: Sequence[Run]) -> Kept:
-    """The messages with these seqs, in the order of the runs, as far as they are still there."""
-    rows = await checkpoints.messages(tx, thread_id, merged(runs))
+    """The messages with these seqs, in the order of the runs.
+
+    Raises:
+        RowDamaged: one is not there, or nothing can be made of it.
+    """
+    among = merged(runs)
+    rows = await checkpoints.messages(tx, thread_id, among)
+    if len(rows) != sum(last - first + 1 for first, last in among):
+        there = {row["seq"] for row in rows}
+        gone = next(seq for first, last in among for seq in range(first, last + 1) if seq not in there)
+        raise damaged(f"entry {gone} of thread {thread_id}", "it is gone, and was not deleted by retention")
     with paused():
-        found = messages_of(rows)
+        found = messages_of(rows, thread_id)
         if any(later <= first for (_, first), (later, _) in pairwise(runs)):
             places = {seq: place for place, seq in enumerate(found.seqs)}
             found = Kept(found.at(places[seq]) for seq in seqs_of(runs) if seq in places)
@@ -146,11 +169,29 @@ async def kept_on_branch(tx: Transaction, thread_id: str, tip: int, count: int) 
     """The last `count` messages of the branch that ends in `tip`."""
     rows = await checkpoints.messages_of_branch(tx, thread_id, tip, limit=count)
     with paused():
-        return messages_of(rows)
+        return messages_of(rows, thread_id)
 
 
-def messages_of(rows: Sequence[Row]) -> Kept:
-    """The messages of entries' rows."""
+def _since(runs: Iterable[Run], first_seq: int) -> list[Run]:
+    return [(max(start, first_seq), end) for start, end in runs if end >= first_seq]
+
+
+def messages_of(rows: Sequence[Row], thread_id: str) -> Kept:
+    """The messages of entries' rows.
+
+    Raises:
+        RowDamaged: nothing can be made of one.
+    """
+    try:
+        return _messages_of(rows)
+    except UNREADABLE as error:
+        for row in rows:
+            with Decoding(thread_id, "entry", row["seq"]):
+                _messages_of([row])
+        raise damaged(f"one of {len(rows)} entries of thread {thread_id}", error) from error
+
+
+def _messages_of(rows: Sequence[Row]) -> Kept:
     calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
     rests = rest_of([row["payload"] for row in rows if row["payload"] and not is_packed(row["payload"])])
     varied = names_in(rests) | {"tool_calls"}
@@ -167,6 +208,8 @@ def messages_of(rows: Sequence[Row]) -> Kept:
 def _parsed(texts: Sequence[str]) -> list[Any]:
     """JSON values; parsed at once, for that is faster."""
     values: list[Any] = json.loads(f"[{','.join(texts)}]")
+    if len(values) != len(texts):
+        raise ValueError("it is not one value")
     return values
 
 

@@ -13,6 +13,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.agent.cells import Cell, Finder, Inline, cell_of
 from longthread.agent.packing import dumped, loaded, pack_body, unpack_body
 from longthread.store.checkpoints import CheckpointRow, WriteRow
+from longthread.store.decoding import Decoding
 
 _JSON = ""
 """Kind of a slim checkpoint that is JSON and needed no serializer."""
@@ -76,9 +77,15 @@ class Task:
         return WriteRow(ns, checkpoint_id, self.id, self.path, len(items), pack_body(items, parts))
 
     @classmethod
-    def from_row(cls, row: WriteRow) -> Task:
-        items, parts = unpack_body(row.body)
-        return cls(row.task_id, row.task_path, _read_items(items, _Taker(parts)))
+    def from_row(cls, row: WriteRow, thread_id: str) -> Task:
+        """The task of a row.
+
+        Raises:
+            RowDamaged: nothing can be made of it.
+        """
+        with Decoding(thread_id, "what a task has written to checkpoint", row.checkpoint_id):
+            items, parts = unpack_body(row.body)
+            return cls(row.task_id, row.task_path, _read_items(items, _Taker(parts)))
 
     def to_json(self, parts: list[bytes]) -> list[Any]:
         return [self.id, self.path, self._items(parts)]
@@ -168,16 +175,21 @@ class Stored:
 
     @classmethod
     def from_row(cls, row: CheckpointRow, serde: SerializerProtocol) -> Stored:
-        """The checkpoint of a row. Values that are stored apart are stubs."""
-        head, parts = unpack_body(row.body)
-        take = _Taker(parts)
-        kind, length = head["slim"]
-        slim = kind, take(length)
-        cells = {channel: _read_cell(data, take) for channel, data in head["cells"].items()}
-        tasks = [Task(task_id, path, _read_items(items, take)) for task_id, path, items in head.get("tasks", ())]
-        stored = cls(row.n, row.id, slim, {}, cells, {task.id: task for task in tasks})
-        stored.versions = stored.checkpoint(serde)["channel_versions"]
-        return stored
+        """The checkpoint of a row. Values that are stored apart are stubs.
+
+        Raises:
+            RowDamaged: nothing can be made of it.
+        """
+        with Decoding(row.thread_id, "checkpoint", row.id):
+            head, parts = unpack_body(row.body)
+            take = _Taker(parts)
+            kind, length = head["slim"]
+            slim = kind, take(length)
+            cells = {channel: _read_cell(data, take) for channel, data in head["cells"].items()}
+            tasks = [Task(task_id, path, _read_items(items, take)) for task_id, path, items in head.get("tasks", ())]
+            stored = cls(row.n, row.id, slim, {}, cells, {task.id: task for task in tasks})
+            stored.versions = stored.checkpoint(serde)["channel_versions"]
+            return stored
 
 
 def stub(stored_by: int) -> Cell:
@@ -230,4 +242,6 @@ class _Taker:
     def __call__(self, length: int) -> bytes:
         piece = bytes(self._parts[self._at : self._at + length])
         self._at += length
+        if len(piece) != length:
+            raise ValueError("it ends early")
         return piece

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import UTC, datetime
 
@@ -15,6 +14,7 @@ from longthread.agent.reading import filled, merged_tasks
 from longthread.agent.record import Stored, in_order
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
+from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 from longthread.store.surplus import Staying, Surplus
 
@@ -60,15 +60,15 @@ class CheckpointKeeper:
         for ns, kept in staying.items():
             async for row, writes in _rows(tx, thread_id, ns, kept):
                 stored = Stored.from_row(row, self._serde)
-                cells = [cell for *_, cell in in_order(merged_tasks(stored, writes).values())]
+                cells = [cell for *_, cell in in_order(merged_tasks(stored, writes, thread_id).values())]
                 for channel, cell in stored.cells.items():
-                    whole = await filled(tx, row, channel, cell)
-                    cells += [whole] if whole is not None else []
+                    cells.append(await filled(tx, row, channel, cell))
                 first = min([*([] if first is None else [first]), *_seqs(cells)], default=None)
         return first
 
     async def _is_over(self, tx: Transaction, newest: CheckpointRow, root: Staying | None) -> bool:
-        parent_id = json.loads(newest.metadata).get("parents", {}).get("")
+        with Decoding(newest.thread_id, "the metadata of checkpoint", newest.id):
+            parent_id = newest.about.get("parents", {}).get("")
         if ":" not in newest.ns or parent_id is None or root is None:
             return False
         # A call may be stored before the checkpoint that it was made from.
@@ -85,12 +85,13 @@ class CheckpointKeeper:
         return first
 
     def _time(self, row: CheckpointRow) -> datetime:
-        moment = datetime.fromisoformat(Stored.from_row(row, self._serde).checkpoint(self._serde)["ts"])
+        with Decoding(row.thread_id, "the time of checkpoint", row.id):
+            moment = datetime.fromisoformat(Stored.from_row(row, self._serde).checkpoint(self._serde)["ts"])
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     async def _first_needed(self, tx: Transaction, row: CheckpointRow) -> int:
         """The first checkpoint that this one's delta channels are made of."""
-        open_ = set(json.loads(row.metadata).get(_COUNTERS, ())) - Stored.from_row(row, self._serde).cells.keys()
+        open_ = set(row.about.get(_COUNTERS, ())) - Stored.from_row(row, self._serde).cells.keys()
         first = row.n
         if open_:
             async for ancestor, _ in ancestors(tx, row):

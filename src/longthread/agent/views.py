@@ -21,6 +21,7 @@ from longthread.memory.indexing import RECALL_TOOL
 from longthread.model.manifest import Segment, segments_of
 from longthread.model.run import Run, Step
 from longthread.store import log, memories, runs
+from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 from longthread.tools.tool import Observation, Tool
 from longthread.view.budget import LEAST, message_budget, too_small
@@ -149,7 +150,11 @@ class Prompt:
 
     @classmethod
     async def stored(cls, tx: Transaction, step: Step) -> Prompt | None:
-        """The prompt of a past model call, without the text of its memories; None when it is not kept."""
+        """The prompt of a past model call, without the text of its memories; None when it is not kept.
+
+        Raises:
+            RowDamaged: nothing can be made of it.
+        """
         if not step.prompt:
             return None
         bodies = []
@@ -157,8 +162,9 @@ class Prompt:
             body = await runs.saved_prompt(tx, step.thread_id, name)
             if body is None:
                 return None
-            bodies.append(zlib.decompress(body))
-        return cls.load(bodies)
+            bodies.append(body)
+        with Decoding(step.thread_id, "prompt", step.prompt):
+            return cls.load(map(zlib.decompress, bodies))
 
     @classmethod
     def load(cls, parts: Iterable[bytes]) -> Prompt:

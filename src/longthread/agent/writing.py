@@ -16,6 +16,7 @@ from longthread.agent.remembered import Memory
 from longthread.errors import ThreadConflict
 from longthread.store import checkpoints
 from longthread.store.checkpoints import Place
+from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 
 _FORKS = hasattr(_checkpoint, "delta_channels_with_pending_writes")
@@ -72,12 +73,12 @@ class Writing:
     async def _put_in_row(self, task: Task) -> Callable[[], None]:
         thread_id, ns, name = self.place.thread.id, self.ns, (self.ns, self.checkpoint_id)
         rows = await checkpoints.writes(self.tx, thread_id, ns, self.checkpoint_id) if self.place.tasks else []
-        in_rows = {row.task_id: Task.from_row(row) for row in rows}
+        in_rows = {row.task_id: Task.from_row(row, thread_id) for row in rows}
         head, there = self.place.head, in_rows.get(task.id)
         if head is not None and head.id == self.checkpoint_id and head.writes:
             row = await checkpoints.find(self.tx, thread_id, ns, head.id)
             stored = Stored.from_row(row, self.serde) if row is not None else None
-            merged = merged_tasks(stored, rows).get(task.id) if stored is not None else there
+            merged = merged_tasks(stored, rows, thread_id).get(task.id) if stored is not None else there
         else:
             merged = there
         if await self._stands_alone(merged, task):
@@ -98,7 +99,8 @@ class Writing:
         # What a command says for no task is handed in again with what it says anew.
         if not self.goes_on or task.id == NULL_TASK_ID or there is None:
             return False
-        channels = there.contradicted(task, self.serde)
+        with Decoding(self.place.thread.id, "what a task has written to checkpoint", self.checkpoint_id):
+            channels = there.contradicted(task, self.serde)
         if not channels or (task.path.startswith(_UPDATE) and not await self._are_made_of_writes(channels)):
             return False
         if self._knows_of_it(task):
@@ -126,6 +128,5 @@ class Writing:
         if row is None or stored is None or not channels <= stored.cells.keys():
             return True
         cells = [await filled(self.tx, row, channel, stored.cells[channel]) for channel in channels]
-        return any(
-            cell is None or isinstance(self.serde.loads_typed((cell.kind, cell.body)), _DeltaSnapshot) for cell in cells
-        )
+        with Decoding(row.thread_id, "checkpoint", row.id):
+            return any(isinstance(self.serde.loads_typed((cell.kind, cell.body)), _DeltaSnapshot) for cell in cells)

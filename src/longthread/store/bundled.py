@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from longthread.errors import StoreDamaged
+from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.driver import Row
 from longthread.store.packed import loosened, readable, tightened
 from longthread.store.records import dump
@@ -62,7 +62,10 @@ class Bundled:
 
     def _body(self, made: Callable[[bytes], bytes]) -> bytes:
         if self.line.startswith(_AS_IT_WAS):
-            return base64.b64decode(self.line[len(_AS_IT_WAS) :])
+            try:
+                return base64.b64decode(self.line[len(_AS_IT_WAS) :])
+            except ValueError as error:
+                raise damaged(f"run {self.id}, which was put together with others,", error) from error
         return made(self.line)
 
 
@@ -100,7 +103,7 @@ def runs_in(bundle: Row) -> Sequence[Bundled]:
     """The runs in a bundle, in the order of their ids.
 
     Raises:
-        StoreDamaged: nothing can be made of it.
+        RowDamaged: nothing can be made of it.
     """
     return _opened(bytes(bundle["body"]))
 
@@ -116,8 +119,8 @@ def _opened(body: bytes) -> tuple[Bundled, ...]:
             Bundled(dict(zip(columns, values, strict=True)), line)
             for line, values in zip(lines, zip(*columns.values(), strict=True), strict=True)
         )
-    except (zlib.error, ValueError, TypeError) as error:
-        raise StoreDamaged(reason=f"runs that were put together cannot be read: {error}.") from error
+    except UNREADABLE as error:
+        raise damaged("runs that were put together", error) from error
 
 
 def _each(column: Any, count: int) -> Sequence[Any]:

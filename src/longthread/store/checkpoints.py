@@ -12,6 +12,7 @@ from typing import Any
 from longthread.errors import ThreadNotFound, ThreadTaken
 from longthread.model.entry import Draft
 from longthread.store import log
+from longthread.store.decoding import Decoding
 from longthread.store.driver import Asked, Row, Transaction, one
 
 _ENDLESS = 2**62
@@ -76,6 +77,16 @@ class CheckpointRow:
     metadata: str
     body: bytes
     writes: int = 0
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The metadata, made anew.
+
+        Raises:
+            RowDamaged: nothing can be made of it.
+        """
+        with Decoding(self.thread_id, "the metadata of checkpoint", self.id):
+            return dict(json.loads(self.metadata))
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +348,7 @@ async def of_run(tx: Transaction, run_id: str, *, user_id: str) -> list[Checkpoi
     escaped = json.dumps(run_id, ensure_ascii=False).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     rows = await tx.fetch("select_checkpoints_of_run", user_id=user_id, pattern=f"%{escaped}%")
     found = [_checkpoint(row) for row in rows]
-    return [row for row in found if json.loads(row.metadata).get("run_id") == run_id]
+    return [row for row in found if row.about.get("run_id") == run_id]
 
 
 async def delete(tx: Transaction, rows: Iterable[CheckpointRow]) -> None:

@@ -16,7 +16,7 @@ from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.payload import SENT_ID
 from longthread.model.thread import Thread
-from longthread.store.decoding import decoder
+from longthread.store.decoding import UNREADABLE, damaged, decoder
 from longthread.store.driver import Row, Transaction, one
 
 _LAST = "\U0010ffff"
@@ -369,6 +369,8 @@ async def branch(tx: Transaction, thread_id: str, tip: int, *, limit: int = 200)
         among = {"first": wanted - left + 1, "seq": wanted, "limit": left}
         rows = await tx.fetch("select_entries_down", thread_id=thread_id, **among)
         if not rows or rows[0]["seq"] != wanted:
+            if found:  # what a branch goes on from is there, or was deleted by retention: `_parent`
+                raise damaged(f"entry {wanted} of thread {thread_id}", "it is gone, and was not deleted by retention")
             raise EntryNotFound(thread=thread_id, entry=wanted)
         for row in rows:
             if row["seq"] == wanted:
@@ -454,7 +456,7 @@ def _entries(rows: Sequence[Row]) -> list[Entry]:
         for name, values in columns.items():
             deque(map(getattr(Entry, name).__set__, made, values), maxlen=0)
         return made
-    except (ValueError, TypeError, KeyError, StopIteration):
+    except (*UNREADABLE, StopIteration):
         return [_entry(row) for row in rows]  # says which row it is that is damaged
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from longthread.errors import StoreDamaged
 from longthread.model.event import Event, Mark
 from longthread.model.run import Run, Step
+from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.records import dump
 
 # What is in nearly every run, the most frequent last. It can never be changed: runs are read by means of it.
@@ -73,12 +73,12 @@ def unpack(run: Run, body: bytes) -> Packed:
     """A value that was stored with the run.
 
     Raises:
-        StoreDamaged: nothing can be made of it.
+        RowDamaged: nothing can be made of it.
     """
     try:
         return _packed(run, json.loads(_expanded(body)))
-    except (zlib.error, ValueError, TypeError, KeyError) as error:
-        raise StoreDamaged(reason=f"what run {run.id} did cannot be read: {error}.") from error
+    except UNREADABLE as error:
+        raise damaged(f"what run {run.id} did on thread {run.thread_id}", error) from error
 
 
 def loosened(body: bytes) -> bytes | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from longthread.errors import RowDamaged
 from longthread.store import bundles, log, memories
 from longthread.store.bundling import bundle_all, loose_count
 from longthread.store.driver import Driver, Transaction
@@ -20,8 +21,9 @@ _DELETE = re.compile(r"^(?:--[^\n]*\n)*DELETE FROM (\w+)")
 @dataclass(slots=True)
 class Pruned:
     """What went, or would go: rows by table, their bytes, and the threads that went whole. `touched` are the threads
-    that lost something, `busy` those that were left alone because a run on them is being executed. `bundled` are runs
-    that were put together, and are still there."""
+    that lost something, `busy` those that were left alone because a run on them is being executed, `damaged` those that
+    were because something of them cannot be read, each with what that is. `bundled` are runs that were put together,
+    and are still there."""
 
     threads: int = 0
     touched: int = 0
@@ -29,6 +31,7 @@ class Pruned:
     rows: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
     bundled: int = 0
+    damaged: dict[str, str] = field(default_factory=dict)
 
     def add(self, table: str, rows: int, size: int) -> None:
         """Take in rows of a table."""
@@ -41,7 +44,7 @@ async def prune(store: Driver, retention: Retention, progress: Progress, *, appl
     """Delete what is not to be kept, and put runs that stay together; without `apply`, only say what that is.
 
     Each transaction locks one thread and deletes a limited number of rows, or one thread. Stopped at any moment, what
-    is left is whole, and another prune goes on.
+    is left is whole, and another prune goes on. A thread of which something cannot be read is left as it is.
 
     Raises:
         StoreError: the database failed; what was deleted before stays deleted.
@@ -49,7 +52,10 @@ async def prune(store: Driver, retention: Retention, progress: Progress, *, appl
     async with store.reading() as tx:
         pruning = _Pruning(store, retention, await read_tables(tx))
     async for thread_id in each_thread(store, progress):
-        await (pruning.apply(thread_id) if apply else pruning.look(thread_id))
+        try:
+            await (pruning.apply(thread_id) if apply else pruning.look(thread_id))
+        except RowDamaged as error:  # of this thread alone: a database that is damaged itself is not written to
+            pruning.pruned.damaged[thread_id] = str(error.details["reason"])
     if retention.policy.now is not None:
         pruning.pruned.add("memories", await _expire_memories(store, retention.policy.now, apply=apply), 0)
     return pruning.pruned

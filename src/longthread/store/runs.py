@@ -13,6 +13,7 @@ from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark
 from longthread.model.run import AgentRun, Answers, Protocol, Run, RunStatus, Step, StepKind, StepStatus
 from longthread.store import bundles, log
+from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.ended import completed_steps, end_run
 from longthread.store.log import now
@@ -455,7 +456,8 @@ async def saved_fold(tx: Transaction, thread_id: str) -> tuple[int, dict[str, An
     if row is None:
         return None
     queries = {_QUERIES: row["queries"]} if row["queries"] else {}
-    return int(row["seq"]), json.loads(row["data"]) | queries
+    with Decoding(thread_id, "what is known of the entries up to", row["seq"]):
+        return int(row["seq"]), json.loads(row["data"]) | queries
 
 
 async def _clear(tx: Transaction, thread_id: str, alive: Alive) -> None:

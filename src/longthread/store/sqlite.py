@@ -13,6 +13,7 @@ from typing import Any
 
 from longthread.errors import (
     NotAsExpected,
+    RowDamaged,
     StoreConflict,
     StoreDamaged,
     StoreError,
@@ -416,6 +417,7 @@ _FAILURES: dict[int, type[StoreError]] = {
 }
 
 
+_NOT_UTF8 = "Could not decode to UTF-8"
 _NOT_UNIQUE = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID)
 
 
@@ -425,8 +427,8 @@ def failure(error: Exception) -> StoreError:
         return StoreConflict(reason=reason_of(error))
     kind = _FAILURES.get(_code(error), StoreError)
     # Text that is not UTF-8 has no code: nobody but a broken disk writes it.
-    damaged = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
-    return (StoreDamaged if damaged else kind)(reason=reason_of(error))
+    damaged = isinstance(error, UnicodeDecodeError) or _NOT_UTF8 in str(error)
+    return (RowDamaged if damaged else kind)(reason=reason_of(error))
 
 
 def _code(error: Exception) -> int:
@@ -437,6 +439,8 @@ def _code(error: Exception) -> int:
 def reason_of(error: Exception) -> str:
     """What an error means, for people."""
     text = str(error)
+    if text.startswith(_NOT_UTF8):
+        return sentence(text.partition(" with text ")[0])
     if isinstance(error, UnicodeDecodeError):
         return "the database disk image is malformed: the file was damaged by something else. Restore a backup."
     match _code(error):

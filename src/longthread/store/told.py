@@ -13,11 +13,13 @@ from typing import Any
 
 from longthread.model.event import Event, Mark
 from longthread.model.run import Run, Step
+from longthread.store.decoding import decoder
 from longthread.store.driver import Row
 
 _STARTED = ("question", "source", "model", "protocol", "max_steps", "continues")
 
 
+@decoder
 def marks_of(row: Row) -> list[Mark]:
     """The marks on a run or step."""
     return [Mark.from_json(mark) for mark in json.loads(row["told"])]
