@@ -40,5 +40,5 @@ def test_what_an_earlier_version_packed_is_read() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"\x07abc", b"\x02abc"])
 def test_damage_is_told(body: bytes) -> None:
-    with pytest.raises(StoreDamaged, match="what run r did cannot be read"):
+    with pytest.raises(StoreDamaged, match="what run r did on thread t cannot be read"):
         unpack(RUN, body)

@@ -127,9 +127,10 @@ async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: Cell) 
     if cell.stored_by is None:
         return cell
     body = await checkpoints.blob(tx, row.thread_id, row.ns, cell.stored_by, channel)
-    with Decoding(row.thread_id, f"the value of {channel} in checkpoint", row.id):
-        if body is None:
-            raise LookupError("it is gone")
+    kind = f"the value of {channel} in checkpoint"
+    if body is None:
+        raise damaged(f"{kind} {row.id} of thread {row.thread_id}", "it is gone")
+    with Decoding(row.thread_id, kind, row.id):
         return cell_of_blob(body, cell.stored_by)
 
 

@@ -105,11 +105,11 @@ def runs_in(bundle: Row) -> Sequence[Bundled]:
     Raises:
         RowDamaged: nothing can be made of it.
     """
-    return _opened(bytes(bundle["body"]))
+    return _opened(bytes(bundle["body"]), bundle["thread_id"])
 
 
 @lru_cache(maxsize=_OPEN)
-def _opened(body: bytes) -> tuple[Bundled, ...]:
+def _opened(body: bytes, thread_id: str) -> tuple[Bundled, ...]:
     try:
         if body[: len(_FORM)] != _FORM:
             raise ValueError("its form is not known")
@@ -120,7 +120,7 @@ def _opened(body: bytes) -> tuple[Bundled, ...]:
             for line, values in zip(lines, zip(*columns.values(), strict=True), strict=True)
         )
     except UNREADABLE as error:
-        raise damaged("runs that were put together", error) from error
+        raise damaged(f"runs of thread {thread_id} that were put together", error) from error
 
 
 def _each(column: Any, count: int) -> Sequence[Any]:

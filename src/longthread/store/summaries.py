@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longthread.store import topics
-from longthread.store.decoding import decoder
+from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
 
 TOPICS = 20
@@ -49,7 +49,7 @@ class Summarised:
 async def find(tx: Transaction, thread_id: str) -> Kept | None:
     """A thread's summary with its topics; None where there is none, or none that has a mark."""
     row = await one(tx, "select_summary", thread_id=thread_id, topics=TOPICS)
-    return _kept(row) if row else None
+    return _kept(row, thread_id) if row else None
 
 
 async def find_thread(tx: Transaction, thread_id: str) -> Summarised | None:
@@ -57,25 +57,25 @@ async def find_thread(tx: Transaction, thread_id: str) -> Summarised | None:
     row = await one(tx, "select_pruning", thread_id=thread_id)
     if row is None:
         return None
-    kept = _kept(row) if row["summary"] is not None else None
+    kept = _kept(row, thread_id) if row["summary"] is not None else None
     position = (int(row["tip"]), int(row["entry_count"]), int(row["thread_first"]))
     return Summarised(row["user_id"], *position, row["incarnation"], kept)
 
 
-@decoder
-def _kept(row: Row) -> Kept | None:
+def _kept(row: Row, thread_id: str) -> Kept | None:
     if row["last_seq"] is None:
         return None  # another program's, which says nothing of where it ends
-    return Kept(
-        summary=row["summary"],
-        message_count=int(row["message_count"] or 0),
-        config_hash=row["config_hash"],
-        first_seq=int(row["first_seq"] or 1),
-        last_seq=int(row["last_seq"]),
-        model=row["model"],
-        digest=json.loads(row["digest"] or "{}"),
-        topics=tuple(json.loads(row.get("topics") or "[]")),
-    )
+    with Decoding(thread_id, "the summary up to entry", row["last_seq"]):
+        return Kept(
+            summary=row["summary"],
+            message_count=int(row["message_count"] or 0),
+            config_hash=row["config_hash"],
+            first_seq=int(row["first_seq"] or 1),
+            last_seq=int(row["last_seq"]),
+            model=row["model"],
+            digest=json.loads(row["digest"] or "{}"),
+            topics=tuple(json.loads(row.get("topics") or "[]")),
+        )
 
 
 async def state(tx: Transaction, thread_id: str) -> dict[str, Any]:
