@@ -249,6 +249,16 @@ async def test_a_damaged_thread_stops_pruning_for_no_other(store: Driver, name: 
     assert len(await history(store, "t")) == 1
 
 
+async def test_the_saver_prunes_the_others_and_then_tells(store: Driver) -> None:
+    await fill(store, "s", "t", "u")
+    _, change, value, words = BODIES["no JSON"]
+    async with spoiled(store, "checkpoints", change, v=value):
+        with pytest.raises(StoreDamaged, match=words):
+            await LongthreadSaver(store).aprune(["t", "s", "u"])
+    assert [len(await history(store, thread_id)) for thread_id in "su"] == [1, 1]
+    assert len(await history(store, "t")) > 1
+
+
 async def test_a_branch_that_lost_an_entry_is_damaged(store: Driver) -> None:
     await fill(store, "t")
     async with store.writing() as tx:

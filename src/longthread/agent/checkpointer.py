@@ -35,7 +35,7 @@ from longthread.agent.trail import Trail, anew, named
 from longthread.agent.turns import Turns
 from longthread.agent.versions import next_version
 from longthread.agent.writing import Writing
-from longthread.errors import StoreConflict, ThreadConflict, ThreadNotFound
+from longthread.errors import RowDamaged, StoreConflict, ThreadConflict, ThreadNotFound
 from longthread.memory.forgetting import delete_thread
 from longthread.model.entry import Entry
 from longthread.store import checkpoints, runs
@@ -337,6 +337,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 channels are made of; `delete` deletes all checkpoints.
 
         Raises:
+            StoreDamaged: something of a thread cannot be read. It is left as it is, and the others are pruned.
             TypeError: `thread_ids` is a single text.
             ValueError: there is no such strategy.
         """
@@ -345,10 +346,16 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         chosen = next((known for known in get_args(upkeep.Strategy) if known == strategy), None)
         if chosen is None:
             raise ValueError(f"Unknown prune strategy: {strategy!r}")
+        damaged: RowDamaged | None = None
         for thread_id in map(str, thread_ids):
-            async with self._store.writing() as tx:
-                if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
-                    await upkeep.prune(tx, thread_id, chosen, self.serde)
+            try:
+                async with self._store.writing() as tx:
+                    if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
+                        await upkeep.prune(tx, thread_id, chosen, self.serde)
+            except RowDamaged as error:
+                damaged = damaged or error
+        if damaged is not None:
+            raise damaged
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
