@@ -23,7 +23,7 @@ from longthread.agent.retaining import CheckpointKeeper
 from longthread.agent.views import Prompt
 from longthread.errors import StoreDamaged
 from longthread.model.entry import Draft
-from longthread.store import log, runs, summaries
+from longthread.store import checkpoints, log, runs, summaries
 from longthread.store.driver import Driver
 from longthread.store.pruning import Pruned, prune
 from longthread.store.queries import Sql
@@ -305,3 +305,22 @@ async def test_a_digest_is_told(store: Driver) -> None:
         await tx.run(Sql("UPDATE conversation_summaries SET digest = '{'"))
         with pytest.raises(StoreDamaged, match="the summary up to entry 2 of thread t cannot be read"):
             await summaries.find_thread(tx, "t")
+
+
+async def test_what_another_snapshot_has_is_no_damage_in_this_one(store: Driver) -> None:
+    await fill(store, "t")
+    saver = LongthreadSaver(store)
+    async with store.reading() as before:
+        early = await checkpoints.lock(before, "t", user_id="default")
+        async with store.writing() as tx:
+            await tx.run(Sql("DELETE FROM entries WHERE thread_id = 't' AND seq < 4"))
+            await tx.run("move_first_seq", thread_id="t", first_seq=4)
+        async with store.reading() as tx:
+            late = await checkpoints.lock(tx, "t", user_id="default")
+            row = await checkpoints.find(tx, "t", "", None)
+            assert early is not None and late is not None and row is not None
+            memory = saver._remembered.of_locked(late)
+            reader = saver._reader(tx, late, memory)
+            saver._remembered.of_locked(early)  # somebody who began before
+            found = await reader.read(row, [])
+    assert found.checkpoint["channel_values"]["messages"][0].text == "answer 3"

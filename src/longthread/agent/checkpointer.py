@@ -39,7 +39,7 @@ from longthread.errors import RowDamaged, StoreConflict, ThreadConflict, ThreadN
 from longthread.memory.forgetting import delete_thread
 from longthread.model.entry import Entry
 from longthread.store import checkpoints, runs
-from longthread.store.checkpoints import LAST, CheckpointRow, Place, Where
+from longthread.store.checkpoints import LAST, CheckpointRow, Locked, Place, Where
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 from longthread.store.scrubbing import scrub
@@ -114,7 +114,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                     self._trail.note_nothing((thread_id, ns))
                 return None
             memory = self._remembered.of_locked(thread)
-            found = await self._reader(None if at_once else tx, thread_id, memory).read(row, rows)
+            found = await self._reader(None if at_once else tx, thread, memory).read(row, rows)
         self._remembered.trim(memory)
         if not wanted:
             seen = (channel for _, channel, _ in found.pending_writes or ())
@@ -379,9 +379,9 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             self._new.clear()
         self._new.add(thread_id)
 
-    def _reader(self, tx: Transaction | None, thread_id: str, memory: Memory) -> Reader:
-        """Reads for who goes on from what is read."""
-        return Reader(tx, thread_id, memory, self.serde, remembers=True)
+    def _reader(self, tx: Transaction | None, thread: Locked, memory: Memory) -> Reader:
+        """Reads a thread as it is in a snapshot, for who goes on from what is read."""
+        return Reader(tx, thread.id, memory, self.serde, thread.first_seq, remembers=True)
 
     def _forget(self, thread_id: str) -> None:
         self._remembered.forget(thread_id)
@@ -426,15 +426,17 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
 
     async def _read_all(self, tx: Transaction, rows: Sequence[CheckpointRow]) -> list[CheckpointTuple]:
         found: list[CheckpointTuple] = []
-        memories: dict[str, Memory] = {}
+        readers: dict[str, Reader] = {}
         for row in rows:
-            memory = memories.get(row.thread_id)
-            if memory is None:
+            reader = readers.get(row.thread_id)
+            if reader is None:
                 thread = await checkpoints.lock(tx, row.thread_id, user_id=self._user_id)
                 assert thread is not None  # its rows are in the same snapshot
-                memory = memories[row.thread_id] = self._remembered.of_locked(thread)
+                memory = self._remembered.of_locked(thread)
+                reader = Reader(tx, thread.id, memory, self.serde, thread.first_seq, remembers=False)
+                readers[thread.id] = reader
             writes = await checkpoints.writes(tx, row.thread_id, row.ns, row.id)
-            found.append(await Reader(tx, row.thread_id, memory, self.serde, remembers=False).read(row, writes))
+            found.append(await reader.read(row, writes))
         return found
 
 

@@ -37,6 +37,7 @@ class NotRemembered(Exception):  # told apart from errors of the product
 class Reader:
     """Reads one thread's checkpoints in one snapshot.
 
+    `first_seq` is the thread's first entry in that snapshot: what others see meanwhile is in `memory`.
     `remembers`: the lists that are read replace those that are remembered. They do so for who goes on from them.
     Without `tx` nothing can be asked: `NotRemembered`.
     """
@@ -45,6 +46,7 @@ class Reader:
     thread_id: str
     memory: Memory
     serde: SerializerProtocol
+    first_seq: int
     remembers: bool
 
     async def read(self, row: CheckpointRow, rows: Iterable[WriteRow]) -> CheckpointTuple:
@@ -58,8 +60,8 @@ class Reader:
         lists = {name: runs for name, cell in cells.items() if (runs := list_of(cell)) is not None}
         values = {name: cell for name, cell in cells.items() if name not in lists}
         referring = [cell for cell in (*values.values(), *(cell for *_, cell in writes)) if cell.hole is not None]
-        first = self.memory.first_seq
-        source = await source_of(self._snapshot, self.thread_id, referring, first) if referring else Found({})
+        asked = self.thread_id, referring, self.first_seq
+        source = await source_of(self._snapshot, *asked) if referring else Found({})
         channels: dict[str, Any] = {name: await self.messages((row.ns, name), runs) for name, runs in lists.items()}
         with Decoding(row.thread_id, "checkpoint", row.id):
             channels |= {name: cell.value(self.serde, source) for name, cell in values.items()}
@@ -78,7 +80,7 @@ class Reader:
 
     async def messages(self, name: tuple[str, str], runs: Sequence[Run]) -> list[BaseMessage]:
         """The messages of a list that stand at these seqs."""
-        runs = _since(runs, self.memory.first_seq)
+        runs = _since(runs, self.first_seq)
         kept = self.memory.lists.get(name)
         count = kept.starts_with(runs) if kept is not None else None
         if kept is None or count is None:

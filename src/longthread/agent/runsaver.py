@@ -15,6 +15,7 @@ from longthread.agent.reading import Reader
 from longthread.agent.remembered import CONVERSATION, Memory
 from longthread.agent.window import Window
 from longthread.model.entry import Entry
+from longthread.store.checkpoints import Locked
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 
@@ -62,8 +63,8 @@ class RunSaver(LongthreadSaver):
         if any(channel in WRITES_IDX_MAP for channel, _ in writes):
             await super().aput_writes(config, writes, task_id, task_path)
 
-    def _reader(self, tx: Transaction | None, thread_id: str, memory: Memory) -> Reader:
-        return _WindowReader(tx, thread_id, memory, self.serde, remembers=False, state=self._state)
+    def _reader(self, tx: Transaction | None, thread: Locked, memory: Memory) -> Reader:
+        return _WindowReader(tx, thread.id, memory, self.serde, thread.first_seq, remembers=False, state=self._state)
 
 
 class _WindowReader(Reader):
