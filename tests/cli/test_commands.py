@@ -6,7 +6,6 @@ import asyncio
 import base64
 import json
 import re
-import socket
 import sqlite3
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from longthread.agent.owner import new_owner
+from longthread.agent.owner import here, new_owner
 from longthread.errors import LongthreadError
 from longthread.model.entry import Draft
 from longthread.settings import Settings
@@ -211,7 +210,7 @@ def begun(thread_id: str, owner: str) -> Callable[[Transaction], Awaitable[Any]]
 def test_an_unfinished_run_is_seen_in_the_list(run: Run, shop: str) -> None:
     dead = subprocess.Popen(["true"])
     dead.wait()
-    owners = {"killed": f"{socket.gethostname()}/{dead.pid}/x", "live": new_owner()}
+    owners = {"killed": f"{here()}/{dead.pid}/x", "live": new_owner()}
     for name in ("done", "killed", "live"):
         run("ask", "How many customers are there?", "--source", shop, "--thread", name)
     run("ask", "How many customers are there?", "--source", shop, "--thread", "cut", "--max-steps", "1", code=10)

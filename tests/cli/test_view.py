@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
@@ -19,6 +20,7 @@ from longthread.cli.view import _ranges, _table
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.testing import ScriptedChatModel
+from longthread.testing.watching import watch
 
 
 @pytest.fixture
@@ -137,10 +139,10 @@ def test_a_long_conversation_fits_its_window(run: CliRunner, language: str) -> N
     assert "Changed thinking blocks: 0." in done.stdout
 
 
-def test_a_window_in_which_no_turn_ends_is_no_result(run: CliRunner) -> None:
-    result = run.invoke(app, ["eval", "context", "--turns", "2", "--window", "4000", "--lang", "zh"])
-    assert isinstance(result.exception, InvalidInput)
-    assert "Turn 1 of the conversation did not end in an answer." in str(result.exception)
+def test_a_window_in_which_no_turn_ends_is_no_result(run: CliRunner, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"Turn 1 of the conversation did not end in an answer\."):
+        asyncio.run(watch(tmp_path, count=2, window=4000, language="zh", seed=0))
+    assert run.invoke(app, ["eval", "context", "--turns", "2", "--window", "4999"]).exit_code == 2
 
 
 def test_another_language_than_these_is_refused(run: CliRunner) -> None:

@@ -40,20 +40,12 @@ _ABOUT = (
 _PROPERTIES: Mapping[str, Any] = {
     "query": {"type": "string", "description": "What to look for, in the conversation's own words."},
     "topic": {"type": "string", "description": "One of the recallable topics: only what was said about it."},
-    "entry_id": {
-        "type": "string",
-        "description": f"The `entry` of a result, to read it whole, up to {WHOLE_CHARS:,} characters at a time: from "
-        "its beginning, with a query where that is told, or from `offset` on.",
-    },
-    "offset": {
-        "type": "integer",
-        "minimum": 0,
-        "description": "With entry_id: the character to go on from, as `more` of the result before says.",
-    },
+    "entry_id": {"type": "string", "description": "Instead of a query: the `entry` of a result, to read it whole."},
+    "offset": {"type": "integer", "description": "With entry_id: where to go on, as `more` says."},
     "since": {"type": "string", "description": "Only messages from this date or time on (ISO 8601)."},
     "until": {
         "type": "string",
-        "description": "Only messages up to the end of this date, or before this time (ISO 8601).",
+        "description": "Only messages to the end of this date, or before this time (ISO 8601).",
     },
     "neighbours": {"type": "integer", "minimum": 0, "maximum": _NEIGHBOURS, "description": "Messages around each; 1."},
     "k": {"type": "integer", "minimum": 1, "maximum": MOST, "description": "How many messages at most."},
