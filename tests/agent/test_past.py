@@ -37,7 +37,7 @@ async def model_steps(analyst: Analyst, thread_id: str) -> list[Step]:
 async def test_two_processes_take_turns_on_one_prompt(open_analyst: OpenAnalyst, shop: str) -> None:
     replies: list[Any] = [step for n in range(12) for step in (WIDE, COUNT, finish(f"3, for the {n}th time " * 8))]
     model = ScriptedChatModel(replies)
-    analysts = [await open_analyst(model, memory_context_window=7850) for _ in range(2)]
+    analysts = [await open_analyst(model, memory_context_window=8150) for _ in range(2)]
     thread_id = None
     for n in range(12):
         handle = await analysts[n % 2].ask(f"How many, {n}? " * 5, source=shop, thread_id=thread_id, protocol="native")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -18,22 +17,13 @@ TEXTS = st.text(alphabet=st.sampled_from(" \t\n\r\x1f01239ab.Z,-{\x00\x7fé港\u
 @example("12345 678\t9\n\n.. -,- a.b")
 def test_what_is_counted_is_what_patterns_find(text: str) -> None:
     kinds = Kinds(text)
-    runs = re.findall(r"[!-/:-@\[-`{-~]+", text)
-    pairs = [a == b for run in runs for a, b in pairwise(run)]
     blanks = re.findall(r"[\t-\r\x1c-\x20]+", text)
     assert kinds.letters == [run.encode() for run in re.findall(r"[A-Za-z]+", text)]
+    assert kinds.marks == [run.encode() for run in re.findall(r"[!-/:-@\[-`{-~]+", text)]
     assert kinds.digits == len(re.findall(r"[0-9]", text))
     assert kinds.digit_groups == len(re.findall(r"[0-9]{1,3}", text))
     assert kinds.blank_digits == len(re.findall(r"[ \t][0-9]", text))
     assert kinds.mark_letters == len(re.findall(r"[!-/:-@\[-`{-~][A-Za-z]", text))
     assert kinds.controls == len(re.findall(r"[\x00-\x08\x0e-\x1b\x7f]", text))
     assert kinds.blanks_alone == all(len(run) == 1 for run in blanks)
-    assert dict(kinds.single_blanks) == {each: text.count(each) for each in "".join(blanks)}
-    single = sum(len(run) == 1 for run in runs)
-    assert kinds.marks == (single, len(runs) - single, len(pairs) - sum(pairs), sum(pairs))
-    assert kinds.marks_in_short_runs
-
-
-def test_very_long_runs_are_several_pieces() -> None:
-    assert Kinds("-" * 512).marks_in_short_runs
-    assert not Kinds(f"a{'-' * 513}b").marks_in_short_runs
+    assert dict(kinds.blanks) == {each: text.count(each) for each in "".join(blanks)}

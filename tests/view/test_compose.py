@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from longthread.view import manifest
 from longthread.view.budget import LEAST, message_budget
 from longthread.view.compose import compose
-from longthread.view.condense import condense_result, cut_middle
+from longthread.view.condense import condense_result, cut_middle, is_condensable
 from longthread.view.items import Item, Part, units_of
 from longthread.view.tokens import estimate
 
@@ -139,6 +140,14 @@ def test_condensing_cuts_lists_by_structure() -> None:
     assert condensed == '{"ok":true,"tables":[0,1,2,3,4,5,6,7,8,9,"… (10 of 100)"]}'
     assert condense_result("x" * 300) == "x" * 200 + "... (truncated)"
     assert condense_result("short") == "short"
+
+
+@given(st.one_of(st.text(max_size=30), st.lists(st.integers(), max_size=30).map(json.dumps)), st.integers(0, 30))
+def test_whether_condensing_changes_a_result_is_known_before(text: str, limit: int) -> None:
+    condensed = condense_result(text, limit)
+    assert is_condensable(text, limit) == (condensed != text)
+    # What was condensed before and says so is not condensed again.
+    assert not is_condensable(condensed, limit) or len(condensed) <= limit
 
 
 def test_cutting_says_how_much_is_left_out() -> None:

@@ -11,6 +11,8 @@ ITEMS = 10
 TOOL_MAX = 200
 """Characters that a condensed tool result keeps (document 004, MEMORY_CONDENSED_TOOL_MAX)."""
 
+_TRUNCATED = "... (truncated)"
+
 
 def condense_result(text: str, limit: int = TOOL_MAX) -> str:
     """A tool's result, its lists cut to their first items and the whole to `limit` characters."""
@@ -18,7 +20,12 @@ def condense_result(text: str, limit: int = TOOL_MAX) -> str:
         return text
     with suppress(ValueError):  # not JSON: only its length can be cut
         text = json.dumps(_shorten(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
-    return text if len(text) <= limit else text[:limit] + "... (truncated)"
+    return text if len(text) <= limit else text[:limit] + _TRUNCATED
+
+
+def is_condensable(text: str, limit: int = TOOL_MAX) -> bool:
+    """Whether `condense_result` changes a text."""
+    return len(text) > limit and not (len(text) == limit + len(_TRUNCATED) and text.endswith(_TRUNCATED))
 
 
 def cut_middle(text: str, limit: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from longthread.model.entry import Role
 from longthread.model.manifest import How
-from longthread.view.condense import TOOL_MAX, condense_result, cut_middle
+from longthread.view.condense import TOOL_MAX, condense_result, cut_middle, is_condensable
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
 BARE_CALL = 48
@@ -69,8 +69,8 @@ class Item:
         return self._condensed[limit]
 
     def is_condensable(self, limit: int = TOOL_MAX) -> bool:
-        """Whether condensing may change it."""
-        return self.thinking > 0 or (self.role == "tool" and len(self.text) > limit)
+        """Whether condensing changes it."""
+        return self.thinking > 0 or (self.role == "tool" and is_condensable(self.text, limit))
 
     def _made_condensed(self, limit: int) -> Part:
         if self.silent:

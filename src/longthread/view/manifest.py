@@ -82,7 +82,7 @@ def _ways(part: Part, why: Why | None, tool_max: int) -> frozenset[Way]:
         return _LEFT_OUT[why]
     if part.how == "condensed":
         ways = {_CONDENSED, _STALE_CONDENSED}
-    elif part.item.is_condensable(tool_max) and part.item.condensed(tool_max).how != "whole":
+    elif part.item.is_condensable(tool_max):
         ways = {_WHOLE, _STALE_WHOLE}
     else:
         ways = {_WHOLE, _CONDENSED, _STALE_WHOLE, _STALE_CONDENSED}

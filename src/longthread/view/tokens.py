@@ -7,13 +7,14 @@ characters of other scripts. Each kind of piece costs what it was measured to co
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 
 from longthread.view.characters import Kinds
-from longthread.view.families import BIGRAMS, COMMON_HAN, COMMON_HANGUL, FAMILIES, SCRIPTS, Costs
+from longthread.view.families import BIGRAMS, FAMILIES, Costs
+from longthread.view.pairs import Pairs, words_in
+from longthread.view.scripts import scripts_of
 
 MESSAGE_OVERHEAD = 6
 """Tokens that a message costs beyond its text: role and delimiters."""
@@ -24,9 +25,10 @@ ANY = "any"
 
 _REMEMBERED = 4_000
 """Characters up to which a text's estimate is remembered."""
-_WORD = re.compile(r"[A-Z]?[a-z]{1,40}|[A-Z]{1,40}(?![a-z])")
-_BLANKS = re.compile(r"[\t-\r\x1c-\x20]{1,512}")
-_MARKS = re.compile(r"[!-/:-@\[-`{-~]{1,512}")
+_LONG = 1_000
+"""Characters up to which it is quicker to look at a text's pieces than at all of its pairs of characters."""
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_BLANKS = re.compile(r"[\t-\r\x1c-\x20]{2,512}")
 _OUTSIDE = re.compile(r"[^\x00-\x7f]+")
 _DENSE = ("han", "han2", "han3", "kana", "hangul", "hangul2")
 _COVERED = 0.15
@@ -78,36 +80,44 @@ class Estimator:
         self._costs = costs
         self._words: Callable[[bytes], float] = lru_cache(1 << 16)(self._words_cost)
         self._blanks: Callable[[str], float] = lru_cache(1 << 10)(self._blanks_cost)
-        self._marks: Callable[[str], float] = lru_cache(1 << 14)(self._marks_cost)
+        self._together: Callable[[str], float] = lru_cache(1 << 10)(self._together_cost)
+        self._marks: Callable[[bytes], float] = lru_cache(1 << 14)(self._marks_cost)
 
     def count(self, text: str) -> float:
         """The tokens of a text."""
-        kinds = Kinds(text)
-        # What is very long is not looked for among what was there before.
-        cost = self._words if kinds.letters_in_short_runs else self._words_cost
-        letters = kinds.letters
-        total = sum(map(cost, letters)) + self._between_words(kinds, len(letters))
-        if not text.isascii():
-            total += self._outside(_OUTSIDE.findall(text))
-        return total
+        total = self._by_pairs(Pairs(text)) if len(text) > _LONG else self._by_pieces(Kinds(text))
+        return total if text.isascii() else total + self._outside(text)
 
-    def _between_words(self, kinds: Kinds, words: int) -> float:
-        """What is neither in one of so many words nor outside of ASCII."""
-        costs, groups = self._costs, kinds.digit_groups
-        total = costs.digits * groups + costs.digit * kinds.digits
-        total += costs.blank_digit * kinds.blank_digits + costs.mark_letter * kinds.mark_letters
-        if kinds.blanks_alone:
-            total += sum(count * self._blanks(blank) for blank, count in kinds.single_blanks)
-        else:
-            total += sum(map(self._blanks, _BLANKS.findall(kinds.text)))
-        if kinds.marks_in_short_runs:
-            single, runs, changes, same = kinds.marks
-            # Beside words and numbers, most marks are parts of what these cost.
-            total += costs.mark_alone * max(0, single + runs - words - groups)
-            total += costs.mark * single + costs.marks * runs + costs.mark_change * changes + costs.mark_same * same
-        else:
-            total += sum(map(self._marks, _MARKS.findall(kinds.text)))
-        return total + kinds.controls
+    def _by_pieces(self, kinds: Kinds) -> float:
+        """What is within ASCII."""
+        letters, marks = kinds.letters, kinds.marks
+        total = sum(map(self._words, letters)) + sum(map(self._marks, marks))
+        return total + self._between(kinds, len(letters), len(marks))
+
+    def _by_pairs(self, pairs: Pairs) -> float:
+        """What is within ASCII, to the same result."""
+        costs, (alone, more), (single, runs, changes, same) = self._costs, pairs.capitals, pairs.marks
+        total = costs.word * pairs.words + costs.word_break * pairs.breaks + costs.title * pairs.titles
+        total += costs.vowel_end * pairs.vowel_ends + costs.capital * alone + costs.capitals * more
+        total += costs.mark * single + costs.marks * runs + costs.mark_change * changes + costs.mark_same * same
+        return total + self._between(pairs, pairs.letter_runs, single + runs)
+
+    def _between(self, found: Kinds | Pairs, words: int, marks: int) -> float:
+        """What is neither in one of so many words nor a mark, and the marks that are too many beside words."""
+        costs, groups = self._costs, found.digit_groups
+        total = costs.digits * groups + costs.digit * found.digits
+        total += costs.blank_digit * found.blank_digits + costs.mark_letter * found.mark_letters
+        total += self._all_blanks(found)
+        # Beside words and numbers, most marks are parts of what these cost.
+        return total + costs.mark_alone * max(0, marks - words - groups) + found.controls
+
+    def _all_blanks(self, found: Kinds | Pairs) -> float:
+        total = sum(count * self._blanks(blank) for blank, count in found.blanks)
+        return total if found.blanks_alone else total + sum(map(self._together, _BLANKS.findall(found.text)))
+
+    def _together_cost(self, blanks: str) -> float:
+        """What blanks cost more together than each by itself."""
+        return self._blanks_cost(blanks) - sum(map(self._blanks, blanks))
 
     def _words_cost(self, letters: bytes) -> float:
         """What the words in a run of letters cost."""
@@ -117,7 +127,8 @@ class Estimator:
         costs = self._costs
         if word.isupper():
             return costs.capitals * (len(word) - 1) if len(word) > 1 else costs.capital
-        total = costs.word + costs.word_break * sum(BIGRAMS.get(a + b, 0.8) for a, b in pairwise(word.lower()))
+        total = costs.word * words_in(len(word) - word[0].isupper())
+        total += costs.word_break * sum(BIGRAMS.get(a + b, 0.8) for a, b in pairwise(word.lower()))
         if word[0].isupper():
             total += costs.title
         # Words of the Romance and Slavic languages; few English ones end so.
@@ -133,58 +144,26 @@ class Estimator:
         total += costs.more_lines * max(0, lines - 1) + costs.returns * blanks.count("\r")
         return total + costs.more_spaces * (len(blanks) - max(1, lines)) / 16 + costs.tab * blanks.count("\t")
 
-    def _marks_cost(self, marks: str) -> float:
+    def _marks_cost(self, marks: bytes) -> float:
         if len(marks) == 1:
             return self._costs.mark
         changes = sum(a != b for a, b in pairwise(marks))
         same = len(marks) - 1 - changes
         return self._costs.marks + self._costs.mark_change * changes + self._costs.mark_same * same
 
-    def _outside(self, runs: Sequence[str]) -> float:
-        """What the runs of characters outside of ASCII cost."""
-        costs = self._costs
-        counts: Counter[str] = Counter()
-        for character, count in Counter("".join(runs)).items():
-            counts[_script(character)] += count
+    def _outside(self, text: str) -> float:
+        """What the characters outside of ASCII cost."""
+        costs, counts = self._costs, scripts_of(text)
         total = sum(count * costs.scripts[script] for script, count in counts.items())
         covered = _COVERED * sum(counts[script] for script in _DENSE)
         total += costs.wide_alone * max(0.0, counts["wide"] - covered)
-        # Words have few Latin letters with accents in a row; bytes that were taken for text have many.
-        rows = (run for run in runs if len(run) > 1 and run[0] < _BEYOND_LATIN)
-        pairs = sum(len(run) - 1 for run in rows if max(run) < _BEYOND_LATIN)
-        return total + costs.latin_pair * pairs
+        return total + costs.latin_pair * _latin_pairs(text)
 
 
-@lru_cache(1 << 16)
-def _script(character: str) -> str:
-    """The script of a character outside of ASCII, as far as its cost goes."""
-    code = ord(character)
-    if 0x4E00 <= code <= 0x9FFF:
-        return _han(character)
-    if 0xAC00 <= code <= 0xD7A3:
-        return _hangul(character)
-    return next(
-        (name for name, first, last in SCRIPTS if first <= code <= last), "rare" if code < 0x10000 else "astral"
-    )
-
-
-def _han(character: str) -> str:
-    if character in COMMON_HAN:
-        return "han"
-    everyday = _in_first_level(character, "gb2312", 0xD8) or _in_first_level(character, "big5", 0xC7)
-    return "han2" if everyday else "han3"
-
-
-def _hangul(character: str) -> str:
-    if character in COMMON_HANGUL:
-        return "hangul"
-    return "hangul2" if _in_first_level(character, "euc_kr", 0x100) else "rare"
-
-
-def _in_first_level(character: str, encoding: str, beyond: int) -> bool:
-    """Whether an encoding has the character among those in daily use, which stand before lead byte `beyond`."""
-    code = character.encode(encoding, "ignore")
-    return bool(code) and code[0] < beyond
+def _latin_pairs(text: str) -> int:
+    """Latin letters with accents in a row: words have few, bytes that were taken for text have many."""
+    rows = (run for run in _OUTSIDE.findall(text) if len(run) > 1 and run[0] < _BEYOND_LATIN)
+    return sum(len(run) - 1 for run in rows if max(run) < _BEYOND_LATIN)
 
 
 _ESTIMATORS = {name: Estimator(costs) for name, costs in FAMILIES.items()}
