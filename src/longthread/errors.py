@@ -30,7 +30,7 @@ class LongthreadError(Exception):
         super().__init__(self._message())
 
     def _message(self) -> str:
-        template = inspect.cleandoc(type(self).__doc__ or type(self).__name__)
+        template = inspect.getdoc(type(self)) or type(self).__name__
         return " ".join(template.format_map(_Blank(self.details)).split())
 
 
@@ -73,11 +73,16 @@ class StoreDamaged(StoreError):
 
 
 class RowDamaged(StoreDamaged):
-    """The conversation store is damaged: {reason} Nothing was changed. Stop what uses it and keep a copy of it; then
-    restore a backup, or take what can still be read with `longthread threads export`."""
+    # As its parent, but the database itself is sound, and other rows can be read and written.
+    code = "store_damaged"
+
+
+class ValueDamaged(RowDamaged):
+    """A stored value cannot be read: {reason} Nothing was changed. If the application's serializer or classes are other
+    ones than those that stored it, read it with those. If not, the conversation store is damaged: stop what uses it and
+    keep a copy of it; then restore a backup, or take what can still be read with `longthread threads export`."""
 
     code = "store_damaged"
-    # As its parent, but the database itself is sound, and other rows can be read and written.
 
 
 class StoreConflict(StoreError):

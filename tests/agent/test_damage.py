@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
@@ -21,7 +22,7 @@ from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.messages import message_of
 from longthread.agent.retaining import CheckpointKeeper
 from longthread.agent.views import Prompt
-from longthread.errors import StoreDamaged
+from longthread.errors import StoreDamaged, ValueDamaged
 from longthread.model.entry import Draft
 from longthread.store import checkpoints, log, runs, summaries
 from longthread.store.driver import Driver
@@ -188,6 +189,27 @@ async def test_damage_is_told_and_what_is_restored_reads_back_whole(
         assert "restore a backup" in str(told.value)
         assert await read(store, "s")
     assert await read(store, "t") == before
+
+
+class Changed(JsonPlusSerializer):
+    """A serializer of which the application has another version than the one that stored its values."""
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        if "tuple" in str(super().loads_typed(data)):
+            raise ValueError("there is no field of this name")
+        return super().loads_typed(data)
+
+
+async def test_an_error_of_the_applications_serializer_may_be_no_damage(store: Driver) -> None:
+    await fill(store, "t")
+    now, before = LongthreadSaver(store), LongthreadSaver(store)
+    now.serde = Changed()
+    with pytest.raises(ValueDamaged, match="ValueError: there is no field of this name.*read it with those") as told:
+        await now.aget_tuple(on("t"))
+    assert told.value.code == StoreDamaged.code
+    found = await before.aget_tuple(on("t"))
+    assert found is not None
+    assert len(found.checkpoint["channel_values"]["notes"]) == TURNS
 
 
 async def test_what_is_said_on_a_damaged_thread_is_not_stored(store: Driver) -> None:

@@ -11,6 +11,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.agent.cells import Cell
 from longthread.agent.reading import Found, filled, merged_tasks, source_of
 from longthread.agent.record import Stored, in_order
+from longthread.errors import ValueDamaged
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.decoding import Decoding
@@ -77,7 +78,7 @@ async def channel_history(
     cells = [cell for each in found.values() for _, cell in each.writes]
     cells += [each.seed for each in found.values() if each.seed is not None]
     source = await source_of(tx, row.thread_id, cells, first_seq)
-    with Decoding(row.thread_id, "a checkpoint before", row.id):
+    with Decoding(row.thread_id, "a checkpoint before", row.id, ValueDamaged):
         return _histories(found, serde, source)
 
 

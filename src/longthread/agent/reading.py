@@ -19,6 +19,7 @@ from longthread.agent.messages import Fields, is_packed, read_message, rest_of
 from longthread.agent.record import Stored, Task, cell_of_blob, in_order
 from longthread.agent.remembered import Memory
 from longthread.agent.trail import anew
+from longthread.errors import ValueDamaged
 from longthread.model.payload import names_in
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
@@ -63,7 +64,7 @@ class Reader:
         asked = self.thread_id, referring, self.first_seq
         source = await source_of(self._snapshot, *asked) if referring else Found({})
         channels: dict[str, Any] = {name: await self.messages((row.ns, name), runs) for name, runs in lists.items()}
-        with Decoding(row.thread_id, "checkpoint", row.id):
+        with Decoding(row.thread_id, "checkpoint", row.id, ValueDamaged):
             channels |= {name: cell.value(self.serde, source) for name, cell in values.items()}
             pending = [(task_id, name, cell.value(self.serde, source)) for task_id, _, name, cell in writes]
         at = {"thread_id": row.thread_id, "checkpoint_ns": row.ns}

@@ -13,7 +13,7 @@ from langgraph.pregel import _checkpoint
 from longthread.agent.reading import filled, merged_tasks
 from longthread.agent.record import TASK_BYTES, Stored, Task
 from longthread.agent.remembered import Memory
-from longthread.errors import ThreadConflict
+from longthread.errors import ThreadConflict, ValueDamaged
 from longthread.store import checkpoints
 from longthread.store.checkpoints import Place
 from longthread.store.decoding import Decoding
@@ -99,7 +99,7 @@ class Writing:
         # What a command says for no task is handed in again with what it says anew.
         if not self.goes_on or task.id == NULL_TASK_ID or there is None:
             return False
-        with Decoding(self.place.thread.id, "what a task has written to checkpoint", self.checkpoint_id):
+        with Decoding(self.place.thread.id, "what a task has written to checkpoint", self.checkpoint_id, ValueDamaged):
             channels = there.contradicted(task, self.serde)
         if not channels or (task.path.startswith(_UPDATE) and not await self._are_made_of_writes(channels)):
             return False
@@ -128,5 +128,5 @@ class Writing:
         if row is None or stored is None or not channels <= stored.cells.keys():
             return True
         cells = [await filled(self.tx, row, channel, stored.cells[channel]) for channel in channels]
-        with Decoding(row.thread_id, "checkpoint", row.id):
+        with Decoding(row.thread_id, "checkpoint", row.id, ValueDamaged):
             return any(isinstance(self.serde.loads_typed((cell.kind, cell.body)), _DeltaSnapshot) for cell in cells)

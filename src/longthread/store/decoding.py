@@ -27,24 +27,28 @@ UNREADABLE = (
 _REASON_CHARS = 200
 
 
-def damaged(what: str, error: Exception | str) -> RowDamaged:
+def damaged(what: str, error: Exception | str, kind: type[RowDamaged] = RowDamaged) -> RowDamaged:
     """The error for stored bytes of which nothing can be made."""
     said = error if isinstance(error, str) else f"{type(error).__name__}: {' '.join(str(error).split())}"
-    return RowDamaged(reason=f"{what} cannot be read: {said[:_REASON_CHARS]}.")
+    return kind(reason=f"{what} cannot be read: {said[:_REASON_CHARS]}.")
 
 
 class Decoding:
     """Decodes something of a thread in its block.
+
+    Args:
+        error: `ValueDamaged` where a serializer of the application's makes objects of its classes: those may have
+            changed.
 
     Raises:
         RowDamaged: nothing can be made of it.
     """
 
     # No generator: a turn enters several, and this costs a third of one.
-    __slots__ = ("_id", "_kind", "_thread_id")
+    __slots__ = ("_error", "_id", "_kind", "_thread_id")
 
-    def __init__(self, thread_id: str, kind: str, id_: object) -> None:
-        self._thread_id, self._kind, self._id = thread_id, kind, id_
+    def __init__(self, thread_id: str, kind: str, id_: object, error: type[RowDamaged] = RowDamaged) -> None:
+        self._thread_id, self._kind, self._id, self._error = thread_id, kind, id_, error
 
     def __enter__(self) -> None: ...
 
@@ -52,7 +56,7 @@ class Decoding:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, UNREADABLE):
-            raise damaged(f"{self._kind} {self._id} of thread {self._thread_id}", error) from error
+            raise damaged(f"{self._kind} {self._id} of thread {self._thread_id}", error, self._error) from error
 
 
 def decoder(make: Callable[[Row], T]) -> Callable[[Row], T]:
