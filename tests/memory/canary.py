@@ -92,3 +92,14 @@ def in_files(address: str, wanted: Sequence[bytes]) -> set[str]:
             data = path.read_bytes()
             found |= {path.name for mark in wanted if mark in data}
     return found
+
+
+def in_folder(folder: Path, wanted: Sequence[bytes]) -> set[str]:
+    """The files below a folder, by their paths in it, in which any of it stands. Some go while others are read."""
+    found = set()
+    for path in sorted(folder.rglob("*")):
+        with suppress(FileNotFoundError):
+            data = path.read_bytes() if path.is_file() else b""
+            if any(mark in data for mark in wanted):
+                found.add(str(path.relative_to(folder)))
+    return found

@@ -110,6 +110,18 @@ async def vectors(store: Driver, thread_id: str) -> list[bytes]:
     return [row["embedding"] for row in rows]
 
 
+async def plant_everywhere(store: Driver) -> list[bytes]:
+    """Put the word wherever a user's data can be; the bytes by which it is known."""
+    await plant(store, "t", CANARY)
+    await summarise(store, "t", CANARY)
+    await index_thread(store, "t")
+    await bind_user(store, "u", least=1)
+    await fill_run(store, "t2", word=CANARY)
+    await bundle(store, "t3", CANARY)
+    await Memories(store).remember(OWNER, Statement(f"By hand: {CANARY}"))
+    return marks(*await vectors(store, "t"))
+
+
 async def others(store: Driver) -> dict[str, list[Any]]:
     """All rows of the user `kept`'s threads, with their memories."""
     found: dict[str, list[Any]] = {}
@@ -126,14 +138,7 @@ async def test_a_forgotten_user_is_found_nowhere(store: Driver, store_address: s
     await fill(store, "sample", user_id="kept")
     await plant(store, "theirs", KEPT, user_id="kept")
     before = await others(store)
-    await plant(store, "t", CANARY)
-    await summarise(store, "t", CANARY)
-    await index_thread(store, "t")
-    await bind_user(store, "u", least=1)
-    await fill_run(store, "t2", word=CANARY)
-    await bundle(store, "t3", CANARY)
-    await Memories(store).remember(OWNER, Statement(f"By hand: {CANARY}"))
-    wanted = marks(*await vectors(store, "t"))
+    wanted = await plant_everywhere(store)
     planted = places(store_address, wanted)
     assert {
         *(

@@ -18,12 +18,14 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from tests.memory.canary import CANARY, in_files
 
 from longthread.errors import StoreError
+from longthread.memory.forgetting import delete_thread, forget_deleted
 from longthread.store import log
 from longthread.store.open import open_store as open_at
 from longthread.store.queries import Sql
-from longthread.testing.contract.base import OpenStore, branch_ids, draft, extend, thread_with
+from longthread.testing.contract.base import USER, OpenStore, branch_ids, draft, extend, thread_with
 from longthread.testing.contract.branches import BranchContract
 from longthread.testing.contract.concurrency import ConcurrencyContract
 from longthread.testing.contract.deletion import DeletionContract
@@ -179,3 +181,13 @@ async def test_connections_cut_behind_it_are_replaced(bounced: str, store_addres
         await asyncio.sleep(0.2)  # pgbouncer sees by itself that they are gone
         await extend(store, draft("b"))
         assert await branch_ids(store) == ["a", "b"]
+
+
+async def test_what_was_deleted_leaves_the_files_through_it(bounced: str) -> None:
+    async with open_at(bounced) as store:
+        await thread_with(store, "a")
+        await extend(store, draft("b", CANARY))
+        await delete_thread(store, "t", user_id=USER)
+        assert in_files(bounced, [CANARY.encode()])
+        assert await forget_deleted(store) == []
+        assert in_files(bounced, [CANARY.encode()]) == set()

@@ -19,10 +19,10 @@ from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing, run
 from longthread.errors import InvalidInput, StoreDamaged
 from longthread.settings import Settings
-from longthread.store.driver import Driver
 from longthread.store.pruning import Pruned, prune
 from longthread.store.retention import Policy, Retention
 from longthread.store.space import reclaim
+from longthread.store.status import size_of
 
 KeepCheckpoints = Annotated[
     str, typer.Option(help="How many of the newest checkpoints stay in each namespace of a thread, or all.")
@@ -103,11 +103,11 @@ async def _prune(database: str, policy: Policy, *, apply: bool) -> _Outcome:
 
     retention = Retention(policy, CheckpointKeeper(), may_be_alive)
     async with existing(database) as store:
-        before = await _size(store)
+        before = await size_of(store)
         with shown("pruning" if apply else "looking") as progress:
             found = await prune(store, retention, progress, apply=apply)
             problems = await reclaim(store, progress.say) if apply else []
-        return _Outcome(found, problems, before, await _size(store))
+        return _Outcome(found, problems, before, await size_of(store))
 
 
 def _show(outcome: _Outcome, *, applied: bool, as_json: bool) -> None:
@@ -152,12 +152,6 @@ def _checkpoints(given: str) -> int | None:
 
 def _text(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")
-
-
-async def _size(store: Driver) -> int:
-    async with store.reading() as tx:
-        [size] = await tx.fetch("select_size")
-        return int(size["bytes"])
 
 
 def _described(found: Pruned) -> str:

@@ -16,6 +16,7 @@ from longthread.store.driver import Driver, Transaction, one
 from longthread.store.queries import Sql
 from longthread.store.runs import Alive
 from longthread.store.scrubbing import scrub
+from longthread.store.space import Say, silently
 from longthread.store.tables import Table, Tables, read_tables
 from longthread.store.transfer import thread_ids
 
@@ -121,6 +122,21 @@ async def forget_memory(store: Driver, memory_id: str, *, user_id: str, anew: bo
         await memories.delete(tx, memory_id, user_id=user_id)
     rows = Counter({"memories": 1})
     return Forgotten(rows=rows, problems=await scrub(store, _MEMORIES, anew=anew))
+
+
+async def forget_deleted(store: Driver, *, say: Say = silently) -> list[str]:
+    """Write all of a store's files anew, without what was deleted before, by whomever; what could not be done, for
+    people. It takes as long as the store is large, and may run while others use it.
+
+    Args:
+        say: told what is being done.
+
+    Raises:
+        StoreError: the database failed. Nothing is lost by that.
+    """
+    async with store.reading() as tx:
+        tables = await read_tables(tx)
+    return await scrub(store, [table.name for table in tables.all], anew=True, say=say)
 
 
 async def look_at_user(store: Driver, user_id: str) -> Forgotten:

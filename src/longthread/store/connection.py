@@ -81,6 +81,11 @@ class Connection:
         """Run a statement in the connection's own thread; its rows."""
         return await self.apart(lambda database: database.execute(sql, values).fetchall())
 
+    def interrupt(self) -> None:
+        """Have the statement end that is under way, if there is one. What it did is undone."""
+        with suppress(sqlite3.ProgrammingError):  # closed meanwhile
+            self._database.interrupt()
+
     async def rollback(self) -> None:
         """Give up the transaction, if there is one, once nothing more is under way in it."""
         with suppress(sqlite3.ProgrammingError):  # closed meanwhile, which has rolled it back

@@ -10,9 +10,11 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import psycopg
 
 from longthread.errors import StoreUnavailable
 from longthread.store.completion import to_the_end
@@ -20,6 +22,13 @@ from longthread.store.completion import to_the_end
 _lock = threading.Lock()
 _FAILURES = (OSError, subprocess.SubprocessError, AssertionError, ValueError, LookupError, RuntimeError)
 """What keeps a server from starting: its folder or user, initdb and pg_ctl, and what the package makes of files."""
+_SETTINGS = {
+    # Files of its log that are no longer needed are removed, and not put by with what is in them.
+    "wal_recycle": "off",
+    # A statement that failed is not printed, nor what was wrong with it: what people say stands in them.
+    "log_min_messages": "log",
+    "log_min_error_statement": "panic",
+}
 _users: Counter[Path] = Counter()
 """How many blocks of this process use the server of a folder."""
 
@@ -58,12 +67,28 @@ def _start(folder: Path) -> Any:
             server = package.get_server(folder, start=False)
             # Also where this process has had it before: others may have stopped it meanwhile.
             server.start()
+            _keep_to_itself(server)
         except (*_FAILURES, importlib.import_module("psutil").Error) as error:
             raise StoreUnavailable(
                 where=folder, reason=f"PostgreSQL did not start: {_reason(error, folder, said)}"
             ) from error
         _users[server.pgdata] += 1
         return server
+
+
+def _keep_to_itself(server: Any) -> None:
+    """Have the server keep what people say in the database alone. What somebody has set with ALTER SYSTEM stays."""
+    settings = server.pgdata / "postgresql.auto.conf"
+    given = settings.read_text("utf-8", "replace") if settings.is_file() else ""
+    missing = {name: value for name, value in _SETTINGS.items() if name not in given}
+    if not missing:
+        return
+    # Where it cannot be set, the server works as well; what forgetting cannot do about it then is told there.
+    with suppress(psycopg.Error), psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        for name, value in missing.items():
+            connection.execute(f"ALTER SYSTEM SET {name} = {value}".encode())
+        connection.execute("SELECT pg_reload_conf()")
+        server.log.write_bytes(b"")  # statements may stand in it
 
 
 def _stop(server: Any) -> None:

@@ -490,7 +490,7 @@ def _failure(error: psycopg.Error) -> StoreError:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, errors.LockNotAvailable):
-        return f"another transaction held its lock for more than {LOCK_SECONDS} seconds."
+        return "another transaction held its lock for too long."
     diag = getattr(error, "diag", None)
     text = (diag.message_primary if diag is not None else None) or str(error) or type(error).__name__
     text = " ".join(text.split())

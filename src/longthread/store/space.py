@@ -22,6 +22,10 @@ Say = Callable[[str], None]
 """Told what is being done, for people."""
 
 
+def silently(what: str) -> None:
+    """Tell nobody."""
+
+
 async def reclaim(store: Driver, say: Say) -> list[str]:
     """Shrink the store to what is in it, while others use it; what could not be done, for people.
 
@@ -101,8 +105,9 @@ async def _vacuum_tables(store: Driver, say: Say) -> list[str]:
     return problems
 
 
-async def write_table_anew(store: Driver, name: str, key: str) -> None:
-    """Write a table of PostgreSQL's anew, in the order of its primary key: nothing is left of deleted rows.
+async def write_table_anew(store: Driver, name: str, key: str, horizon: str | None = None) -> bool:
+    """Write a table of PostgreSQL's anew, in the order of its primary key: nothing is left of deleted rows, but for
+    those that somebody can still see. Whether there may be such that were deleted before a horizon.
 
     Raises:
         StoreError: somebody else held the table for too long, or the database failed.
@@ -111,6 +116,10 @@ async def write_table_anew(store: Driver, name: str, key: str) -> None:
         await tx.run("wait_briefly")
         # As VACUUM FULL does, but in a transaction: the wait for the lock can be bounded through a pooler too.
         await tx.run(Sql(f'CLUSTER "{name}" USING "{key}"'))
+        if horizon is None:
+            return False
+        [table] = await tx.fetch("select_is_held", name=f'"{name}"', horizon=horizon)
+        return bool(table["held"])
 
 
 async def vacuum_table(store: Driver, name: str) -> None:

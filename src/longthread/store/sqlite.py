@@ -238,7 +238,11 @@ class SqliteDriver:
                 await self._writer.execute(_PATIENCE)
                 try:
                     yield SqliteTransaction(self._writer)
+                except asyncio.CancelledError:
+                    self._writer.interrupt()  # it may take as long as the file is large
+                    raise
                 finally:
+                    await self._writer.rollback()
                     await to_the_end(self._writer.apart(_be_impatient))
             except sqlite3.Error as error:
                 raise failure(error) from error

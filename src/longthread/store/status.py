@@ -55,6 +55,13 @@ async def status_of(store: Driver) -> StoreStatus:
         )
 
 
+async def size_of(store: Driver) -> int:
+    """How large a store is on disk, in bytes."""
+    async with store.reading() as tx:
+        [size] = await tx.fetch("select_size")
+        return int(size["bytes"])
+
+
 async def _live(tx: Transaction) -> int:
     [runs] = await tx.fetch("count_runs", now=now())
     return int(runs["live"])

@@ -25,3 +25,21 @@ JOIN pg_class c ON c.relname = s.tablename AND c.relnamespace = current_schema()
 WHERE s.schemaname = current_schema() AND c.reltuples = 0
     AND (s.most_common_vals IS NOT NULL OR s.histogram_bounds IS NOT NULL)
 ORDER BY name;
+
+-- name: select_horizon
+-- What is seen from here on is not what was deleted before.
+SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS horizon;
+
+-- name: count_older
+-- Who may still see what was deleted before; of other roles' it is not told.
+SELECT count(*) AS older
+FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+    AND greatest(age(backend_xid), age(backend_xmin)) > age(CAST(:horizon AS xid8)::xid);
+
+-- name: select_is_held
+-- Whether a table was written anew while somebody could still see what was deleted before: it begins with what was
+-- seen then.
+SELECT age(relfrozenxid) > age(CAST(:horizon AS xid8)::xid) AS held
+FROM pg_class
+WHERE oid = to_regclass(:name);

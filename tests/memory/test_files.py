@@ -1,0 +1,295 @@
+"""What was deleted is in no file of a store, nor of a PostgreSQL server, once its files have been written anew."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy.engine import make_url
+from tests.conftest import new_server
+from tests.memory.canary import CANARY, in_files, in_folder, marks, places
+from tests.memory.talking import say
+from tests.memory.test_forgetting import KEPT, pass_over, plant, plant_everywhere, vectors
+from tests.memory.test_memories import OWNER
+
+from longthread.agent.checkpointer import LongthreadSaver
+from longthread.errors import StoreError
+from longthread.memory.forgetting import delete_thread, forget_deleted, forget_memory, forget_thread, forget_user
+from longthread.memory.memories import Memories
+from longthread.store import wal
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+from longthread.store.queries import Sql
+from longthread.testing.contract.deletion import fill as fill_run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "pg"
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[str]:
+    """A URL of a server of this test's own, as its package makes it."""
+    made = new_server(folder)
+    with psycopg.connect(made.get_uri(), autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
+    yield made.get_uri()
+    made.cleanup()
+
+
+def run_sql(url: str, *statements: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+async def fail(store: Driver) -> None:
+    """Have the server refuse statements with the word in them."""
+    with pytest.raises(StoreError):
+        async with store.reading() as tx:
+            await tx.fetch(Sql("SELECT CAST(:word AS INTEGER)"), word=CANARY)
+
+
+@pytest.mark.postgres
+async def test_who_was_forgotten_is_in_no_file_of_the_embedded_server(folder: Path) -> None:
+    async with open_store(f"embedded:{folder}") as store:
+        await plant(store, "theirs", KEPT, user_id="kept")
+        wanted = await plant_everywhere(store)
+        await fail(store)
+        async with store.maintaining() as tx:
+            await tx.run("checkpoint")
+        await fill_run(store, "t4", word=CANARY)
+        planted = in_folder(folder, wanted)
+        assert {path.partition("/")[0] for path in planted} == {"base", "pg_wal"}
+        assert (await forget_user(store, "u", anew=True)).problems == []
+        for _ in range(2):
+            assert in_folder(folder, wanted) == set()
+            await pass_over(store)
+    assert in_folder(folder, wanted) == set()
+    assert in_folder(folder, [KEPT.encode()])
+
+
+@pytest.mark.postgres
+async def test_what_was_deleted_before_goes_from_files_that_are_kept_for_later_use(server: str, folder: Path) -> None:
+    async with open_store(server) as store:
+        wanted = await plant_everywhere(store)
+        for _ in range(3):
+            await say(store, [f"{CANARY} {n}" for n in range(40)], thread_id="t5")
+            run_sql(server, "SELECT pg_switch_wal()")
+            await delete_thread(store, "t5", user_id="u")
+        run_sql(server, "CHECKPOINT")
+        for thread_id in ("t", "t2", "t3"):
+            await LongthreadSaver(store, user_id="u").adelete_thread(thread_id)
+        for memory in await Memories(store).list_(OWNER):
+            await forget_memory(store, memory.id, user_id="u")
+        planted = in_folder(folder, wanted)
+        assert any(path.startswith("base/") for path in planted)
+        with psycopg.connect(server) as connection:
+            [now] = connection.execute("SELECT pg_walfile_name(pg_current_wal_insert_lsn())").fetchall()
+        assert any(path > f"pg_wal/{now[0]}" for path in planted if path.startswith("pg_wal/"))
+        assert await forget_deleted(store) == []
+        assert in_folder(folder, wanted) == set()
+
+
+async def test_what_a_saver_deleted_is_in_no_file_afterwards(store: Driver, store_address: str) -> None:
+    await plant(store, "t", CANARY)
+    wanted = marks(*await vectors(store, "t"))
+    async with reader(store_address):
+        await LongthreadSaver(store, user_id="u").adelete_thread("t")
+        assert in_files(store_address, wanted)
+    assert await forget_deleted(store) == []
+    assert places(store_address, wanted) == set()
+    assert in_files(store_address, wanted) == set()
+    await pass_over(store)
+    assert in_files(store_address, wanted) == set()
+
+
+@asynccontextmanager
+async def reader(address: str) -> AsyncIterator[None]:
+    """Somebody who sees the store as it is now, as long as the block goes on."""
+    sqlite = "://" not in address
+    with closing(sqlite3.connect(address) if sqlite else psycopg.connect(address)) as connection:
+        connection.execute("BEGIN" if sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ")
+        connection.execute("SELECT count(*) FROM entries")
+        yield
+
+
+async def test_what_somebody_still_reads_is_told_and_goes_later(
+    store: Driver, store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longthread.store.scrubbing.PATIENCE", 0.1)
+    await say(store, [f"My bird is {CANARY}."])
+    async with reader(store_address):
+        gone = await forget_thread(store, "t", user_id="u", anew=True)
+        assert in_files(store_address, marks())
+        assert len([text for text in gone.problems if "When that has ended" in text or "have finished" in text]) in (
+            1,
+            2,
+        )
+    assert await forget_deleted(store) == []
+    assert in_files(store_address, marks()) == set()
+
+
+@pytest.mark.parametrize("backend", ["postgres"])
+async def test_who_reads_but_for_a_moment_is_waited_for(store: Driver, store_address: str) -> None:
+    await say(store, [f"My bird is {CANARY}."])
+    waits = asyncio.Event()
+
+    def listen(what: str) -> None:
+        if what.startswith("waiting"):
+            waits.set()
+
+    async with reader(store_address):
+        await delete_thread(store, "t", user_id="u")
+        forgetting = asyncio.create_task(forget_deleted(store, say=listen))
+        await waits.wait()
+    assert await forgetting == []
+    assert in_files(store_address, marks()) == set()
+
+
+@pytest.mark.parametrize("backend", ["postgres"])
+async def test_a_table_that_cannot_be_had_is_told_and_goes_later(store: Driver, store_address: str) -> None:
+    await say(store, [f"My bird is {CANARY}."])
+    await delete_thread(store, "t", user_id="u")
+    with psycopg.connect(store_address) as connection:
+        connection.execute("LOCK TABLE entries IN SHARE MODE")
+        [problem] = await forget_deleted(store)
+    assert problem.startswith("Not written anew: entries.")
+    assert problem.endswith("longthread forget --deleted.")
+    assert in_files(store_address, marks())
+    assert await forget_deleted(store) == []
+    assert in_files(store_address, marks()) == set()
+
+
+async def test_others_go_on_meanwhile(store: Driver, store_address: str) -> None:
+    done = asyncio.Event()
+
+    async def go_on(number: int) -> int:
+        async with open_store(store_address) as other:
+            turn = 0
+            while turn < 5 or not done.is_set():
+                await say(other, [f"{n}" for n in range(turn + 1)], thread_id=f"mine {number}")
+                turn += 1
+        return turn
+
+    await say(store, [f"My bird is {CANARY}."])
+    others = [asyncio.create_task(go_on(number)) for number in range(2)]
+    await delete_thread(store, "t", user_id="u")
+    try:
+        problems = await forget_deleted(store)
+    finally:
+        done.set()
+    assert min(await asyncio.gather(*others)) >= 5
+    assert [
+        text for text in problems if "longthread forget --deleted" not in text and "have finished" not in text
+    ] == []
+    assert await forget_deleted(store) == []
+    assert in_files(store_address, marks()) == set()
+
+
+@pytest.mark.postgres
+async def test_a_role_that_may_not_is_told_who_may_let_it(server: str, folder: Path) -> None:
+    run_sql(server, 'CREATE ROLE "App" LOGIN', 'CREATE DATABASE app OWNER "App"')
+    admin = make_url(server).set(database="app").render_as_string(hide_password=False)
+    run_sql(admin, "CREATE EXTENSION vector")
+    address = make_url(admin).set(username="App", password=None).render_as_string(hide_password=False)
+    async with open_store(address) as store:
+        await plant(store, "t", CANARY)
+        wanted = marks(*await vectors(store, "t"))
+        gone = await forget_thread(store, "t", user_id="u", anew=True)
+        assert places(address, wanted) == set()
+        [problem] = gone.problems
+        assert "until the server overwrites them" in problem
+        assert {path.partition("/")[0] for path in in_folder(folder, wanted)} == {"pg_wal"}
+        grants = re.findall(r"GRANT [^;]*;", problem)
+        assert len(grants) == 3
+        run_sql(admin, *grants[:2])
+        [problem] = await forget_deleted(store)
+        assert re.findall(r"GRANT [^;]*;", problem) == grants[2:]
+        run_sql(admin, *grants[2:])
+        assert await forget_deleted(store) == []
+        assert in_folder(folder, wanted) == set()
+
+
+@pytest.mark.postgres
+async def test_what_keeps_files_of_the_log_is_told(server: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_sql(server, "SELECT pg_create_physical_replication_slot('s', true)")
+    async with open_store(server) as store:
+        await say(store, [f"My bird is {CANARY}."])
+        [problem] = (await forget_thread(store, "t", user_id="u", anew=True)).problems
+        assert "kept for replication slots (pg_replication_slots). After" in problem
+        assert {path.partition("/")[0] for path in in_folder(folder, marks())} == {"pg_wal"}
+        run_sql(server, "SELECT pg_drop_replication_slot('s')")
+        monkeypatch.setattr(wal, "MOST", 0)
+        [problem] = await forget_deleted(store)
+        assert "for later use" in problem
+        assert in_folder(folder, marks())
+        monkeypatch.undo()
+        assert await forget_deleted(store) == []
+        assert in_folder(folder, marks()) == set()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("command", ["true", "false"])
+async def test_an_archive_is_told(folder: Path, command: str) -> None:
+    made: Any = new_server(folder)
+    run_sql(made.get_uri(), "ALTER SYSTEM SET archive_mode = on", f"ALTER SYSTEM SET archive_command = '{command}'")
+    made.stop()
+    made.start()
+    try:
+        async with open_store(made.get_uri()) as store:
+            await say(store, [f"My bird is {CANARY}."])
+            problems = (await forget_thread(store, "t", user_id="u", anew=True)).problems
+            assert "taken out of the archive" in problems[-1]
+            if command == "false":
+                assert "kept for archiving (archive_mode). After" in problems[0]
+    finally:
+        made.cleanup()
+
+
+@pytest.mark.postgres
+async def test_a_servers_data_from_before_is_kept_to_itself_too(folder: Path) -> None:
+    made: Any = new_server(folder)
+    try:
+        async with open_store(made.get_uri()) as store:
+            await fail(store)
+        assert in_folder(folder, marks()) == {"log"}
+        for after in ([], ["ALTER SYSTEM SET wal_recycle = on"]):
+            async with open_store(f"embedded:{folder}") as store:
+                assert in_folder(folder, marks()) == set()
+                await fail(store)
+                async with store.reading() as tx:
+                    [row] = await tx.fetch(Sql("SELECT current_setting('wal_recycle') AS recycle"))
+                assert row["recycle"] == "off"
+                run_sql(made.get_uri(), *after)
+        async with open_store(f"embedded:{folder}") as store, store.reading() as tx:
+            [row] = await tx.fetch(Sql("SELECT current_setting('wal_recycle') AS recycle"))
+            assert row["recycle"] == "on"
+    finally:
+        made.cleanup()
+
+
+async def test_long_work_can_be_stopped_and_the_store_goes_on(store: Driver) -> None:
+    count = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e8) SELECT max(i) FROM n"
+
+    async def work() -> None:
+        async with store.maintaining() as tx:
+            await tx.run(Sql(count if store.dialect == "sqlite" else "SELECT pg_sleep(1000)"))
+
+    working = asyncio.create_task(work())
+    await asyncio.sleep(0.2)
+    working.cancel()
+    async with asyncio.timeout(20):
+        with pytest.raises(asyncio.CancelledError):
+            await working
+        await say(store, ["hello"])
+        assert await forget_deleted(store) == []
