@@ -12,6 +12,7 @@ import pytest
 from tests.memory.canary import CANARY, in_files, marks, places
 from tests.memory.talking import say
 
+from longthread.memory.forgetting import delete_thread
 from longthread.memory.memories import Memories
 from longthread.model.memory import ANALYST, Source, Statement
 from longthread.store.memories import Owner
@@ -95,6 +96,8 @@ def test_a_memory_tells_where_it_comes_from(run: Run, store_address: str) -> Non
         ["memories", "forget", " ", "--yes"],
         ["forget"],
         ["forget", "--user", "u", "--thread", "t"],
+        ["forget", "--deleted", "--thread", "t"],
+        ["forget", "--user", "u", "--deleted"],
         ["forget", "--thread", "none"],
     ],
 )
@@ -162,6 +165,32 @@ def test_a_deleted_conversation_is_in_no_file(run: Run, store_address: str, comm
         run(*command, f"{CANARY}-{n}", "--yes")
     assert places(store_address, marks()) == set()
     assert in_files(store_address, marks()) == set()
+
+
+@pytest.mark.new_database
+def test_what_was_deleted_before_is_in_no_file_afterwards(run: Run, store_address: str) -> None:
+    async def talk() -> set[str]:
+        async with open_store(store_address) as store:
+            await say(store, ["hello"], thread_id="kept")
+            await say(store, [f"My bird is {CANARY}."] * 20)
+            await delete_thread(store, "t", user_id="u")
+            return in_files(store_address, marks())
+
+    assert asyncio.run(talk())
+    left = bool(in_files(store_address, marks()))  # in a SQLite file, it has gone with the file's log
+    told = run("forget", "--deleted", "--dry-run").stdout
+    assert told.startswith("Would write anew: ") and "entries" in told
+    [about] = lines(run("forget", "--deleted", "--dry-run", "--json"))
+    assert (about["forgotten"], about["problems"]) == (False, [])
+    assert about["size_before"] > 0 and "threads" in about["tables"]
+    run("forget", "--deleted", text="n\n", code=1)
+    assert bool(in_files(store_address, marks())) == left == ("://" in store_address)
+    [done] = lines(run("forget", "--deleted", "--yes", "--json"))
+    assert (done["forgotten"], done["problems"], done["tables"]) == (True, [], about["tables"])
+    assert in_files(store_address, marks()) == set()
+    again = run("forget", "--deleted", text="y\n")
+    assert "The store was written anew: it had " in again.stdout
+    assert json.loads(run("db", "status", "--json").stdout)["threads"] == 1
 
 
 def test_what_has_expired_is_not_shown_and_can_be_forgotten(run: Run, store_address: str) -> None:

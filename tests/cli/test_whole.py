@@ -29,6 +29,7 @@ KEEPING_NOTHING = [
     ["memories", "show", "m"],
     ["memories", "forget", "m", "--yes"],
     ["forget", "--user", "u", "--yes"],
+    ["forget", "--deleted", "--yes"],
     ["db", "index"],
 ]
 

@@ -1,8 +1,7 @@
-"""`longthread forget`: a conversation, or all that is kept of a person, without a trace."""
+"""`longthread forget`: a conversation, or all that is kept of a person, without a trace; or what was deleted before."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar
 
@@ -11,15 +10,24 @@ import typer
 from longthread.agent.owner import may_be_alive
 from longthread.cli import options
 from longthread.cli.named import find_thread
-from longthread.cli.progress import counted
+from longthread.cli.progress import bytes_text, counted, shown
 from longthread.cli.prune import row_of
 from longthread.cli.screen import confirm, echo
 from longthread.cli.terminal import print_line
-from longthread.cli.whole import existing
+from longthread.cli.whole import existing, run
 from longthread.errors import InvalidInput
-from longthread.memory.forgetting import Forgotten, forget_thread, forget_user, look_at_thread, look_at_user
+from longthread.memory.forgetting import (
+    Forgotten,
+    forget_deleted,
+    forget_thread,
+    forget_user,
+    look_at_thread,
+    look_at_user,
+)
 from longthread.settings import Settings
 from longthread.store.driver import Driver
+from longthread.store.status import size_of
+from longthread.store.tables import read_tables
 
 T = TypeVar("T")
 
@@ -32,6 +40,10 @@ def forget(
         str | None,
         typer.Option("--thread", "-t", help="Forget this conversation: its id, the beginning of it, or last."),
     ] = None,
+    deleted: Annotated[
+        bool,
+        typer.Option("--deleted", help="Write the store's files anew, without what was deleted before."),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: options.AsJson = False,
@@ -39,11 +51,14 @@ def forget(
 ) -> None:
     """Delete all that is kept of a user or of a conversation, and write the store's files anew without it.
 
-    It cannot be undone. It takes as long as the store is large.
+    It cannot be undone. It takes as long as the store is large, and may run while servers do.
     """
-    if (user is None) == (thread is None):
-        raise InvalidInput(reason="Say what is to be forgotten: --user or --thread, one of them.")
+    if [user is not None, thread is not None, deleted].count(True) != 1:
+        raise InvalidInput(reason="Say what is to be forgotten: --user, --thread or --deleted, one of them.")
     settings = Settings.load(database=database)
+    if deleted:
+        _forget_deleted(settings, dry_run=dry_run, yes=yes, as_json=as_json)
+        return
     found, thread_id = _run(settings, lambda store: _look(store, settings.user, user, thread))
     whom = f"user {user}" if user is not None else f"conversation {thread_id}"
     if not dry_run:
@@ -56,6 +71,40 @@ def forget(
     echo(f"{'Would forget' if dry_run else 'Forgotten'}: {whom}: {_described(found)}.")
     for problem in found.problems:
         echo(problem, err=True)
+
+
+def _forget_deleted(settings: Settings, *, dry_run: bool, yes: bool, as_json: bool) -> None:
+    size, tables = _run(settings, _files)
+    about: dict[str, object] = {"forgotten": not dry_run, "tables": tables, "size_before": size}
+    told = f"{counted(len(tables), 'table')}, {bytes_text(size)}"
+    if dry_run:
+        if as_json:
+            print_line(about | {"problems": []})
+        else:
+            echo(f"Would write anew: {told}: {', '.join(tables)}.")
+        return
+    if not yes:
+        confirm(f"Write the store anew ({told}), without what was deleted before?")
+    problems, after = _run(settings, _write_anew)
+    if as_json:
+        print_line(about | {"size": after, "problems": problems})
+        return
+    echo(f"The store was written anew: it had {bytes_text(size)} and has {bytes_text(after)}.")
+    for problem in problems:
+        echo(problem, err=True)
+
+
+async def _files(store: Driver) -> tuple[int, list[str]]:
+    """How large a store is, and its tables."""
+    async with store.reading() as tx:
+        tables = await read_tables(tx)
+    return await size_of(store), [table.name for table in tables.all]
+
+
+async def _write_anew(store: Driver) -> tuple[list[str], int]:
+    with shown("forgetting") as progress:
+        problems = await forget_deleted(store, say=progress.say)
+    return problems, await size_of(store)
 
 
 async def _look(store: Driver, own: str, user: str | None, thread: str | None) -> tuple[Forgotten, str | None]:
@@ -72,11 +121,11 @@ async def _forget(store: Driver, own: str, user: str | None, thread_id: str | No
 
 
 def _run(settings: Settings, work: Callable[[Driver], Awaitable[T]]) -> T:
-    async def run() -> T:
+    async def opened() -> T:
         async with existing(settings.database) as store:
             return await work(store)
 
-    return asyncio.run(run())
+    return run(opened())
 
 
 def _described(found: Forgotten) -> str:
