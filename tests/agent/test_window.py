@@ -17,6 +17,7 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from longthread.agent.messages import NOTE, draft_of
 from longthread.agent.thinking import is_thinking
+from longthread.agent.untold import told
 from longthread.agent.window import DIGESTED, STEP, Fitted, Past, Spot, Wanted, fit, item_of
 from longthread.memory.digest import Digest, digest_entries, json_of
 from longthread.model.entry import Entry
@@ -182,7 +183,7 @@ def decisions(count: int) -> list[Spot]:
     return [spot(message, seq) for seq, message in enumerate(messages, start=1)]
 
 
-def told(segments: Sequence[Segment]) -> set[int]:
+def of_digest(segments: Sequence[Segment]) -> set[int]:
     """The entries that a view shows, or that the text of its summary tells of."""
     spoken = [each for each in segments if each.how != "left out" or each.why == "digest"]
     return {seq for each in spoken for seq in range(each.first, each.last + 1)} - {0}
@@ -198,7 +199,7 @@ def test_what_a_plan_has_no_room_for_is_told_by_its_digest_at_once() -> None:
         past = stored(fitted)
         planned += not fitted.view.grown
         assert fitted.view.tokens <= 8_000
-        assert told(past.segments) >= set(range(mark + 1, end + 1))
+        assert of_digest(past.segments) >= set(range(mark + 1, end + 1))
         text = "\n".join(str(message.text) for message in fitted.messages)
         assert [turn for turn in range(mark, end // 2 + 1) if f"{40_000 + turn}" not in text] == []
     assert planned >= 2
@@ -212,13 +213,13 @@ def test_the_manifest_says_what_is_told_by_digest_and_when_the_window_moves_on_p
     out = next(each for each in planned.segments if each.how == "left out")
     grown = fit(spots[:36], Wanted(2_400, past=stored(planned)))
     assert grown.view.grown
-    assert told(grown.segments) == set(range(1, 37))
+    assert of_digest(grown.segments) == set(range(1, 37))
     assert out in grown.segments
     moved = fit(spots[out.last - 2 : 37], Wanted(2_400, past=stored(grown), summary="Another.", mark=out.last - 2))
     assert moved.view.grown
     ways = [(each.first, each.last, each.why) for each in moved.segments if each.why]
     assert ways == [(1, out.last - 2, "digest"), (out.last - 1, out.last, "digest")]
-    assert told(moved.segments) == set(range(1, 38))
+    assert of_digest(moved.segments) == set(range(1, 38))
 
 
 def test_questions_go_before_facts_where_tier_1_is_full_and_nothing_is_cut() -> None:
@@ -258,6 +259,32 @@ def test_where_there_is_no_room_for_a_digest_it_is_said_what_is_left_out(budget:
     known = fit(decisions(20), Wanted(budget, family, summary="known " * 200))
     assert "Earlier messages (up to number" in known.view.summary.text
     assert known.view.tokens <= budget
+
+
+@pytest.mark.parametrize("share", range(60, 140, 4))
+def test_whatever_the_room_it_is_told_that_messages_are_left_out(share: int) -> None:
+    said = "发货单和库存表要在星期五之前核对完毕缺货的商品按仓库分别列出并通知各个门店的负责人再由他们确认数量" * 5
+    call = tool_call(name="act", args={"q": said[:30]}, id="c")
+    messages = [HumanMessage(said[:50]), AIMessage(said[9:29], tool_calls=[call]), ToolMessage(said, tool_call_id="c")]
+    text = told("", {}, [spot(message, n).entry for n, message in enumerate(messages, 1)], [], share, "any")
+    assert text
+    assert estimate(text) <= share
+
+
+@pytest.mark.parametrize("family", ["o200k", "claude", "any"])
+def test_what_was_cut_costs_what_it_costs_now(family: str) -> None:
+    def view(question: str, rest: Sequence[BaseMessage], family: str, past: Past | None = None) -> Fitted:
+        messages = [HumanMessage(question, id="q"), *rest]
+        return fit([spot(message, n) for n, message in enumerate(messages, 1)], Wanted(8_000, family, past=past))
+
+    before = view("plain words " * 8_000, [], "o200k")
+    assert [each.how for each in before.segments] == ["cut"]
+    # Edited under its id, and read by another model.
+    after = view(
+        "发货单和库存表" * 8_000, [AIMessage("so", id="a"), HumanMessage("and?", id="q2")], family, stored(before)
+    )
+    assert after.view.tokens <= 8_000
+    assert sum(item_of(message, family=family).tokens for message in after.messages) <= 8_000
 
 
 def test_what_is_left_out_is_said_in_chinese() -> None:

@@ -142,12 +142,34 @@ def test_condensing_cuts_lists_by_structure() -> None:
     assert condense_result("short") == "short"
 
 
-@given(st.one_of(st.text(max_size=30), st.lists(st.integers(), max_size=30).map(json.dumps)), st.integers(0, 30))
-def test_whether_condensing_changes_a_result_is_known_before(text: str, limit: int) -> None:
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(alphabet=st.characters(exclude_categories=())),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(st.one_of(st.text(max_size=60), VALUES.map(json.dumps)), st.integers(0, 60))
+def test_a_condensed_result_is_shorter_is_known_to_be_and_can_be_sent(text: str, limit: int) -> None:
     condensed = condense_result(text, limit)
-    assert is_condensable(text, limit) == (condensed != text)
-    # What was condensed before and says so is not condensed again.
-    assert not is_condensable(condensed, limit) or len(condensed) <= limit
+    assert is_condensable(text, limit) == (condensed != text) == (len(condensed) < len(text))
+    assert condensed.encode() or limit == 0 or not text
+    assert condense_result(condensed, limit) == condensed
+
+
+def test_half_a_character_of_json_is_condensed_to_what_can_be_sent() -> None:
+    condensed = condense_result('{"note":"cut here \\ud83d","rows":[' + "0," * 200 + "0]}")
+    assert condensed.startswith('{"note":"cut here \ufffd","rows":[0,0')
+    assert '"é🎉"' in condense_result('{"note":"\\u00e9\\ud83c\\udf89","rows":[' + "0," * 200 + "0]}")
+
+
+@pytest.mark.parametrize("depth", [300, 5_000, 100_000])
+def test_json_that_is_nested_very_deep_is_cut_by_its_length(depth: int) -> None:
+    assert condense_result("[" * depth + "]" * depth) == "[" * 200 + "... (truncated)"
+
+
+def test_numbers_are_condensed_as_they_were_written() -> None:
+    numbers = "12345678901234567890123.10,1e400,123456789012345678901234,-0.50,9223372036854775807,-7"
+    assert condense_result(f'{{"n":[{numbers}],"rows":[{"0," * 200}0]}}').startswith(f'{{"n":[{numbers}],')
 
 
 def test_cutting_says_how_much_is_left_out() -> None:

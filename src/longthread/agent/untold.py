@@ -45,15 +45,17 @@ def told(
     room = max(share - _beside(topics, family), share // 2 - _beside((), family))
     before, old = tokens_of(summary), Digest.from_json(digest)
     stale = about is not None and old.source is not None and not old.is_about(*about)
-    if room < LEAST and entries and share >= tier1.LEAST:
-        return _left_out(summary, entries)
-    if room < LEAST or (not entries and (not digest or (before <= room and not stale))):
+    named = _left_out(summary, entries) if entries and share >= tier1.LEAST else ""
+    if room < LEAST:
+        return named or summary
+    if not entries and (not digest or (before <= room and not stale)):
         return summary
     new = digest_entries(entries)
     if digest or not summary.strip():
-        return _text(merged(old.said if stale else old, new), new, max(before, room // 2), room)
-    text = _text(new, new, max(room // 4, room // 2 - before), room // 2)
-    return "\n\n".join(part for part in (cut_to(summary, room - tokens_of(text)).strip(), text.strip()) if part)
+        # What a digest has a line of may be too long for the room.
+        return _text(merged(old.said if stale else old, new), new, max(before, room // 2), room) or named
+    text = _text(new, new, max(room // 4, room // 2 - before), room // 2).strip() or named
+    return "\n\n".join(part for part in (cut_to(summary, room - tokens_of(text)).strip(), text) if part)
 
 
 def _left_out(summary: str, entries: Sequence[Entry]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -42,7 +42,9 @@ class Item:
     beside: int = 0
     silent: bool = False
     family: str = ANY
-    _condensed: dict[int, Part] = field(default_factory=dict, compare=False, repr=False)
+    # Not of an item that is made from this one.
+    _condensed: dict[int, Part] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _cut: dict[tuple[int | None, bool], Part] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @cached_property
     def text_tokens(self) -> int:
@@ -67,6 +69,19 @@ class Item:
         if limit not in self._condensed:
             self._condensed[limit] = self._made_condensed(limit)
         return self._condensed[limit]
+
+    def cut(self, limit: int | None, *, bare: bool = False) -> Part:
+        """It, its text cut to about `limit` characters if that is given; `bare` without the arguments of its calls.
+
+        What else it holds is left out.
+        """
+        if (limit, bare) not in self._cut:
+            text = None if limit is None else cut_item(self, limit)
+            tokens = self.text_tokens if text is None or text == self.text else estimate(text, self.family)
+            tokens += (BARE_CALL * len(self.calls) if bare else self.extra) + MESSAGE_OVERHEAD
+            self._cut.clear()  # texts that are cut may be long: the newest is what the next view asks for
+            self._cut[limit, bare] = Part(self, "cut", text, tokens, bare, limit)
+        return self._cut[limit, bare]
 
     def is_condensable(self, limit: int = TOOL_MAX) -> bool:
         """Whether condensing changes it."""
@@ -181,28 +196,20 @@ def _fixed(part: Part) -> int:
 
 def _bare(part: Part) -> Part:
     """The part without the arguments of its calls, where that makes it cheaper."""
-    item, cost_ = part.item, BARE_CALL * len(part.item.calls)
-    if item.extra <= cost_:
-        return part
-    return replace(part, how="cut", bare=True, limit=None, tokens=item.text_tokens + cost_ + MESSAGE_OVERHEAD)
+    return part.item.cut(None, bare=True) if part.item.extra > BARE_CALL * len(part.item.calls) else part
 
 
 def _cut(part: Part, budget: int) -> Part:
     """The part's text cut so that it costs at most `budget` tokens, if that can be."""
     if part.tokens <= budget:
         return part
-    item = part.item
+    item, limit = part.item, len(part.item.text)
+    cut, least = item.cut(limit, bare=part.bare), -1 if item.beside else 0
     fixed = _fixed(part)
-    limit, least = len(item.text), -1 if item.beside else 0
-    text = cut_item(item, limit)
-    tokens = estimate(text, item.family) if item.beside else item.text_tokens
-    while limit > least and fixed + tokens > budget:
-        limit = max(0, int(limit * 0.98 * (budget - fixed) / tokens)) if limit else -1
-        text = cut_item(item, limit)
-        tokens = estimate(text, item.family)
-    if text == item.text and not item.other:
-        return part
-    return replace(part, how="cut", text=text, tokens=fixed + tokens, limit=limit)
+    while limit > least and cut.tokens > budget:
+        limit = max(0, int(limit * 0.98 * (budget - fixed) / (cut.tokens - fixed))) if limit else -1
+        cut = item.cut(limit, bare=part.bare)
+    return part if cut.text == item.text and not item.other else cut
 
 
 def cut_item(item: Item, limit: int) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
-from longthread.view.items import Part, cut_item
-from longthread.view.tokens import MESSAGE_OVERHEAD, estimate
+from longthread.view.items import Part
 
 _LEAST = 20
 """Characters of a result below which it is no longer cut: with less it is left out."""
@@ -47,9 +45,7 @@ def shortened(parts: Parts, most: int, recent: int, pinned: int) -> dict[int, Se
 def _cut(part: Part, limit: int) -> Part:
     if part.item.role != "tool" or len(_text(part)) <= limit:
         return part
-    text = cut_item(part.item, limit)
-    tokens = part.item.extra + MESSAGE_OVERHEAD + estimate(text, part.item.family)
-    return replace(part, how="cut", text=text, tokens=tokens, limit=limit)
+    return part.item.cut(limit, bare=part.bare)
 
 
 def _length(units: Iterable[Sequence[Part]]) -> int:

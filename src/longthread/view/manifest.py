@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from longthread.model.manifest import How, Segment, Why
 from longthread.view.condense import TOOL_MAX
-from longthread.view.items import Item, Part, cut_item
+from longthread.view.items import Item, Part
 
 Way = tuple[How, Why | None]
 """What a segment says of its entries: how they went in, and why some did not."""
@@ -64,8 +64,8 @@ def shown(segment: Segment, item: Item) -> Part | None:
     if segment.how == "left out" or (segment.why == "stale" and is_observed(item)):
         return None
     if segment.how == "cut":
-        text = None if segment.limit is None else cut_item(item, segment.limit)
-        return Part(item, "cut", text, segment.tokens, segment.bare, segment.limit)
+        # What it costs now: since then it may have been edited, or the model be another one.
+        return item.cut(segment.limit, bare=segment.bare)
     return item.whole if segment.how == "whole" else item.condensed(segment.limit or TOOL_MAX)
 
 
