@@ -119,6 +119,11 @@ class MessageNotStorable(NotStorable):
     objects of these, or leave it out."""
 
 
+class ItemNotStorable(NotStorable):
+    """Item {key} holds a value that is no JSON: {reason}. Give text, numbers, lists or objects of these, or leave it
+    out."""
+
+
 class ThreadNotFound(LongthreadError):
     """There is no thread {thread}. `longthread threads list` shows those there are."""
 

@@ -56,7 +56,7 @@ def store_address(text: str, data_dir: Path) -> str:
     elif separator or text.startswith(f"{EMBEDDED}:"):
         return text
     if not text or text == ":memory:":
-        raise ValueError("a store that nobody could read again")
+        raise ValueError("a store that nobody could read again (for a test, take a file in a temporary folder)")
     if _ALMOST_URL.match(text):
         raise ValueError("a URL whose scheme is not written with :// behind it")
     if _OPTIONS.search(text):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from langgraph.store.base import (
 from langgraph.store.memory import InMemoryStore
 
 from longthread.agent import itembatch
-from longthread.errors import CalledOnItsLoop, InvalidInput, SaverClosed, StoreError
+from longthread.errors import CalledOnItsLoop, InvalidInput, ItemNotStorable, SaverClosed, StoreError
 from longthread.langgraph import LongthreadSaver, LongthreadStore
 from longthread.store import postgres
 from longthread.store.copying import copy_store
@@ -398,9 +400,25 @@ async def test_a_value_that_is_no_dict_is_refused_with_what_to_do(items: Longthr
     assert empty is not None and empty.value == {}
 
 
+@pytest.mark.parametrize("made", [LongthreadSaver, LongthreadStore])
+async def test_what_is_no_open_store_is_refused_at_once(made: Any, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for given in ("a.db", tmp_path / "a.db", connection, None):
+            kind, opens = type(given).__name__, f"{made.__name__}.from_conn_string"
+            with pytest.raises(InvalidInput, match=rf"of type {kind}\..*{opens}"):
+                made(given)
+    with pytest.raises(InvalidInput, match="None is none"):
+        async with made.from_conn_string(None):
+            pass
+    with pytest.raises(InvalidInput, match="a file in a temporary folder"):
+        async with made.from_conn_string(":memory:"):
+            pass
+
+
 async def test_what_cannot_be_is_refused(items: LongthreadStore) -> None:
-    with pytest.raises(TypeError, match="set"):
+    with pytest.raises(ItemNotStorable, match=r"Item 'k' holds a value that is no JSON: .* set .*Give text"):
         await items.aput(("n",), "k", {"v": {1, 2}})
+    assert await items.aget(("n",), "k") is None
     with pytest.raises(InvalidNamespaceError):
         await items.abatch([PutOp(("a.b",), "k", {"v": 1})])
     with pytest.raises(ValueError, match=r"\$like"):

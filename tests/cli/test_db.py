@@ -21,9 +21,11 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from tests.store.samples import fill
 from tests.store.turns import at, begin, turns
+from typer.testing import CliRunner
 
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.owner import new_owner
+from longthread.cli.app import app
 from longthread.model.entry import Draft
 from longthread.store import log, migrate, runs, transfer
 from longthread.store.driver import Driver
@@ -75,6 +77,23 @@ def test_status_tells_what_the_store_holds(run: Run, store_address: str) -> None
     text = run("db", "status").stdout
     assert "1 thread, 12 entries, " in text
     assert told["server"] in text
+
+
+def test_a_page_that_cannot_be_measured_is_damage_and_no_full_disk(
+    tmp_path: Path,
+) -> None:
+    address = str(tmp_path / "conversations.db")
+    in_store(address, lambda store: turns(store, 40))
+    told = set()
+    for start in range(16_384, 90_000, 2_048):
+        harmed = tmp_path / "harmed.db"
+        body = bytearray((tmp_path / "conversations.db").read_bytes())
+        body[start : start + 12_000] = bytes(255 - byte for byte in body[start : start + 12_000])
+        harmed.write_bytes(body)
+        result = CliRunner().invoke(app, ["db", "status", "--database", str(harmed)])
+        told.add(getattr(result.exception, "code", ""))
+    assert "store_damaged" in told
+    assert "store_full" not in told
 
 
 def test_status_leaves_an_older_schema_as_it_is(

@@ -12,6 +12,7 @@ import pytest
 from tests.memory.canary import CANARY, in_files, marks, places
 from tests.memory.talking import say
 
+from longthread.langgraph import LongthreadStore
 from longthread.memory.forgetting import delete_thread
 from longthread.memory.memories import Memories
 from longthread.model.memory import ANALYST, Source, Statement
@@ -99,6 +100,7 @@ def test_a_memory_tells_where_it_comes_from(run: Run, store_address: str) -> Non
         ["forget", "--deleted", "--thread", "t"],
         ["forget", "--user", "u", "--deleted"],
         ["forget", "--thread", "none"],
+        ["forget", "--user", " ", "--yes"],
     ],
 )
 def test_what_is_wrong_is_said(run: Run, words: list[str]) -> None:
@@ -119,6 +121,20 @@ def test_one_user_sees_nothing_of_anothers(run: Run, monkeypatch: pytest.MonkeyP
         assert CANARY not in run("memories", *words, code=2).output
     monkeypatch.setenv("LONGTHREAD_USER", "default")
     assert CANARY in run("memories", "list").stdout
+
+
+@pytest.mark.new_database
+def test_items_go_with_a_user_and_are_told(run: Run, store_address: str) -> None:
+    with LongthreadStore.from_conn_string(store_address, user_id="zoe") as items:
+        items.put(("likes",), "a", {"text": "noodles"})
+        items.put(("likes",), "b", {"text": "rice"})
+    assert "Would forget: user zoe: 0 conversations, 2 items." in run("forget", "--user", "zoe", "--dry-run").stdout
+    unanswered = run("forget", "--user", "zoe", text="", code=1)
+    assert "give --yes" in unanswered.stderr
+    assert "Forgotten: user zoe: 0 conversations, 2 items." in run("forget", "--user", "zoe", "--yes").stdout
+    assert run("forget", "--user", "zoe", "--yes").stdout == "Nothing is kept of user zoe.\n"
+    [told] = lines(run("forget", "--user", "zoe", "--yes", "--json"))
+    assert (told["threads"], told["rows"]) == (0, {})
 
 
 @pytest.mark.new_database

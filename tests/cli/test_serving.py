@@ -40,6 +40,7 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Settings]:
         (["--postgres", URL], URL, "postgresql://me@db.example:5432/conversations"),
         (["--database", URL], URL, "postgresql://me@db.example:5432/conversations"),
         (["--postgres", "embedded"], "embedded:{}/postgres", "{}/postgres (embedded PostgreSQL)"),
+        (["--postgres", "embedded:/elsewhere"], "embedded:/elsewhere", "/elsewhere (embedded PostgreSQL)"),
         (["--database", "embedded"], "embedded:{}/postgres", "{}/postgres (embedded PostgreSQL)"),
         (["--database", "/tmp/c.db"], "/tmp/c.db", "/tmp/c.db"),
         ([], "{}/conversations.db", "{}/conversations.db"),
@@ -59,7 +60,7 @@ def test_conversations_are_where_it_was_said(
     ("flags", "words"),
     [
         (["--postgres", URL, "--database", "x.db"], "Give one of them"),
-        (["--postgres", "x.db"], "postgresql:// URL, or embedded"),
+        (["--postgres", "x.db"], "postgresql:// URL, embedded, or embedded:FOLDER"),
         (["--database", URL.replace("postgresql", "mysql")], "allowed is the path of a SQLite file"),
     ],
 )

@@ -145,6 +145,16 @@ def test_a_window_in_which_no_turn_ends_is_no_result(run: CliRunner, tmp_path: P
     assert run.invoke(app, ["eval", "context", "--turns", "2", "--window", "4999"]).exit_code == 2
 
 
+def test_a_conversation_is_measured_on_a_store_without_others(run: CliRunner, tmp_path: Path) -> None:
+    application(str(tmp_path / "conversations.db"), 1, has_memory=False)
+    for given in (["--database-url", str(tmp_path / "conversations.db")], ["-d", str(tmp_path / "conversations.db")]):
+        refused = run.invoke(app, ["eval", "context", "--turns", "2", *given])
+        assert isinstance(refused.exception, InvalidInput)
+        assert "has conversations already" in str(refused.exception)
+    assert said(run, "threads", "list").stdout.count("ada") == 1
+    said(run, "eval", "context", "--turns", "1", "--database-url", str(tmp_path / "new.db"))
+
+
 def test_another_language_than_these_is_refused(run: CliRunner) -> None:
     assert isinstance(run.invoke(app, ["eval", "context", "--lang", "fr"]).exception, InvalidInput)
 

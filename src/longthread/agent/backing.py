@@ -47,6 +47,19 @@ def expect_backed(given: Any, whose: str) -> None:
         )
 
 
+def expect_store(given: Any, whose: str) -> None:
+    """Make sure that something is a store that is open.
+
+    Raises:
+        InvalidInput: it is another thing, such as a path, or a connection as LangGraph's own savers take.
+    """
+    if not callable(getattr(given, "reading", None)):
+        raise InvalidInput(
+            reason=f"{whose} needs an open store, and was given something of type {type(given).__name__}. From a path "
+            f'or a URL: with {whose}.from_conn_string("conversations.db") as opened.'
+        )
+
+
 B = TypeVar("B", bound=Backed)
 
 

@@ -26,6 +26,7 @@ from longthread.agent.backing import Backing
 from longthread.agent.itemcheck import check
 from longthread.agent.itemfilter import matches
 from longthread.agent.itemindex import Indexed, ItemIndex
+from longthread.errors import ItemNotStorable
 from longthread.memory.embedding import Vectors
 from longthread.memory.items import Ranked, by_meaning, by_words
 from longthread.memory.terms import FORM
@@ -191,7 +192,7 @@ class Batches:
 
     async def _write(self, puts: Mapping[Place, PutOp]) -> None:
         kept = {place: op for place, op in puts.items() if op.value is not None}
-        values = {place: _json(op.value or {}) for place, op in kept.items()}
+        values = {place: _json(op.key, op.value or {}) for place, op in kept.items()}
         wanted = [Indexed(place[1], json.loads(values[place]), _fields(op)) for place, op in kept.items()]
         made = dict(zip(kept, await self._index.made(wanted), strict=True))
         now = datetime.now(UTC)
@@ -241,8 +242,11 @@ def _fields(op: PutOp) -> list[str] | bool | None:
     return False if op.index is False else list(op.index) if op.index is not None else None
 
 
-def _json(value: Mapping[str, Any]) -> str:
-    text = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"))
+def _json(key: str, value: Mapping[str, Any]) -> str:
+    try:
+        text = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ItemNotStorable(key=repr(key), reason=str(error)) from error
     # Halves of surrogate pairs are no text; JSON can say them all the same.
     return json.dumps(dict(value)) if any("\ud800" <= character <= "\udfff" for character in text) else text
 

@@ -18,7 +18,7 @@ from langgraph.store.base import (
     TTLConfig,
 )
 
-from longthread.agent.backing import Backed, Backing, Opening, done, expect_backed
+from longthread.agent.backing import Backed, Backing, Opening, done, expect_backed, expect_store
 from longthread.agent.itembatch import Batches
 from longthread.agent.itemcheck import expect_config, expect_minutes, expect_tuple
 from longthread.agent.itemindex import ItemIndex
@@ -51,7 +51,12 @@ class LongthreadStore(BaseStore):
     def __init__(
         self, store: Driver, *, user_id: str = "default", index: IndexConfig | None = None, ttl: TTLConfig | None = None
     ) -> None:
-        """A store of items over a store that is open already, on the running event loop."""
+        """A store of items over a store that is open already, on the running event loop.
+
+        Raises:
+            InvalidInput: it is no store.
+        """
+        expect_store(store, "LongthreadStore")
         self._begin(Backing(store, Portal(), user_id), index, ttl)
 
     @classmethod

@@ -16,7 +16,7 @@ from langgraph.checkpoint.base import (
 )
 
 from longthread.agent import checkpointer
-from longthread.agent.backing import Backing, Opening, done
+from longthread.agent.backing import Backing, Opening, done, expect_store
 from longthread.agent.callers import Stores
 from longthread.agent.portal import Portal, several
 from longthread.agent.trail import Place, anew, named
@@ -42,7 +42,12 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
     """
 
     def __init__(self, store: Driver, *, user_id: str = "default", lease: Lease | None = None) -> None:
-        """A saver over a store that is open already, on the running event loop."""
+        """A saver over a store that is open already, on the running event loop.
+
+        Raises:
+            InvalidInput: it is no store.
+        """
+        expect_store(store, "LongthreadSaver")
         super().__init__(store, user_id=user_id, lease=lease)
         self._home = Portal()
         self._stores = Stores()

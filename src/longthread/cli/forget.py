@@ -31,6 +31,9 @@ from longthread.store.tables import read_tables
 
 T = TypeVar("T")
 
+_TOLD = ("entries", "memories", "items")
+"""Tables whose rows are told of: what people and applications have given. The others follow from those."""
+
 
 def forget(
     user: Annotated[
@@ -55,12 +58,17 @@ def forget(
     """
     if [user is not None, thread is not None, deleted].count(True) != 1:
         raise InvalidInput(reason="Say what is to be forgotten: --user, --thread or --deleted, one of them.")
+    if user is not None and not user.strip():
+        raise InvalidInput(reason="--user is empty. Give the user's id.")
     settings = Settings.load(database=database)
     if deleted:
         _forget_deleted(settings, dry_run=dry_run, yes=yes, as_json=as_json)
         return
     found, thread_id = _run(settings, lambda store: _look(store, settings.user, user, thread))
     whom = f"user {user}" if user is not None else f"conversation {thread_id}"
+    if not found.threads and not found.rows and not as_json:
+        echo(f"Nothing is kept of {whom}.")
+        return
     if not dry_run:
         if not yes:
             confirm(f"Forget {whom}: {_described(found)}?")
@@ -130,6 +138,4 @@ def _run(settings: Settings, work: Callable[[Driver], Awaitable[T]]) -> T:
 
 def _described(found: Forgotten) -> str:
     parts = [counted(found.threads, "conversation")]
-    return ", ".join(
-        parts + [counted(found.rows[name], row_of(name)) for name in ("entries", "memories") if name in found.rows]
-    )
+    return ", ".join(parts + [counted(found.rows[name], row_of(name)) for name in _TOLD if name in found.rows])

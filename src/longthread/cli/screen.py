@@ -35,7 +35,13 @@ def echo(text: str, *, err: bool = False) -> None:
 
 def confirm(question: str) -> None:
     """Ask whether to go on; the command ends where the answer is no."""
-    typer.confirm(visible(question), abort=True, err=True)
+    try:
+        agreed = typer.confirm(visible(question), err=True)
+    except typer.Abort:
+        echo("Nobody answered, and nothing was changed. Where nobody can be asked, give --yes.", err=True)
+        raise
+    if not agreed:
+        raise typer.Abort
 
 
 def tabbed(fields: Iterable[str]) -> str:

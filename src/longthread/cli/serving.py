@@ -18,7 +18,7 @@ Postgres = Annotated[
     str | None,
     typer.Option(
         help="Keep the conversations in PostgreSQL: its URL, or embedded for one of the server's own.",
-        metavar="embedded|URL",
+        metavar="embedded[:FOLDER]|URL",
     ),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
@@ -57,8 +57,8 @@ def _store(database: str | None, postgres: str | None) -> str | None:
         return database
     if database is not None:
         raise InvalidInput(reason="--database and --postgres both say where the conversations are. Give one of them.")
-    if postgres != EMBEDDED and not is_postgres(postgres):
-        raise InvalidInput(reason="--postgres takes a postgresql:// URL, or embedded.")
+    if postgres.partition(":")[0] != EMBEDDED and not is_postgres(postgres):
+        raise InvalidInput(reason="--postgres takes a postgresql:// URL, embedded, or embedded:FOLDER.")
     return postgres
 
 

@@ -37,6 +37,8 @@ async def open_store(database: str | Path, *, creates: bool = True, migrates: bo
         StoreUnavailable: it cannot be opened; the message says why.
         StoreTooNew: a newer Longthread wrote it.
     """
+    if not isinstance(database, str | Path):
+        raise InvalidInput(reason=f"A store's address is a text or a path, and {database!r} is none.")
     address = _checked(str(database))
     creates = creates and migrates
     if not creates and (reason := await asyncio.to_thread(why_none, address)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from longthread.errors import StoreDamaged, StoreFull
 from longthread.store import bundles
 from longthread.store.driver import Driver, Transaction
 from longthread.store.log import now
@@ -69,7 +70,12 @@ async def _live(tx: Transaction) -> int:
 
 async def _sizes(tx: Transaction) -> dict[str, int]:
     [can] = await tx.fetch("select_can_measure")
-    return {row["name"]: int(row["bytes"]) for row in await tx.fetch("select_table_sizes")} if can["can"] else {}
+    if not can["can"]:
+        return {}
+    try:
+        return {row["name"]: int(row["bytes"]) for row in await tx.fetch("select_table_sizes")}
+    except StoreFull as error:  # so SQLite says of a page that cannot be measured: to read them nothing is written
+        raise StoreDamaged(reason="a page of its file is not what SQLite writes.") from error
 
 
 async def _rows(tx: Transaction, tables: Iterable[Table]) -> dict[str, int]:

@@ -55,6 +55,8 @@ def read_collections(path: Path) -> dict[str, Collection]:
                     _take(found, json.loads(line))
     except KeyError as error:
         raise EvalInvalid(where=path, reason=f"line {number} has no {error}.") from None
+    except UnicodeDecodeError:
+        raise EvalInvalid(where=path, reason="it is no text in UTF-8.") from None
     except (ValueError, TypeError) as error:
         raise EvalInvalid(where=path, reason=f"line {number}: {error}.") from None
     except OSError as error:

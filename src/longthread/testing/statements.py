@@ -46,6 +46,8 @@ def read_statements(path: Path) -> list[Statement]:
                 number += 1
                 if line.strip():
                     found += _statements(json.loads(line))
+    except UnicodeDecodeError:
+        raise StatementsInvalid(where=path, reason="it is no text in UTF-8.") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"line {number}: {type(error).__name__}: {error}."
         raise StatementsInvalid(where=path, reason=reason) from None

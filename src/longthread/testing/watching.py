@@ -22,6 +22,7 @@ from longthread.store import runs
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.recall import Scope
+from longthread.store.transfer import thread_ids
 from longthread.testing.longtalk import Fact, Language, Turn, make_source, reply, turns
 from longthread.testing.scripted import ScriptedChatModel
 from longthread.view.tokens import estimate, family_of
@@ -150,7 +151,8 @@ async def watch(
         told: told how far it is.
 
     Raises:
-        InvalidInput: a turn did not end in an answer: the window is too small, say.
+        InvalidInput: the store has a conversation already; or a turn did not end in an answer: the window is too
+            small, say.
     """
     source = folder / "events.sqlite"
     make_source(source, language, seed)
@@ -165,6 +167,7 @@ async def watch(
         memory_enable_summary=False,  # what is measured has no model but the one that is watched
     )
     async with open_store(settings.database) as store:
+        await _expect_empty(store)
         player = _Player(seen, chance, language)
         model = ScriptedChatModel(player.reply)
         analyst = Analyst(store, settings, models=lambda name, _: model)
@@ -202,6 +205,15 @@ class _Player:
         done = sum(isinstance(message, ToolMessage) for message in messages[asked:])
         self.calls += 1
         return self.seen.said(reply(self.turn, done, f"call_{self.calls}", self.chance, self.language))
+
+
+async def _expect_empty(store: Driver) -> None:
+    async with store.reading() as tx:
+        if await thread_ids(tx, limit=1):
+            raise InvalidInput(
+                reason=f"{store.where} has conversations already, and the one that is measured would stay among them. "
+                "Give --database-url an empty or a new store, or leave it out."
+            )
 
 
 async def _budgets(store: Driver) -> list[int]:
