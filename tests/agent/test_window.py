@@ -105,6 +105,35 @@ def test_a_process_goes_on_with_the_prompt_of_another(
             assert dumped(seen)[: len(last.messages)] == dumped(last.messages)
 
 
+def test_a_call_whose_result_comes_late_is_shown_from_then_on() -> None:
+    """And what has no other half is in nobody's way: the view goes on from the one before."""
+    made = [tool_call(name="job", args={}, id=f"j{n}") for n in range(2)]
+    asked = [HumanMessage("Run it", id="q"), AIMessage("", tool_calls=made, id="a")]
+    results = [ToolMessage(f"{n} rows", tool_call_id=f"j{n}", id=f"t{n}") for n in range(2)]
+
+    def views(*messages: BaseMessage) -> list[Fitted]:
+        """Those behind each message but calls and results, and behind the last message."""
+        spots, found = [spot(message, seq) for seq, message in enumerate(messages, start=1)], list[Fitted]()
+        ends = [n for n, each in enumerate(messages, start=1) if each.type == "human"]
+        for end in sorted({*ends, len(messages)}):
+            past = stored(found[-1]) if found else None
+            found.append(fit([Spot(each.entry, each.message) for each in spots[:end]], Wanted(20_000, past=past)))
+        return found
+
+    more = [HumanMessage(f"And {n}?", id=f"m{n}") for n in range(5)]
+    late = views(*asked, more[0], results[0], more[1], results[1], more[2], more[3])
+    assert [fitted.view.grown for fitted in late] == [False, True, True, False, True]
+    assert [message.id for message in late[-1].messages] == ["q", "a", "t0", "t1", "m0", "m1", "m2", "m3"]
+    assert {each.why for each in late[2].segments} == {None, "unpaired"}
+    assert {each.how for each in late[-1].segments} == {"whole"}
+    # Where it is the newest unit that was completed, the view grows at its end.
+    before = fit([spot(message, seq) for seq, message in enumerate(asked, start=1)], Wanted(20_000))
+    whole = [spot(message, seq) for seq, message in enumerate([*asked, *results, more[0]], start=1)]
+    after = fit(whole, Wanted(20_000, past=stored(before)))
+    assert after.view.grown
+    assert [message.id for message in after.messages] == ["q", "a", "t0", "t1", "m0"]
+
+
 def turns(count: int) -> list[Spot]:
     messages: list[BaseMessage] = []
     for turn in range(count):

@@ -268,6 +268,8 @@ def _before(spots: Sequence[Spot], wanted: Wanted) -> Before | None:
     for segment in wanted.past.segments:
         if segment.how in ("summary", "recalled"):
             continue
+        if segment.why == "unpaired":  # as good as new: where its other half has come since, it is to be shown
+            continue
         for seq in range(segment.first, segment.last + 1):
             item = by_seq.get(seq)
             if item is not None:
