@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import invalid_tool_call
 from langchain_openai import ChatOpenAI
 from tests.agent.test_middleware import Spy, agent_of, asked, on
 
+from longthread.agent.lastview import LastView, last_view
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
-from longthread.testing import ProviderEmulator
+from longthread.testing import ProviderEmulator, ScriptedChatModel
 from longthread.testing.emulator.faults import broken_call
 
 
@@ -88,3 +90,71 @@ async def test_a_call_that_could_not_be_read_does_not_break_the_thread(store_add
     assert json.loads(broken["function"]["arguments"]) == {"unread": '{"n": '}
     assert sent[2][:4] == sent[1], "the prompt begins with the one before"
     assert [each["role"] for each in sent[2][4:]] == ["assistant", "user"]
+
+
+async def last_of(saver: LongthreadSaver) -> LastView:
+    found = await last_view(saver.backing.store, "t", user_id=saver.backing.user_id)
+    assert found is not None
+    return found
+
+
+def broken(call_id: str) -> Any:
+    return invalid_tool_call(name="read", args='{"n": ', id=call_id, error="")
+
+
+async def test_the_last_view_tells_a_call_that_could_not_be_read_as_the_model_got_it(store_address: str) -> None:
+    reply = AIMessage("Let me see.", tool_calls=[call(1, "c")], invalid_tool_calls=[broken("x")])
+    spy = Spy()
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        agent = agent_of(saver, ScriptedChatModel([reply, "Fine.", "Still fine."]), read, spy=spy)
+        for question in ("Read them", "And now?"):
+            await agent.ainvoke(asked(question), on())
+        told = await last_of(saver)
+    assert [each["id"] for each in getattr(spy.views[-1][1], "tool_calls", [])] == ["c", "x"]
+    shown = [entry for entry in told.entries if entry.how != "summary"]
+    assert [entry.text for entry in shown] == [message.text for message in spy.views[-1]]
+    assert shown[1].text == "Let me see."
+
+
+async def test_a_result_that_comes_late_is_shown(store_address: str) -> None:
+    spy = Spy()
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        agent = agent_of(saver, lambda _: "Fine.", read, spy=spy)
+        await agent.ainvoke(asked("One"), on())
+        # The run was broken off after its call, and the user goes on.
+        made = [HumanMessage("Two"), AIMessage("", tool_calls=[call(1, "c")])]
+        await agent.aupdate_state(on(), {"messages": made}, as_node="model")
+        await agent.ainvoke(asked("Three"), on())
+        await agent.aupdate_state(on(), {"messages": [ToolMessage("4711", tool_call_id="c")]}, as_node="model")
+        for question in ("Four", "Five"):
+            await agent.ainvoke(asked(question), on())
+        assert {entry.how for entry in (await last_of(saver)).entries} == {"whole"}
+    assert [[message.text for message in view[2:]] for view in spy.views[1:]] == [
+        ["Two", "Three"],
+        ["Two", "", "4711", "Three", "Fine.", "Four"],
+        ["Two", "", "4711", "Three", "Fine.", "Four", "Fine.", "Five"],
+    ]
+    assert spy.watch.orphans == 0
+
+
+async def test_a_view_goes_on_from_one_that_a_call_was_answered_in(store_address: str) -> None:
+    """LangChain's result of a call that could not be read has no id in that view, and one from then on."""
+    spy, told = Spy(window=4_000), list[LastView]()
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        replies = ScriptedChatModel(
+            [AIMessage("Let me see.", invalid_tool_calls=[broken("x")]), "Fine.", "Still fine."]
+        )
+        agent = agent_of(saver, replies, read, spy=spy, memory_enable_summary=False)
+        # The second question has no room whole: what is before it is a segment, which ends with the result.
+        for question in ("Read it", "word " * 5_000, "And now?"):
+            await agent.ainvoke(asked(question), on())
+            told.append(await last_of(saver))
+    assert [[entry.how for entry in each.entries] for each in told] == [
+        ["whole"],
+        ["whole", "whole", "whole", "cut"],
+        ["whole", "whole", "whole", "cut", "whole", "whole"],
+    ]
+    before, after = ([message.text for message in view] for view in spy.views[1:])
+    assert "malformed" in before[2]
+    assert after[:4] == before
+    assert spy.over == [] and spy.watch.orphans == 0

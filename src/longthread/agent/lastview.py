@@ -9,6 +9,7 @@ from longthread.agent.callview import Messages
 from longthread.agent.callview import Seen as Kept
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.looking import Seen
+from longthread.agent.window import as_answered
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.view.manifest import shown
@@ -36,9 +37,9 @@ async def last_view(store: Driver, thread_id: str, *, user_id: str) -> LastView 
     if kept is None:
         return None
     family = family_of(kept.model)
-    spots = Messages().spots(values.get("messages", ()), family)
+    spots = as_answered(Messages().spots(values.get("messages", ())))
     summary = values.get("memory_summary") or {}
-    segments = [each for each in kept.past(spots, "", family).segments if each.last > 0]
+    segments = [each for each in kept.past(spots, "").segments if each.last > 0]
     async with store.reading() as tx:
         there = await log.find_entries(tx, thread_id, [spot.entry.id for spot in spots])
     seqs = {spot.entry.seq: there[spot.entry.id].seq for spot in spots if spot.entry.id in there}

@@ -256,7 +256,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         fixed = fixed_tokens(request, family)
         removed, summary, first = set(call.removed), call.summary, instructions(request.messages)
         rest = [each for each in request.messages[len(first) :] if each.id not in removed]
-        call.spots = self._messages.spots(rest, family)
+        call.spots = self._messages.spots(rest)
         seen = Seen.from_json(call.state.get("memory_view"))
         wanted = Wanted(
             budget=self._budget(request, name, int(fixed * factor), factor),
@@ -266,13 +266,13 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                 tool_max=settings.memory_condensed_tool_max,
                 max_length=settings.message_compress_max_length,
             ),
-            past=seen.past(call.spots, summary.get("shown", ""), family) if seen else None,
+            past=seen.past(call.spots, summary.get("shown", "")) if seen else None,
             summary=summary.get("summary", ""),
             digest=summary.get("digest", {}),
             topics=summary.get("topics", ()) if _can_recall(request) else (),
         )
         call.fitted = fit(call.spots, wanted)
-        kept = Seen.of(call.fitted.segments, call.spots, family)
+        kept = Seen.of(call.fitted.segments, call.spots)
         call.seen = replace(kept, estimated=fixed + call.fitted.view.tokens, model=name)
         return request.override(messages=[*first, *call.fitted.messages])
 

@@ -52,7 +52,9 @@ class Spot:
     def item_for(self, family: str) -> Item:
         """What the composer sees of it, by what it costs with a family of models."""
         if family not in self._items:
-            self._items[family] = item_of(self.message, self.entry, family)
+            item = item_of(self.message, self.entry, family)
+            # Messages of one view may have the same id.
+            self._items[family] = item if item.key == self.entry.id else replace(item, key=self.entry.id)
         return self._items[family]
 
     @cached_property
@@ -155,7 +157,7 @@ class Fitted:
 
 def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
     """The messages that fit into the budget, and the manifest: how each one went in."""
-    spots = _answered(spots)
+    spots = as_answered(spots)
     before = _before(spots, wanted)
     hidden = _stale(spots)
     passed = _passed(spots, wanted.past, wanted.mark) if before is not None and before.gone else 0
@@ -172,8 +174,8 @@ def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
     )
 
 
-def _answered(spots: Sequence[Spot]) -> Sequence[Spot]:
-    """The messages, calls among them that could not be read and have a result as calls that were read."""
+def as_answered(spots: Sequence[Spot]) -> Sequence[Spot]:
+    """The messages of a view, calls among them that could not be read and have a result as calls that were read."""
     found = list(spots)
     for n in [n for n, spot in enumerate(spots) if has_unread(spot.message)]:
         behind = takewhile(lambda each: each.entry.role == "tool", islice(spots, n + 1, None))
