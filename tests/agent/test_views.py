@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import invalid_tool_call
 from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import COUNT, call, finish
 
 from longthread.agent.analyst import Analyst
+from longthread.agent.looking import calls_of, look
+from longthread.agent.messages import draft_of
 from longthread.agent.views import Sent, sent
 from longthread.errors import EntryNotFound
 from longthread.model.run import Step
-from longthread.store import runs
+from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
 from longthread.view.budget import message_budget
 
@@ -125,3 +129,28 @@ async def test_a_step_that_was_no_model_call_has_no_view(open_analyst: OpenAnaly
         [tool] = [step for step in await runs.steps_from(tx, handle.thread_id, 0) if step.kind == "tool"]
         with pytest.raises(EntryNotFound, match="step 1"):
             await sent(tx, tool)
+
+
+async def test_a_call_that_could_not_be_read_is_told_with_its_result(open_analyst: OpenAnalyst, shop: str) -> None:
+    model = ScriptedChatModel([finish("3")] * 3)
+    analyst = await open_analyst(model, memory_context_window=await window_for(open_analyst, messages=900))
+    handle = await analyst.ask("How many?", source=shop)
+    await handle.wait()
+    broken = [invalid_tool_call(name="read", args='{"n": ', id=name, error="") for name in ("x", "y")]
+    reply = AIMessage("Let me see.", invalid_tool_calls=broken, id="a")
+    result = ToolMessage("This was malformed. " * 400, tool_call_id="x", id="t")
+    async with analyst.store.writing() as tx:  # as of an application whose thread it is too
+        tip, size = await log.position(tx, handle.thread_id)
+        said = [draft_of(message) for message in (HumanMessage("Read it", id="q"), reply, result)]
+        await log.append(tx, handle.thread_id, said, tip=tip, size=size)
+    for question in ("And now?", "Really?"):
+        await (await analyst.ask(question, thread_id=handle.thread_id, source=shop)).wait()
+    *_, last = await check(analyst, handle.thread_id, model)
+    assert not any(first <= 4 and end >= 5 for first, end, *_ in last.manifest), "they are in different segments"
+    [told] = [message for message in model.calls[-1].messages if message.id == "a"]
+    assert isinstance(told, AIMessage) and [call["id"] for call in told.tool_calls] == ["x"]
+    async with analyst.store.reading() as tx:
+        calls = await calls_of(tx, handle.thread_id)
+        seen = await look(tx, calls, len(calls))
+    assert [entry.text for entry in seen.entries if entry.seq == 4] == [told.text]
+    assert seen.tokens == sum(entry.tokens for entry in seen.entries)

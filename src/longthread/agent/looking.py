@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from longthread.agent.views import Prompt
-from longthread.agent.window import spots_of
+from longthread.agent.views import DIGESTS, Prompt, seen_between
 from longthread.errors import EntryNotFound
 from longthread.model.manifest import How, Segment, Why, segments_of
 from longthread.model.run import Step
-from longthread.store import log, recall, runs
+from longthread.store import recall, runs
 from longthread.store.driver import Transaction
 from longthread.view.manifest import shown
 
-_DIGESTS = ("summary", "recalled")
 _END = 2**62
 
 
@@ -109,8 +107,8 @@ def difference(one: Look, other: Look) -> Difference:
         if _said(left) != _said(right):
             break
         same += left.tokens
-    ours = {seen.seq: seen.how for seen in mine if seen.how not in _DIGESTS}
-    others = {seen.seq: seen.how for seen in theirs if seen.how not in _DIGESTS}
+    ours = {seen.seq: seen.how for seen in mine if seen.how not in DIGESTS}
+    others = {seen.seq: seen.how for seen in theirs if seen.how not in DIGESTS}
     return Difference(
         same=same,
         entered=[seq for seq in ours if seq not in others],
@@ -126,7 +124,7 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
     begins, _ = await recall.first_seq(tx, step.thread_id)
     found: list[Seen] = []
     mark = 0
-    for segment in segments:
+    for segment, spots in zip(segments, await seen_between(tx, step.thread_id, segments, begins), strict=True):
         if segment.how == "summary":
             text, mark = prompt.summary if prompt else "", segment.last
             told = _several(earlier, 1, mark)
@@ -136,14 +134,10 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
             text = prompt.recalled if prompt else ""
             found.append(Seen(segment.last, "user", "recalled", segment.why, None, segment.tokens, text, None, 0))
             continue
-        entries = await log.entries_between(tx, step.thread_id, segment.first, segment.last)
-        begin = min(max(begins, segment.first), segment.last + 1)
-        if len(entries) <= segment.last - begin:
-            raise EntryNotFound(thread=step.thread_id, entry=begin)
-        for seq in range(segment.first, begin):
+        for seq in range(segment.first, min(begins, segment.last + 1)):
             tier = None if segment.how == "left out" else 2 if seq <= edge else 3
             found.append(Seen(seq, "", segment.how, "pruned", tier, 0, ""))
-        for spot in spots_of(entries):
+        for spot in spots:
             part = shown(segment, spot.item)
             if part is None:
                 found.append(Seen(spot.entry.seq, spot.entry.role, "left out", segment.why, None, 0, spot.item.text))
@@ -160,7 +154,7 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
 
 async def _earlier(tx: Transaction, thread_id: str, segments: Sequence[Segment]) -> list[tuple[int, int]]:
     """The entries of the branch that the call did not look at, for they stand before all that it did: as ranges."""
-    begin = min((segment.first for segment in segments if segment.how not in _DIGESTS), default=0)
+    begin = min((segment.first for segment in segments if segment.how not in DIGESTS), default=0)
     first, _ = await recall.first_seq(tx, thread_id)
     if begin <= first:
         return []

@@ -8,16 +8,18 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, islice
 from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 
 from longthread.agent.context import RunContext, Spoken
 from longthread.agent.protocol import as_text, without_malformed
-from longthread.agent.window import Fitted, Past, Wanted, digest_messages, fit, shown_of, spots_of
+from longthread.agent.window import Fitted, Past, Spot, Wanted, as_answered, digest_messages, fit, shown_of, spots_of
 from longthread.errors import EntryNotFound
 from longthread.memory.fitting import listed
 from longthread.memory.indexing import RECALL_TOOL
+from longthread.model.entry import Entry
 from longthread.model.manifest import Segment, segments_of
 from longthread.model.run import Run, Step
 from longthread.store import log, memories, runs
@@ -30,6 +32,8 @@ from longthread.view.items import units_of
 from longthread.view.manifest import shown
 from longthread.view.tier1 import RECALLED, Digest
 
+DIGESTS = ("summary", "recalled")
+"""How segments went in that are texts, and no messages."""
 _LOOKED_BACK = 8
 """Steps before a run's first that are looked at for the call before it."""
 
@@ -220,15 +224,33 @@ async def sent(tx: Transaction, step: Step) -> Sent:
     return Sent([system, *texts], ())
 
 
-async def _messages(tx: Transaction, step: Step) -> list[AnyMessage]:
-    parts, messages = {}, {}
-    for segment in map(Segment.from_json, step.manifest):
-        if segment.how in ("summary", "recalled"):
+async def seen_between(
+    tx: Transaction, thread_id: str, segments: Sequence[Segment], begins: int = 0
+) -> list[Sequence[Spot]]:
+    """The messages of each segment, as the view had them; none of a text. Those before the entry `begins` may be gone.
+
+    Raises:
+        EntryNotFound: some of them are no longer kept.
+    """
+    found: list[Sequence[Entry]] = []
+    for segment in segments:
+        if segment.how in DIGESTS:
+            found.append(())
             continue
-        entries = await log.entries_between(tx, step.thread_id, segment.first, segment.last)
-        if len(entries) <= segment.last - segment.first:
-            raise EntryNotFound(thread=step.thread_id, entry=segment.first)
-        for spot in spots_of(entries):
+        entries = await log.entries_between(tx, thread_id, segment.first, segment.last)
+        begin = max(begins, segment.first)
+        if len(entries) <= segment.last - begin:
+            raise EntryNotFound(thread=thread_id, entry=begin)
+        found.append(entries)
+    # A call may be in another segment than its result.
+    spots = iter(as_answered(spots_of(chain.from_iterable(found))))
+    return [list(islice(spots, len(entries))) for entries in found]
+
+
+async def _messages(tx: Transaction, step: Step) -> list[AnyMessage]:
+    parts, messages, segments = {}, {}, segments_of(step.manifest)
+    for segment, spots in zip(segments, await seen_between(tx, step.thread_id, segments), strict=True):
+        for spot in spots:
             part = shown(segment, spot.item)
             if part is not None:
                 parts[spot.item.key], messages[spot.item.key] = part, spot.message
