@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
+from tests.view.files import documents, noise
 
 from longthread.agent.messages import NOTE, draft_of
 from longthread.agent.thinking import is_thinking
@@ -385,3 +386,14 @@ def test_a_view_that_tells_of_tables_does_not_go_on_for_another_source() -> None
     assert "invoices" not in moved.view.summary.text and "9000" in moved.view.summary.text
     on = [*other, spot(AIMessage("None."), 9), spot(asked("Really?", "two.db", "b"), 10)]
     assert fit(on, replace(wanted, past=stored(moved))).view.grown
+
+
+@pytest.mark.parametrize("form", documents(b""))
+@pytest.mark.parametrize("mime", ["application/pdf", "image/png", "audio/mp3"])
+def test_a_question_is_shown_with_its_attachment(form: str, mime: str) -> None:
+    """As text, the bytes of a file of 300 KB would cost more than most windows have."""
+    block = documents(noise(300_000), mime)[form]
+    question = HumanMessage([{"type": "text", "text": "What does it say?"}, block], id="q")
+    shown = fit([spot(question, 1)], Wanted(100_000))
+    assert shown.messages == [question]
+    assert [segment.how for segment in shown.segments] == ["whole"]

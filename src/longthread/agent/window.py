@@ -16,13 +16,15 @@ from longthread.agent.messages import draft_of, message_of
 from longthread.agent.thinking import CALLS, beside_content, has_items, hosted, is_thinking, without_thinking
 from longthread.agent.unread import answered, has_unread, readable
 from longthread.agent.untold import told
+from longthread.model.attachment import attachment_of
 from longthread.model.entry import Draft, Entry
 from longthread.model.manifest import Segment, Why
+from longthread.view.attachments import attachment_tokens
 from longthread.view.compose import Before, Config, View, compose
 from longthread.view.items import BARE_ARGS, Item, Part
 from longthread.view.manifest import is_observed, segments, shown
 from longthread.view.tier1 import share_of
-from longthread.view.tokens import ANY, IMAGE, estimate
+from longthread.view.tokens import ANY, estimate
 
 STEP = 20
 """Messages that leave a view at least that has shown all of the hot window, when this moves on (document 004 §3.1)."""
@@ -31,7 +33,6 @@ DIGESTED = 500
 """Messages that a view without room for them tells of by their digest: the newest of them."""
 
 _NOTHING = Part(Item("", "user", ""), "left out")
-_IMAGES = frozenset({"image", "image_url", "input_image"})
 _NOT_SEEN = frozenset({"left out", "summary", "recalled"})
 
 
@@ -347,8 +348,7 @@ def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY)
     message = sent
     calls = [call.to_json() for call in draft.tool_calls]
     blocks = [block for block in message.content if isinstance(block, dict)] if type(message.content) is list else []
-    images = sum(block.get("type") in _IMAGES for block in blocks)
-    rest = [b for b in blocks if not is_thinking(b) and b.get("type") not in CALLS | _IMAGES | {"text"}]
+    rest = [block for block in blocks if not is_thinking(block) and block.get("type") not in CALLS | {"text"}]
     rest += hosted(message)
     thinking = _json_tokens([block for block in blocks if is_thinking(block)], family)
     thinking += sum(_reasoning_tokens(each, family) for each in beside_content(message))
@@ -362,11 +362,18 @@ def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY)
         answers=draft.tool_call_id,
         extra=_json_tokens(calls, family),
         thinking=thinking - bound,
-        other=_json_tokens(rest, family) + images * IMAGE + 4 * len(blocks) + bound,
-        beside=0 if draft.role == "assistant" else images + len(rest),
-        silent=thinking > bound and not (text.strip() or calls or images or rest),
+        other=_beside_tokens(rest, family) + 4 * len(blocks) + bound,
+        beside=0 if draft.role == "assistant" else len(rest),
+        silent=thinking > bound and not (text.strip() or calls or rest),
         family=family,
     )
+
+
+def _beside_tokens(blocks: Sequence[Any], family: str) -> int:
+    """What blocks cost that are no text: attachments by what they are, and any other as JSON."""
+    found = [(block, attachment_of(block) if isinstance(block, dict) else None) for block in blocks]
+    attached = sum(attachment_tokens(each, family) for _, each in found if each is not None)
+    return attached + _json_tokens([block for block, each in found if each is None], family)
 
 
 def _reasoning_tokens(value: Any, family: str) -> int:

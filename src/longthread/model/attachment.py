@@ -1,0 +1,127 @@
+"""What is attached to a message: files, sounds, images, in the forms of LangChain, OpenAI, Anthropic and Google."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+Kind = Literal["image", "document", "text", "audio", "video"]
+
+_KINDS: Mapping[str, Kind] = {
+    **dict.fromkeys(("image", "image_url", "input_image", "image_generation_call"), "image"),
+    **dict.fromkeys(("file", "input_file", "document", "media"), "document"),
+    **dict.fromkeys(("audio", "input_audio"), "audio"),
+    "video": "video",
+    "text-plain": "text",
+}
+"""Types of blocks, and what they hold where no media type says more."""
+_WITHIN = ("source", "file", "input_audio", "extras")
+"""Keys of a block under which some of what it says may stand."""
+_DATA = ("base64", "data", "file_data", "url", "file_url", "image_url")
+"""Keys of what is attached itself; under those of a URL, where the URL holds it."""
+_LABELS = ("filename", "name", "title", "context", "revised_prompt")
+_TEXTS = re.compile(r"text/|application/(?:json|xml|yaml|x-yaml|javascript|sql|[\w.-]+\+(?:json|xml))\b", re.IGNORECASE)
+_INLINE = re.compile(r"data:([^;,]{0,200})[^,]{0,200};base64,", re.IGNORECASE)
+_PDF = "JVBERi0"
+"""How base64 begins of what begins with `%PDF-`."""
+
+Block = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """What one block holds. `data` is it in base64 and `text` what it says, where that is known; both are empty where
+    it is elsewhere, by a URL or an id. `label` is its name, its title and what is said about it, and `images` are those
+    that stand among its text.
+    """
+
+    kind: Kind
+    mime: str = ""
+    data: str = ""
+    text: str = ""
+    label: str = ""
+    images: int = 0
+
+
+def attachment_of(block: Block) -> Attachment | None:
+    """What a block of content holds that is no text of the message; None for a block of any other form."""
+    type_ = block.get("type")
+    kind = _KINDS.get(type_) if isinstance(type_, str) else None
+    if kind is None:
+        return None
+    fields = _fields(block)
+    mime, data = _data(fields)
+    label = "\n".join(each for key in _LABELS if isinstance(each := fields.get(key), str) and each)
+    found = Attachment(_kind(kind, mime), mime, data, label=label)
+    source = fields.get("of")
+    if source == "content":
+        return _of_content(found, fields.get("content"))
+    if source == "text" or type(block.get("text")) is str:
+        said = fields.get("text") or fields.get("data")
+        return replace(found, kind="text", data="", text=said if isinstance(said, str) else "")
+    if found.kind == "text" and data:
+        said = _decoded(data)
+        return replace(found, kind="document") if said is None else replace(found, data="", text=said)
+    return found
+
+
+def _fields(block: Block) -> dict[str, Any]:
+    """What a block says, with what stands within it; `of` is what its source is."""
+    fields = dict(block)
+    for key in _WITHIN:
+        inner = block.get(key)
+        if isinstance(inner, dict):
+            fields |= {name: value for name, value in inner.items() if name != "type"}
+    source = block.get("source")
+    return fields | {"of": source.get("type") if isinstance(source, dict) else block.get("source_type")}
+
+
+def _data(fields: Mapping[str, Any]) -> tuple[str, str]:
+    """The media type, and what is attached in base64, as far as it is here."""
+    mime = fields.get("mime_type") or fields.get("media_type") or ""
+    mime = mime if isinstance(mime, str) else ""
+    for key in _DATA:
+        value = fields.get(key)
+        if not isinstance(value, str) or not value:
+            continue
+        inline = _INLINE.match(value)
+        if inline:
+            mime, value = mime or inline[1], value[inline.end() :]
+        elif key.endswith("url"):
+            continue
+        if not mime:
+            mime = "application/pdf" if value.startswith(_PDF) else str(fields.get("format") or "")
+        return mime.lower(), value
+    return mime.lower(), ""
+
+
+def _kind(kind: Kind, mime: str) -> Kind:
+    """What a block holds whose type says no more than that it is a file."""
+    if kind != "document":
+        return kind
+    of: dict[str, Kind] = {"image": "image", "audio": "audio", "video": "video"}
+    return of.get(mime.partition("/")[0]) or ("text" if _TEXTS.match(mime) else "document")
+
+
+def _of_content(found: Attachment, content: Any) -> Attachment:
+    """A document that is given as blocks of its own."""
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    said = [content] if isinstance(content, str) else list(_said(blocks))
+    return replace(
+        found, kind="text", text="\n".join(said), images=sum(block.get("type") == "image" for block in blocks)
+    )
+
+
+def _said(blocks: list[dict[str, Any]]) -> Iterator[str]:
+    yield from (block["text"] for block in blocks if isinstance(block.get("text"), str))
+
+
+def _decoded(data: str) -> str | None:
+    try:
+        return b64decode(data).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        return None

@@ -1,0 +1,78 @@
+"""What an attachment costs: by its pages, its length, or what it says, and never by the text that it is sent as."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from collections.abc import Mapping
+
+from longthread.model.attachment import Attachment, Kind
+from longthread.view.pdf import pages_in
+from longthread.view.tokens import ANY, IMAGE, estimate
+
+PAGE = 3_000
+"""Tokens of a page of a document: what Anthropic says at most of its text and its image. Others charge less."""
+PAGE_BYTES = 25_000
+"""Bytes of a page where nothing says how many there are: scanned pages have more, and pages of text mostly less."""
+MOST_PAGES = 100
+"""Pages that are assumed at most where they cannot be counted: what the large providers take."""
+AUDIO_SECOND = 32
+"""Tokens of a second of sound, as Google counts it; OpenAI counts 10."""
+VIDEO_SECOND = 300
+"""Tokens of a second of film with its sound, as Google counts it."""
+ELSEWHERE: Mapping[Kind, int] = {
+    "image": IMAGE,
+    "document": 5 * PAGE,
+    "text": 5_000,
+    "audio": 60 * AUDIO_SECOND,
+    "video": 60 * VIDEO_SECOND,
+}
+"""Tokens of what is not here, but at a URL or with the provider: five pages, or a minute."""
+
+_BYTES_A_SECOND = {"mp3": 16_000, "mpeg": 16_000, "flac": 60_000, "pcm16": 48_000, "l16": 48_000}
+"""Of sound in formats that mostly have one rate;"""
+_SPEECH = 8_000
+"""of sound in any other, which is mostly speech;"""
+_FILM = 125_000
+"""and of film."""
+
+
+def attachment_tokens(given: Attachment, family: str = ANY) -> int:
+    """What an attachment may cost with a family of models: rather too much than too little."""
+    if given.kind == "image":
+        return IMAGE
+    label = estimate(given.label, family) if given.label else 0
+    if given.text:
+        return label + estimate(given.text, family) + given.images * IMAGE
+    if not given.data:
+        return label + (given.images * IMAGE or ELSEWHERE[given.kind])
+    if given.kind == "audio":
+        return label + round(_seconds(given) * AUDIO_SECOND)
+    if given.kind == "video":
+        return label + round(_size(given) / _FILM * VIDEO_SECOND)
+    return label + _pages(given) * PAGE
+
+
+def _size(given: Attachment) -> int:
+    return len(given.data) * 3 // 4
+
+
+def _pages(given: Attachment) -> int:
+    counted = pages_in(given.data) if "pdf" in given.mime else None
+    return counted or min(MOST_PAGES, 1 + _size(given) // PAGE_BYTES)
+
+
+def _seconds(given: Attachment) -> float:
+    """How long a sound is: as the header of a WAV says, or by what its format takes a second."""
+    mostly = next((rate for name, rate in _BYTES_A_SECOND.items() if name in given.mime), _SPEECH)
+    return 1 + _size(given) / (_wav_rate(given.data) or mostly)
+
+
+def _wav_rate(data: str) -> int:
+    """The bytes a second that a WAV's header tells; 0 where there is none."""
+    try:
+        head = b64decode(data[:64])
+    except (binascii.Error, ValueError):
+        return 0
+    is_wav = head[:4] == b"RIFF" and head[8:16] == b"WAVEfmt "
+    return int.from_bytes(head[28:32], "little") if is_wav else 0
