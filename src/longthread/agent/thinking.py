@@ -6,22 +6,19 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-CALLS = frozenset({"tool_use", "tool_call", "function_call", "custom_tool_call"})
-"""Types of blocks that say once more what a message's calls say."""
+from longthread.model.content import CALLS as CALLS
+from longthread.model.content import HOSTED, THINKING
 
-_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 _KEYS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
 """Keys of `additional_kwargs` under which some providers' thinking stands."""
 _ITEM = "reasoning"
 """The type of a block, and the key, that may be an item of OpenAI's Responses, which others of the reply need."""
-_HOSTED = "tool_outputs"
-"""The key of `additional_kwargs` under which items of OpenAI's own tools stand."""
 _ITEM_IDS = "__openai_function_call_ids__"
 
 
 def is_thinking(block: dict[str, Any]) -> bool:
     """Whether a block of content is thinking."""
-    return block.get("type") in _BLOCKS
+    return block.get("type") in THINKING
 
 
 def beside_content(message: BaseMessage) -> list[Any]:
@@ -31,7 +28,7 @@ def beside_content(message: BaseMessage) -> list[Any]:
 
 def hosted(message: BaseMessage) -> list[Any]:
     """What the provider's own tools did for a reply, where that is not in the content."""
-    return list(message.additional_kwargs.get(_HOSTED) or ())
+    return list(message.additional_kwargs.get(HOSTED) or ())
 
 
 def has_items(message: BaseMessage) -> bool:
@@ -49,7 +46,7 @@ def without_thinking(message: AIMessage) -> AIMessage:
     if type(content) is list:
         content = [block for block in content if not (isinstance(block, dict) and is_thinking(block))] or ""
     if has_items(message):
-        kwargs = {key: value for key, value in kwargs.items() if key not in (_HOSTED, _ITEM_IDS)}
+        kwargs = {key: value for key, value in kwargs.items() if key not in (HOSTED, _ITEM_IDS)}
         content = [_without_id(block) for block in content] if type(content) is list else content
         own_id = None if (own_id or "").startswith("msg_") else own_id
     return message.model_copy(update={"content": content, "additional_kwargs": kwargs, "id": own_id})

@@ -14,12 +14,12 @@ from longthread.memory.merging import merge_segments, write_segment
 from longthread.memory.postings import FORM, FULL, Document, Segment, build
 from longthread.memory.terms import characters, terms
 from longthread.model.builtin import LOAD_SKILL
+from longthread.model.builtin import RECALL_TOOL as RECALL_TOOL
 from longthread.model.entry import Entry
 from longthread.store import recall
 from longthread.store.driver import Driver, Transaction
 from longthread.store.recall import Extent, Text
 
-RECALL_TOOL = "recall_memory"
 _NOT_SAID = frozenset({RECALL_TOOL, LOAD_SKILL})
 """The tool whose calls and results are not found again: they say what other entries say."""
 SAID_AT = "time"
@@ -98,13 +98,14 @@ def is_prompt(entry: Entry) -> bool:
 
 
 def content_of(entry: Text | Entry) -> str:
-    """What an entry says: its text, and what its tool calls ask for."""
+    """What an entry says: its text, what its tool calls ask for, and what is in neither."""
     calls = [
         json.dumps(dict(call.args), ensure_ascii=False)
         for call in entry.tool_calls
         if call.name != RECALL_TOOL and call.args
     ]
-    return "\n".join([entry.text, *calls]) if calls else entry.text
+    beside = entry.beside
+    return "\n".join([entry.text, *calls, *([beside] if beside else [])]) if calls or beside else entry.text
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from longthread.memory.terms import FORM as TERMS
 
-FORM = 100 + TERMS
-"""What an index is made of: the hundreds say which entries it has, the rest which terms they give. What was indexed
+FORM = 200 + TERMS
+"""What an index is made of: the hundreds say what of entries it has, the rest which terms they give. What was indexed
 with another number is indexed anew."""
 FULL = 4096
 """Entries of the largest segment that is made of entries; larger ones are made of segments."""

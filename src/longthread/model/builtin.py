@@ -47,6 +47,7 @@ DATA_TOOLS = ("list_tables", "describe_table", "sample_rows", "run_sql")
 MEMORY_TOOLS = ("recall_memory", "remember", "forget")
 RUN_SQL, CHART = "run_sql", "chart"
 """Who has the first has the second too, which shows what it gave."""
+RECALL_TOOL = "recall_memory"
 LOAD_SKILL = "load_skill"
 """The tool that an agent has beside those of its skills, where it has skills to be loaded."""
 

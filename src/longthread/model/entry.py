@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from longthread.model.content import said_beside
 from longthread.model.payload import is_short, whole_payload
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -52,6 +53,11 @@ class Draft:
     def told(self) -> bytes | None:
         """The payload with nothing of it told in short."""
         return whole_payload(self.payload, self.text, self.metadata) if is_short(self.payload) else self.payload
+
+    @property
+    def beside(self) -> str:
+        """What the message says beside its text and its calls."""
+        return said_beside(self.payload)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from longthread.model.content import said_beside
 from longthread.model.entry import ToolCall
 from longthread.store.decoding import decoder
 from longthread.store.driver import Asked, Row, Transaction, one
@@ -51,7 +52,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What of an entry can be found."""
+    """What of an entry can be found; `beside` is what it says beside its text and its calls."""
 
     seq: int
     role: str
@@ -60,6 +61,11 @@ class Text:
     tool_calls: Sequence[ToolCall]
     metadata: Mapping[str, Any]
     created_at: datetime
+    beside: str = ""
+
+
+LARGE = 65_536
+"""Bytes of a payload above which it is read on its own."""
 
 
 async def threads_in(tx: Transaction, scope: Scope, *, form: int) -> list[Searched]:
@@ -165,12 +171,25 @@ async def times(tx: Transaction, scope: Scope) -> list[tuple[str, int, bytes]]:
 
 async def texts(tx: Transaction, thread_id: str, first: int, last: int) -> list[Text]:
     """What can be found of the entries from `first` to `last`."""
-    return [_text(row) for row in await tx.fetch("select_recall_texts", thread_id=thread_id, first=first, last=last)]
+    asked = {"thread_id": thread_id, "first": first, "last": last, "most": LARGE}
+    return await _texts(tx, thread_id, await tx.fetch("select_recall_texts", **asked))
 
 
 async def texts_at(tx: Transaction, thread_id: str, seqs: Sequence[int]) -> list[Text]:
     """What can be found of the entries with these numbers."""
-    return [_text(row) for row in await tx.fetch("select_recall_texts_at", thread_id=thread_id, seqs=json.dumps(seqs))]
+    asked = {"thread_id": thread_id, "seqs": json.dumps(seqs), "most": LARGE}
+    return await _texts(tx, thread_id, await tx.fetch("select_recall_texts_at", **asked))
+
+
+async def _texts(tx: Transaction, thread_id: str, rows: Sequence[Row]) -> list[Text]:
+    found = []
+    for row in rows:
+        payload = row["payload"]
+        if int(row["size"]) > LARGE:
+            alone = await one(tx, "select_recall_payload", thread_id=thread_id, seq=row["seq"])
+            payload = alone["payload"] if alone else None
+        found.append(_text({**row, "payload": payload}))
+    return found
 
 
 @decoder
@@ -183,6 +202,7 @@ def _text(row: Row) -> Text:
         tool_calls=[ToolCall.from_json(call) for call in json.loads(row["tool_calls"] or "[]")],
         metadata=json.loads(row["metadata"]) if row["metadata"] else {},
         created_at=datetime.fromisoformat(row["created_at"]),
+        beside=said_beside(row["payload"]),
     )
 
 

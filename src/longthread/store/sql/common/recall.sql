@@ -41,9 +41,13 @@ WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thre
 ORDER BY s.thread_id, s.first_seq;
 
 -- name: select_recall_texts
--- No payloads: what they hold beside the text is not searched.
-SELECT seq, role, name, text, tool_calls, metadata, created_at FROM entries
-WHERE thread_id = :thread_id AND seq BETWEEN :first AND :last ORDER BY seq;
+-- Large payloads one by one: many files may be attached to what is read together.
+SELECT seq, role, name, text, tool_calls, metadata, created_at,
+    CASE WHEN length(payload) <= :most THEN payload END AS payload, COALESCE(length(payload), 0) AS size
+FROM entries WHERE thread_id = :thread_id AND seq BETWEEN :first AND :last ORDER BY seq;
+
+-- name: select_recall_payload
+SELECT payload FROM entries WHERE thread_id = :thread_id AND seq = :seq;
 
 -- name: select_entries_apart
 SELECT seq, parent_seq FROM entries WHERE thread_id = :thread_id AND parent_seq <> seq - 1 ORDER BY seq;

@@ -10,5 +10,6 @@ FROM entries e
 WHERE e.thread_id = :thread_id AND e.seq = ANY(CAST(translate(:seqs, '[]', '{}') AS BIGINT[])) ORDER BY e.seq;
 
 -- name: select_recall_texts_at
-SELECT seq, role, name, text, tool_calls, metadata, created_at FROM entries
-WHERE thread_id = :thread_id AND seq = ANY(CAST(translate(:seqs, '[]', '{}') AS BIGINT[])) ORDER BY seq;
+SELECT seq, role, name, text, tool_calls, metadata, created_at,
+    CASE WHEN length(payload) <= :most THEN payload END AS payload, COALESCE(length(payload), 0) AS size
+FROM entries WHERE thread_id = :thread_id AND seq = ANY(CAST(translate(:seqs, '[]', '{}') AS BIGINT[])) ORDER BY seq;

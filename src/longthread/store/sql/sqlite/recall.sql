@@ -9,5 +9,6 @@ SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
 FROM entries e WHERE e.thread_id = :thread_id AND e.seq IN (SELECT value FROM json_each(:seqs)) ORDER BY e.seq;
 
 -- name: select_recall_texts_at
-SELECT seq, role, name, text, tool_calls, metadata, created_at FROM entries
-WHERE thread_id = :thread_id AND seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq;
+SELECT seq, role, name, text, tool_calls, metadata, created_at,
+    CASE WHEN length(payload) <= :most THEN payload END AS payload, COALESCE(length(payload), 0) AS size
+FROM entries WHERE thread_id = :thread_id AND seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq;

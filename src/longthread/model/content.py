@@ -1,0 +1,92 @@
+"""What a message says beside its text, from the payload of its entry: nobody need be shown it for it to be found."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from longthread.model.attachment import attachment_of
+from longthread.model.builtin import RECALL_TOOL
+
+CALLS = frozenset({"tool_use", "tool_call", "function_call", "custom_tool_call"})
+"""Types of blocks that say once more what a message's calls say."""
+THINKING = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
+"""Types of blocks of thinking. It is not found: it is shown as it is, or not at all."""
+HOSTED = "tool_outputs"
+"""The key of `additional_kwargs` under which items of OpenAI's own tools stand."""
+
+_NAMED = (b'"content"', b'"invalid_tool_calls"', b'"tool_outputs"')
+"""What is in a payload that may say something beside the text."""
+_PACKED = b"\x00json:"
+"""How a payload begins that is a whole message as JSON, with its class up to the next NUL."""
+_UNSAID = CALLS | THINKING | {"invalid_tool_call"}
+_NOTES = ("annotations", "citations")
+"""Keys of a text's block for what it was taken from."""
+_IDS = {"id", "call_id", "tool_use_id", "tool_call_id", "item_id", "file_id", "container_id", "index"}
+_SEALED = {"signature", "encrypted_content", "encrypted_index", "base64"}
+_OPAQUE = frozenset(_IDS | _SEALED | {"type", "status", "cache_control", "mime_type", "media_type"})
+"""Keys of what is for machines."""
+_BYTES = re.compile(r"data:[^,]{0,100};base64,|[\w+/=-]{1000}", re.ASCII)
+_DEEPEST = 50
+_UNSTORABLE = re.compile("[\ud800-\udfff\x00]")
+
+
+def said_beside(payload: bytes | None) -> str:
+    """What an entry with this payload says beside its text and its calls: what is attached to it as text, names and
+    titles of what else is attached, calls that could not be read, what the provider's own tools were asked and found.
+
+    Empty for a message that JSON cannot hold, and for a payload that is not ours.
+    """
+    fields = _fields(payload) if payload and any(name in payload for name in _NAMED) else {}
+    return _UNSTORABLE.sub("\ufffd", "\n".join(each for each in _said(fields) if each.strip()))
+
+
+def _fields(payload: bytes) -> Mapping[str, Any]:
+    body = payload.partition(b"\x00")[2].partition(b"\x00")[2] if payload.startswith(_PACKED) else payload
+    try:
+        fields = json.loads(body.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _said(fields: Mapping[str, Any]) -> Iterator[str]:
+    for block in _dicts(fields.get("content")):
+        yield from _of_block(block)
+    for call in _dicts(fields.get("invalid_tool_calls")):
+        if call.get("name") != RECALL_TOOL:
+            yield from (each for each in (call.get("name"), call.get("args")) if isinstance(each, str))
+    kwargs = fields.get("additional_kwargs")
+    for item in _dicts(kwargs.get(HOSTED)) if isinstance(kwargs, dict) else ():
+        yield from _of_block(item)
+
+
+def _of_block(block: Mapping[str, Any]) -> Iterator[str]:
+    kind = block.get("type")
+    if kind in _UNSAID:
+        return
+    if kind == "text":
+        yield from _strings([block.get(key) for key in _NOTES])
+        return
+    attached = attachment_of(block)
+    if attached is None:
+        yield from _strings(block)
+    else:
+        yield attached.label
+        yield attached.text
+
+
+def _strings(value: Any, depth: int = 0) -> Iterator[str]:
+    """The texts in a value, but for those that are bytes, or for machines, or deeper than anybody puts them."""
+    if isinstance(value, str):
+        if not _BYTES.match(value):
+            yield value
+    elif isinstance(value, dict | list) and depth < _DEEPEST:
+        for item in value if isinstance(value, list) else (value[key] for key in value if key not in _OPAQUE):
+            yield from _strings(item, depth + 1)
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
