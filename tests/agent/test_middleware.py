@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 import random
+import re
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -908,6 +909,36 @@ class TestDocumentedVariables:
         data: dict[str, Any] = observation["data"]
         assert all("Which port" not in hit["text"] for hit in data["found"])  # what it answers is not found again
         return data
+
+
+async def test_a_page_of_a_long_message_is_shown_whole_in_a_small_window(store_address: str) -> None:
+    long = "".join(f"{n:05d} 行 \r\n\t{n * n}\n" for n in range(1_500))
+    calls: list[dict[str, Any]] = []
+    spy = Spy(window=8_000)
+
+    def reply(messages: list[BaseMessage]) -> Any:
+        if calls:
+            return AIMessage(
+                "", tool_calls=[{"name": "recall_memory", "args": calls.pop(), "id": f"c{len(spy.views)}"}]
+            )
+        return "Noted."
+
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        agent = agent_of(saver, reply, recall_tool(saver), spy=spy, memory_enable_summary=False)
+        await agent.ainvoke({"messages": [HumanMessage(long, id="long")]}, on())
+        read, offset, pages = "", 0, 0
+        while offset is not None:
+            calls.append({"entry_id": "long", "offset": offset})
+            state = await agent.ainvoke(asked("Go on"), on())
+            result = state["messages"][-2]
+            assert [each.content for each in spy.views[-1] if each.id == result.id] == [result.content]
+            [page] = json.loads(str(result.text))["data"]["found"]
+            read, pages = read + page["text"], pages + 1
+            further = re.search(r"offset (\d+) gives", page.get("more", ""))
+            offset = int(further[1]) if further else None
+        assert read == long and 3 < pages < 30
+        await settle(saver)
+    assert spy.over == []
 
 
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])

@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages.tool import invalid_tool_call
 from tests.memory.talking import say
 
 from longthread.agent.embedders import embedder_of
+from longthread.agent.messages import draft_of
+from longthread.agent.paging import Room
 from longthread.agent.recalling import MOST, NOTHING_YET, offered, recall_tool
 from longthread.errors import EmbedderUnavailable, InvalidInput
 from longthread.memory.keywords import Place
@@ -22,6 +26,7 @@ from longthread.store.driver import Driver
 from longthread.store.queries import Sql
 from longthread.store.recall import Scope
 from longthread.testing.embedding import HashEmbedder
+from longthread.view.tokens import estimate
 
 TEXTS = ["hello", "The staging server is 10.1.2.3.", "noted", "我们把预算定为三万元。", "好的", "thanks", "bye"]
 
@@ -238,3 +243,64 @@ async def test_an_unknown_provider_says_so() -> None:
     assert embedder is not None
     with pytest.raises(EmbedderUnavailable, match="nobody"):
         await embedder.query("x")
+
+
+SEARCHED = {"type": "web_search_call", "id": "w", "action": {"type": "search", "query": "walrus of Svalbard"}}
+BESIDE: dict[str, BaseMessage] = {
+    "a text": HumanMessage(["see", {"type": "text-plain", "text": "the walrus sleeps"}]),
+    "a text alone": HumanMessage([{"type": "text-plain", "text": "the walrus sleeps"}]),
+    "Anthropic's text": HumanMessage(
+        [{"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "the walrus sleeps"}}]
+    ),
+    "a text beside a large image": HumanMessage(
+        [{"type": "image", "base64": "A" * 90_000}, {"type": "text-plain", "text": "the walrus sleeps"}]
+    ),
+    "an unread call": AIMessage("", invalid_tool_calls=[invalid_tool_call(name="w", args='{"p": "walrus', id="x")]),
+    "Anthropic's search": AIMessage(
+        [
+            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "walrus"}},
+            {"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"title": "The walrus"}]},
+            {"type": "text", "text": "found"},
+        ]
+    ),
+    "OpenAI's search": AIMessage([SEARCHED, {"type": "text", "text": "found"}]),
+    "OpenAI's search beside it": AIMessage("found", additional_kwargs={"tool_outputs": [SEARCHED]}),
+}
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+async def test_what_a_message_says_beside_its_text_is_found_and_read(store: Driver, kind: str) -> None:
+    await say(store, TEXTS)
+    async with store.writing() as tx:
+        await log.extend(tx, "t", [draft_of(BESIDE[kind].model_copy(update={"id": "it"}))])
+    [first, *_] = (await asked(store, query="walrus", k=1))["data"]["found"]
+    assert first["entry"] == "it"
+    assert "walrus" in first["text"]
+    [whole] = (await asked(store, entry_id="it"))["data"]["found"]
+    assert "walrus" in whole["text"]
+    assert "AAAA" not in whole["text"]
+
+
+@pytest.mark.parametrize(
+    "line", ['0123 4567 89\t"x"\\n\n', "港口的预算是三万元。", "The budget of the harbour is high. "]
+)
+@pytest.mark.parametrize("budget", [600, 2_000, 16_000])
+async def test_pages_fit_a_small_window_and_are_the_text_to_the_letter(store: Driver, line: str, budget: int) -> None:
+    long = "".join(f"{n} {line}" for n in range(900)) + "needle"
+    await say(store, [*TEXTS, long, *TEXTS])
+    room = Room(budget)
+    tool = recall_tool(
+        Recaller(store), Scope("u", "t"), thread_id="t", agent_id=None, top_k=2, before=None, room=lambda: room
+    )
+    read, arguments = "", {"entry_id": f"t-{len(TEXTS)}"}
+    while True:
+        observation = await tool.call(arguments)
+        [page] = observation["data"]["found"]
+        assert estimate(json.dumps(observation, ensure_ascii=False)) <= budget * 0.65
+        read += page["text"]
+        if "gives what follows" not in page.get("more", ""):
+            break
+        arguments |= {"offset": int(re.findall(r"offset (\d+)", page["more"])[0])}
+    assert read == long
+    [about] = (await tool.call({"entry_id": f"t-{len(TEXTS)}", "query": "needle"}))["data"]["found"]
+    assert about["text"].endswith("needle")

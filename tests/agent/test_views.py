@@ -94,6 +94,23 @@ async def test_every_call_is_told_again(open_analyst: OpenAnalyst, protocol: Any
     assert len({step.prompt for step in steps}) < len(steps)
 
 
+async def test_a_page_that_was_recalled_is_shown_whole(open_analyst: OpenAnalyst) -> None:
+    page = call("recall_memory", entry_id="")
+    model = ScriptedChatModel([finish("Noted."), page, finish("So it is.")])
+    analyst = await open_analyst(model, memory_context_window=await window_for(open_analyst, messages=2_000))
+    first = await analyst.ask("Keep this: " + "the harbour of Svalbard, " * 2_000, source="demo")
+    await first.wait()
+    async with analyst.store.reading() as tx:
+        [entry] = await log.entries_between(tx, first.thread_id, 1, 1)
+    page["args"]["entry_id"] = entry.id
+    await (await analyst.ask("What was it?", source="demo", thread_id=first.thread_id)).wait()
+    result = model.calls[-1].messages[-1]
+    assert result.type == "tool"
+    [found] = json.loads(str(result.text))["data"]["found"]  # it is no JSON where it was cut
+    assert entry.text.startswith(found["text"]) and len(found["text"]) > 1_000
+    assert f"offset {len(found['text'])} gives what follows" in found["more"]
+
+
 async def test_what_was_left_out_as_stale_is_told_so(open_analyst: OpenAnalyst, shop: str, tmp_path: Path) -> None:
     other = str(tmp_path / "other.sqlite")
     connection = sqlite3.connect(other)

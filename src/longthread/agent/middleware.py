@@ -46,10 +46,12 @@ _logger = logging.getLogger(__name__)
 
 
 class MemoryState(AgentState[Any]):
-    """What the middleware keeps in the state, and with it in each checkpoint."""
+    """What the middleware keeps in the state, and with it in each checkpoint: the last view, the summary, and what its
+    messages might cost, by which `recall_memory` makes its pages."""
 
     memory_view: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
     memory_summary: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+    memory_room: NotRequired[Annotated[int, PrivateStateAttr]]
 
 
 @dataclass(slots=True)
@@ -63,6 +65,7 @@ class _Call:
     loop: asyncio.AbstractEventLoop | None = None
     spots: Sequence[Spot] = ()
     fitted: Fitted | None = None
+    room: int = 0
     seen: Seen = field(default_factory=Seen)
 
     @property
@@ -271,7 +274,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             digest=summary.get("digest", {}),
             topics=summary.get("topics", ()) if _can_recall(request) else (),
         )
-        call.fitted = fit(call.spots, wanted)
+        call.fitted, call.room = fit(call.spots, wanted), wanted.budget
         kept = Seen.of(call.fitted.segments, call.spots)
         call.seen = replace(kept, estimated=fixed + call.fitted.view.tokens, model=name)
         return request.override(messages=[*first, *call.fitted.messages])
@@ -302,6 +305,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         update: dict[str, Any] = {"memory_view": call.seen.to_json()}
         if summary != call.state.get("memory_summary"):
             update["memory_summary"] = summary
+        if call.room != call.state.get("memory_room"):
+            update["memory_room"] = call.room
         if removed := call.removed:
             update["messages"] = [RemoveMessage(id=each) for each in removed]
         if call.memory is not None:

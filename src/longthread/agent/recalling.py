@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from longthread.agent.paging import Room
 from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, ThreadNotFound
-from longthread.memory.excerpt import excerpt, start_of
+from longthread.memory.excerpt import excerpt
 from longthread.memory.indexing import RECALL_TOOL, SAID_AT, content_of
 from longthread.memory.keywords import Place
 from longthread.memory.recall import Hit, Question, Recalled, Recaller
@@ -21,8 +22,6 @@ HIT_CHARS = 1200
 """Characters of a found entry that are shown."""
 AROUND_CHARS = 300
 """Of one beside it."""
-WHOLE_CHARS = 20_000
-"""Of one that was asked for by its id, at a time."""
 MOST = 100
 """Messages that may be asked for at once, as in MEMORY_RECALL_TOP_K."""
 _NEIGHBOURS = 5
@@ -66,6 +65,7 @@ def recall_tool(
     before: Place | None,
     look_up: LookUp | None = None,
     scopes: Sequence[str] = tuple(SCOPES),
+    room: Callable[[], Room] = Room,
 ) -> Tool:
     """`recall_memory` for a run on a thread.
 
@@ -75,6 +75,7 @@ def recall_tool(
         before: the run's own first entry; it and those behind it are what the model sees anyway.
         look_up: finds memories of the same user, where more than this conversation is searched.
         scopes: those that may be asked for, "thread" among them.
+        room: what the model's next view has room for, as far as that is known.
     """
 
     async def call(arguments: Mapping[str, Any]) -> Observation:
@@ -83,7 +84,7 @@ def recall_tool(
             entry_id = _text(arguments, "entry_id")
             if entry_id:
                 hit = await _named(recaller, asked, thread_id, entry_id)
-                return succeeded({"found": [_page(hit, thread_id, set(terms(asked.words)), arguments)]})
+                return succeeded({"found": [_page(hit, thread_id, set(terms(asked.words)), arguments, room())]})
             if arguments.get("offset") is not None:
                 raise InvalidInput(reason="An offset goes with an entry_id: give the entry that it is in.")
             if not asked.words.strip():
@@ -191,14 +192,17 @@ async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: 
     raise missing
 
 
-def _page(hit: Hit, thread_id: str, wanted: set[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _page(hit: Hit, thread_id: str, wanted: set[str], arguments: Mapping[str, Any], room: Room) -> dict[str, Any]:
     """An entry, or of a long one a page: those that follow one another are its text, and no character more or less."""
     said = content_of(hit.entry)
-    begins = _number(arguments, "offset", start_of(said, wanted, WHOLE_CHARS), 0, len(said) - 1)
-    ends = min(len(said), begins + WHOLE_CHARS)
     if arguments.get("offset"):
         hit = replace(hit, around=())
-    data = _told(hit, thread_id, wanted, said[begins:ends])
+    data = _told(hit, thread_id, wanted, "")
+    if not room.has_for(data):
+        data.pop("around", None)
+    begins = _number(arguments, "offset", room.start(said, wanted, data), 0, len(said) - 1)
+    ends = room.page(said, begins, data)
+    data["text"] = said[begins:ends]
     if (begins, ends) != (0, len(said)):
         further = f"offset {ends} gives what follows." if ends < len(said) else "this is its end."
         data["more"] = f"Characters {begins} to {ends} of {len(said)}; {further}"

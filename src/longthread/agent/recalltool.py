@@ -13,6 +13,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from longthread.agent import recalling
 from longthread.agent.backing import Backed, Backing, expect_backed
 from longthread.agent.embedders import embedder_of
+from longthread.agent.paging import Room
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.memory.keywords import Place
 from longthread.memory.recall import Recaller
@@ -83,7 +84,9 @@ class _Lookup:
         self._top_k = top_k
         self._scopes = scopes
 
-    async def find(self, thread_id: str | None, question_id: str | None, arguments: dict[str, Any]) -> Observation:
+    async def find(
+        self, thread_id: str | None, question_id: str | None, room: Room, arguments: dict[str, Any]
+    ) -> Observation:
         if thread_id is None:
             return failed(InvalidInput(reason="There is no thread: the agent was called without a thread_id."))
         scope = Scope(self._backing.user_id, thread_id)
@@ -96,6 +99,7 @@ class _Lookup:
             top_k=self._top_k,
             before=before,
             scopes=self._scopes,
+            room=lambda: room,
         )
         return await tool.call(arguments)
 
@@ -117,13 +121,14 @@ class _Lookup:
                 return Place(thread_id, thread.entry_count + 1)
 
 
-def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None]:
-    """The thread, and the id of the message that the agent answers."""
+def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None, Room]:
+    """The thread, the id of the message that the agent answers, and what its middleware has room for, if it has one."""
     thread_id = runtime.config.get("configurable", {}).get("thread_id")
     state: Any = runtime.state  # of whatever kind the application's is
     messages = state.get("messages", ()) if isinstance(state, dict) else getattr(state, "messages", ())
+    budget = state.get("memory_room", 0) if isinstance(state, dict) else getattr(state, "memory_room", 0)
     asked = next((each.id for each in reversed(messages) if isinstance(each, HumanMessage)), None)
-    return (str(thread_id) if thread_id is not None else None), asked
+    return (str(thread_id) if thread_id is not None else None), asked, Room(budget)
 
 
 def _told(observation: Observation) -> str:

@@ -8,6 +8,7 @@ from typing import Protocol
 from longthread.agent.begin import Begun
 from longthread.agent.charting import chart_tool
 from longthread.agent.context import RunContext
+from longthread.agent.paging import Room
 from longthread.agent.recalling import recall_tool
 from longthread.agent.remembering import Remembering
 from longthread.memory.keywords import Place
@@ -48,5 +49,6 @@ def own_tools(keeper: Keeper, begun: Begun, context: RunContext, owner: Owner) -
         top_k=keeper.settings.memory_recall_top_k,
         before=Place(thread_id, asked),
         look_up=remembering.look_up,
+        room=lambda: Room(context.budget, context.family),
     )
     return (chart_tool(keeper.store, begun.thread, begun.window), recall, *remembering.tools())
