@@ -29,3 +29,13 @@ def test_containers_that_share_a_hosts_name_are_told_apart(monkeypatch: pytest.M
     theirs = f"{socket.gethostname()}:{owner._kernel()[0]}:4026599999" if owner._kernel() else "elsewhere"
     assert may_be_alive(f"{theirs}/{2**22 + 1}/x")
     assert new_owner().startswith(f"{here()}/{os.getpid()}/")
+
+
+@pytest.mark.parametrize("pid", ["0", "-1", "abc", "1e3", "٣", "", "9" * 20, "9" * 5000])
+def test_a_name_that_no_process_here_has_made_is_told_by_its_lease(pid: str) -> None:
+    assert may_be_alive(f"{here()}/{pid}/x")
+
+
+@pytest.mark.parametrize("name", ["", "x", "/", "//", "host/x", "a/b/c/123/x", "\n/1/x"])
+def test_whatever_an_owner_is_called_nothing_breaks(name: str) -> None:
+    assert may_be_alive(name)

@@ -24,11 +24,13 @@ from longthread.store.bundling import bundle_all
 from longthread.store.copying import compare_stores, copy_store
 from longthread.store.driver import Driver
 from longthread.store.importing import Into, import_threads
+from longthread.store.leases import executed
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.tables import read_tables
 from longthread.store.transfer import Outcome, thread_ids
 from longthread.testing.contract.bundles import run_id, seen, turns
+from longthread.testing.contract.runs import alive, begun, taken_over
 
 YOURS = Into(user_id="u")
 
@@ -170,6 +172,29 @@ async def test_an_export_comes_back_the_same_over_either_backend(store: Driver, 
         assert own in ([], held[0][name]), name
     again = await imported(store, await exported(other))
     assert (again.written, again.same, again.rows, again.refused) == (0, 3, 0, [])
+
+
+async def test_a_run_is_executed_where_it_was_begun_and_nowhere_else(store: Driver, other: Driver) -> None:
+    await begun(store, owner="somewhere/1/x")
+    data = await exported(store)
+    assert "owner" not in of(lines(data), "runs")[-1]
+
+    def older(found: list[dict[str, Any]]) -> None:
+        of(found, "runs")[-1] |= {"owner": "x", "lease_until": "2999-01-01T00:00:00.000000+00:00"}
+
+    assert (await imported(other, rewritten(data, older))).written == 1
+    assert await exported(other) == data
+    assert (await imported(other, data)).same == 1
+    assert (await imported(store, rewritten(data, older))).same == 1
+    async with other.writing() as tx:
+        assert await executed(tx, "t", alive=alive) is None
+        await log.delete_thread(tx, "t", user_id="u")
+    assert (await copy_store(store, other, silent)).written == 1
+    async with store.reading() as here, other.writing() as there:
+        assert await executed(here, "t", alive=alive) == "r1"
+        assert await executed(there, "t", alive=alive) is None
+    assert (await taken_over(other, alive=alive)).owner == "second"
+    assert (await copy_store(store, other, silent)).same == 1
 
 
 async def test_an_export_is_lines_that_can_be_read(store: Driver) -> None:

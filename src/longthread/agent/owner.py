@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
 from longthread.model.ids import new_id
+
+_NAME = re.compile(r"(?P<where>.+)/(?P<pid>[1-9][0-9]{0,8})/[^/]*", re.DOTALL)
+"""As `new_owner` makes them."""
 
 
 def new_owner() -> str:
@@ -19,14 +23,14 @@ def new_owner() -> str:
 def may_be_alive(owner: str) -> bool:
     """Whether an owner may still be at work: False only for a dead process of this host.
 
-    Owners on other hosts or in other containers, and pids that were given away again, are told by their leases running
-    out.
+    Owners on other hosts or in other containers, names that no process of ours has made, and pids that were given away
+    again, are told by their leases running out.
     """
-    where, pid, _ = owner.rsplit("/", 2)
-    if where != here():
+    name = _NAME.fullmatch(owner)
+    if name is None or name["where"] != here():
         return True
     try:
-        os.kill(int(pid), 0)
+        os.kill(int(name["pid"]), 0)
     except ProcessLookupError:
         return False
     except PermissionError:

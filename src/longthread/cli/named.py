@@ -26,21 +26,21 @@ async def find_thread(store: Driver, given: str | None, *, user: str, may_be_new
         raise InvalidInput(reason="The name of the thread is empty. Give an id, the beginning of one, or last.")
     async with store.reading() as tx:
         if given == "last":
-            found = await log.list_threads(tx, user_id=user, limit=1)
+            found = [thread.id for thread in await log.list_threads(tx, user_id=user, limit=1)]
         else:
             found = await log.threads_that_begin(tx, given, user_id=user)
-    if given != "last" and (may_be_new or any(thread.id == given for thread in found)):
+    if given != "last" and (may_be_new or given in found):
         return given
     if len(found) > 1:
         raise InvalidInput(reason=f"Several threads begin with {given}. Give more of the id.")
     if not found:
         raise ThreadNotFound(thread=given)
-    return found[0].id
+    return found[0]
 
 
 async def _is_there(store: Driver, thread_id: str, *, user: str) -> bool:
     async with store.reading() as tx:
         with suppress(ThreadNotFound):
-            await log.find_thread(tx, thread_id, user_id=user)
+            await log.find_row(tx, thread_id, user_id=user)
             return True
     return False

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from longthread.errors import RunInProgress, ThreadNotFound
-from longthread.store import catalog, log, memories, runs
-from longthread.store.driver import Driver, Transaction, one
+from longthread.store import catalog, log, memories
+from longthread.store.driver import Driver, Transaction
+from longthread.store.leases import Alive, executed
 from longthread.store.queries import Sql
-from longthread.store.runs import Alive
 from longthread.store.scrubbing import scrub
 from longthread.store.space import Say, silently
 from longthread.store.tables import Table, Tables, read_tables
@@ -164,7 +164,7 @@ async def look_at_thread(store: Driver, thread_id: str, *, user_id: str) -> Forg
         ThreadNotFound: there is no such thread, or it is another user's.
     """
     async with store.reading() as tx:
-        await log.find_thread(tx, thread_id, user_id=user_id)
+        await log.find_row(tx, thread_id, user_id=user_id)
         found, tables = Forgotten(ids=await _family(tx, thread_id, user_id)), await read_tables(tx)
         for each in found.ids:
             found.rows += await _count(tx, tables, each)
@@ -180,12 +180,12 @@ async def _delete_thread(
     tx: Transaction, tables: Tables, thread_id: str, user_id: str, alive: Alive | None, gone: Forgotten
 ) -> None:
     """Lock a thread, and delete it with those below it; what went is added to `gone`."""
-    await log.position(tx, thread_id)
-    await log.find_thread(tx, thread_id, user_id=user_id)
+    await log.lock(tx, thread_id)
+    await log.find_row(tx, thread_id, user_id=user_id)
     rows: Counter[str] = Counter()
     family = await _family(tx, thread_id, user_id)
     for each in family:
-        await log.position(tx, each)
+        await log.lock(tx, each)
         await _expect_idle(tx, each, alive)
         rows += await _count(tx, tables, each)
     await log.delete_thread(tx, thread_id, user_id=user_id)
@@ -200,10 +200,9 @@ async def _family(tx: Transaction, thread_id: str, user_id: str) -> list[str]:
 
 
 async def _expect_idle(tx: Transaction, thread_id: str, alive: Alive | None) -> None:
-    live = await one(tx, "select_live_run", thread_id=thread_id) if alive is not None else None
-    run = await runs.find_run(tx, thread_id, live["id"]) if live is not None else None
-    if run is not None and alive is not None and await runs.is_held(tx, run, alive=alive):
-        raise RunInProgress(thread=thread_id, run=run.id)
+    run_id = None if alive is None else await executed(tx, thread_id, alive=alive)
+    if run_id is not None:
+        raise RunInProgress(thread=thread_id, run=run_id)
 
 
 async def _count(tx: Transaction, tables: Tables, thread_id: str) -> Counter[str]:

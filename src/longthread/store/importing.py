@@ -10,7 +10,8 @@ from uuid import UUID, uuid5
 from longthread.errors import InvalidInput
 from longthread.store.archive_reader import ArchivedThread, ArchiveReader, Contents, check
 from longthread.store.driver import Driver, one
-from longthread.store.tables import THREADS, Tables, read_tables
+from longthread.store.leases import left
+from longthread.store.tables import RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer import Outcome, Progress, Refusal, TableRow, difference, write_thread
 
 _BELOW = UUID("6c6f6e67-7468-5265-8164-62656c6f7721")
@@ -112,6 +113,8 @@ async def _rows(tables: Tables, reader: ArchiveReader, thread: ArchivedThread, i
             given["user_id"] = into.user_id
             if given.get("parent_thread_id") is not None and thread.id != into.top:
                 given["parent_thread_id"] = into.id_of(given["parent_thread_id"])
+        elif name == RUNS:
+            given = left(given)  # an older export tells who executed it there
         elif table.thread not in table.key and thread_id != thread.id:
             # The key tells rows of all threads apart, and the thread that the export is of may be there too.
             given |= {key: f"{thread_id}/{row[key]}" for key in table.key}

@@ -7,8 +7,7 @@ from datetime import datetime
 
 from longthread.model.thread import Thread
 from longthread.store.driver import Row, Transaction
-from longthread.store.log import now
-from longthread.store.runs import Alive
+from longthread.store.leases import Alive, is_held
 
 
 async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: str, alive: Alive) -> dict[str, str]:
@@ -30,8 +29,7 @@ def _status(row: Row, alive: Alive) -> str:
     status = str(row["status"])
     if status == "running" and row["waiting_since"]:
         return "waiting"
-    held = bool(row["owner"]) and row["lease_until"] > now() and alive(row["owner"])
-    return "interrupted" if status == "running" and not held else status
+    return "interrupted" if status == "running" and not is_held(row, alive) else status
 
 
 def _text(moment: datetime) -> str:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import repeat
-from operator import itemgetter
 from typing import Any
 
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
-from longthread.model.entry import Draft, Entry, ToolCall
+from longthread.model.entry import Draft, Entry
 from longthread.model.payload import SENT_ID
 from longthread.model.thread import Thread
-from longthread.store.decoding import UNREADABLE, damaged, decoder
+from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
+from longthread.store.logged import entries_of, entry_of, of_thread, parent_of, readable, thread_of
 
 _LAST = "\U0010ffff"
 """Sorts behind every time and id: where a listing starts."""
@@ -67,28 +65,47 @@ async def find_thread(tx: Transaction, thread_id: str, *, user_id: str) -> Threa
     Raises:
         ThreadNotFound: there is none, or it is another user's.
     """
+    return thread_of(await find_row(tx, thread_id, user_id=user_id))
+
+
+async def find_row(tx: Transaction, thread_id: str, *, user_id: str) -> Row:
+    """The row of a user's thread as it is: nothing is made of it that may be damaged.
+
+    Raises:
+        ThreadNotFound: there is none, or it is another user's.
+    """
     row = await one(tx, "select_thread", id=thread_id, user_id=user_id)
     if row is None:
         raise ThreadNotFound(thread=thread_id)
-    return _thread(row)
+    return row
 
 
 async def list_threads(
-    tx: Transaction, *, user_id: str, limit: int = 50, before: tuple[str, str] = LATEST, below: bool = False
+    tx: Transaction,
+    *,
+    user_id: str,
+    limit: int = 50,
+    before: tuple[str, str] = LATEST,
+    below: bool = False,
+    unreadable: dict[str, str] | None = None,
 ) -> list[Thread]:
     """A user's threads, the latest active first; `before` is the (updated_at, id) of the last one already seen.
 
     Args:
         below: also those that are below another: what agents ask each other.
+        unreadable: gets the ids of those of which nothing can be made, each with why; they are passed over.
+
+    Raises:
+        RowDamaged: nothing can be made of one, and there is no `unreadable`.
     """
     after = {"before": before[0], "before_id": before[1]}
     rows = await tx.fetch("select_threads", user_id=user_id, **after, below=int(below), limit=limit)
-    return [_thread(row) for row in rows]
+    return [thread_of(row) for row in rows] if unreadable is None else readable(rows, unreadable)
 
 
 async def children(tx: Transaction, thread_id: str, *, user_id: str) -> list[Thread]:
     """The threads right below a user's thread, the oldest first."""
-    return [_thread(row) for row in await tx.fetch("select_children", id=thread_id, user_id=user_id)]
+    return [thread_of(row) for row in await tx.fetch("select_children", id=thread_id, user_id=user_id)]
 
 
 async def threads_below(tx: Transaction, thread_id: str, *, user_id: str) -> dict[str, str]:
@@ -108,14 +125,14 @@ async def search_threads(tx: Transaction, text: str, *, user_id: str, limit: int
     """A user's threads that hold `text` in a title, a question or an answer, each with the newest text that does."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     rows = await tx.fetch("search_threads", user_id=user_id, pattern=f"%{escaped}%", limit=limit)
-    return [(_thread(row), row["hit"] or row["title"] or "") for row in rows]
+    return [(thread_of(row), row["hit"] or row["title"] or "") for row in rows]
 
 
-async def threads_that_begin(tx: Transaction, prefix: str, *, user_id: str, limit: int = 2) -> list[Thread]:
-    """A user's threads whose ids begin with `prefix`, in the order of their ids."""
+async def threads_that_begin(tx: Transaction, prefix: str, *, user_id: str, limit: int = 2) -> list[str]:
+    """The ids of a user's threads that begin with `prefix`, in their order."""
     last = prefix + _LAST
     rows = await tx.fetch("select_threads_by_prefix", user_id=user_id, first=prefix, last=last, limit=limit)
-    return [_thread(row) for row in rows]
+    return [row["id"] for row in rows]
 
 
 async def rename_thread(tx: Transaction, thread_id: str, title: str, *, user_id: str) -> None:
@@ -135,9 +152,10 @@ async def set_agent(tx: Transaction, thread_id: str, agent_id: str) -> None:
 
 
 async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> None:
-    """Delete a thread, and the threads below it, with everything that is kept of them. It cannot be undone."""
-    await position(tx, thread_id)
-    await find_thread(tx, thread_id, user_id=user_id)
+    """Delete a thread, and the threads below it, with everything that is kept of them, damaged or not. It cannot be
+    undone."""
+    await lock(tx, thread_id)
+    await find_row(tx, thread_id, user_id=user_id)
     below = await threads_below(tx, thread_id, user_id=user_id)
     for each in below:
         await tx.fetch("select_position", id=each)  # locks it
@@ -260,10 +278,21 @@ async def position(tx: Transaction, thread_id: str) -> tuple[int, int]:
     Raises:
         ThreadNotFound: there is no such thread.
     """
+    row = await lock(tx, thread_id)
+    with of_thread(thread_id):
+        return int(row["tip"]), int(row["entry_count"])
+
+
+async def lock(tx: Transaction, thread_id: str) -> Row:
+    """What `position` does, for who makes nothing of what is found.
+
+    Raises:
+        ThreadNotFound: there is no such thread.
+    """
     row = await one(tx, "select_position", id=thread_id)
     if row is None:
         raise ThreadNotFound(thread=thread_id)
-    return int(row["tip"]), int(row["entry_count"])
+    return row
 
 
 async def _expect_entry(tx: Transaction, thread_id: str, seq: int) -> None:
@@ -303,13 +332,13 @@ async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: i
     row = await one(tx, "select_entry", thread_id=thread_id, id=draft.id)
     if row is None and parent_seq:
         return await _insert(tx, thread_id, draft, parent_seq=parent_seq, seq=seq)
-    there = _entry(row) if row else None
+    there = entry_of(row) if row else None
     if there and there.parent_seq == parent_seq and there.says_the_same_as(draft):
         return there
     own_id = _sibling_id(draft, parent_seq)
     sibling = await one(tx, "select_entry", thread_id=thread_id, id=own_id)
     if sibling is not None:
-        return _entry(sibling)
+        return entry_of(sibling)
     if there is None:  # at the root, it may have been the sibling of an entry that retention has deleted
         return await _insert(tx, thread_id, draft, parent_seq=parent_seq, seq=seq)
     own = replace(draft, id=own_id, metadata={**draft.metadata, MESSAGE_ID: draft.id})
@@ -343,7 +372,7 @@ async def _insert(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: 
         "created_at": now(),
     }
     await tx.run("insert_entry", **values)
-    return _entry(values)
+    return entry_of(values)
 
 
 async def find_entry(tx: Transaction, thread_id: str, entry_id: str) -> Entry:
@@ -355,11 +384,16 @@ async def find_entry(tx: Transaction, thread_id: str, entry_id: str) -> Entry:
     row = await one(tx, "select_entry", thread_id=thread_id, id=entry_id)
     if row is None:
         raise EntryNotFound(thread=thread_id, entry=entry_id)
-    return _entry(row)
+    return entry_of(row)
 
 
 async def branch(tx: Transaction, thread_id: str, tip: int, *, limit: int = 200) -> list[Entry]:
-    """The last `limit` entries of the branch that ends in `tip`, oldest first. Costs the same however long it is."""
+    """The last `limit` entries of the branch that ends in `tip`, oldest first. Costs the same however long it is.
+
+    Raises:
+        EntryNotFound: the thread has no entry `tip`.
+        RowDamaged: it must have had it, or an entry before it, and it is gone.
+    """
     found: list[Row] = []
     wanted = tip
     while wanted and len(found) < limit:
@@ -369,26 +403,27 @@ async def branch(tx: Transaction, thread_id: str, tip: int, *, limit: int = 200)
         among = {"first": wanted - left + 1, "seq": wanted, "limit": left}
         rows = await tx.fetch("select_entries_down", thread_id=thread_id, **among)
         if not rows or rows[0]["seq"] != wanted:
-            if found:  # what a branch goes on from is there, or was deleted by retention: `_parent`
+            # What a branch goes on from is there, or was deleted by retention: `parent_of`.
+            if found or await one(tx, "select_naming", thread_id=thread_id, seq=wanted):
                 raise damaged(f"entry {wanted} of thread {thread_id}", "it is gone, and was not deleted by retention")
             raise EntryNotFound(thread=thread_id, entry=wanted)
         for row in rows:
             if row["seq"] == wanted:
                 found.append(row)
-                wanted = _parent(row)
-    return _entries(found[::-1])
+                wanted = parent_of(row)
+    return entries_of(found[::-1])
 
 
 async def entries_between(tx: Transaction, thread_id: str, first: int, last: int) -> list[Entry]:
     """The entries with `first` <= seq <= `last`, whatever their branch."""
     rows = await tx.fetch("select_entries_range", thread_id=thread_id, first=first, last=last)
-    return _entries(rows)
+    return entries_of(rows)
 
 
 async def entries_at(tx: Transaction, thread_id: str, seqs: Collection[int]) -> dict[int, Entry]:
     """Those of the entries with these numbers that the thread has, whatever their branch, by number."""
     rows = await tx.fetch("select_entries_at", thread_id=thread_id, seqs=json.dumps(sorted(seqs)))
-    return {int(row["seq"]): _entry(row) for row in rows}
+    return {int(row["seq"]): entry_of(row) for row in rows}
 
 
 async def find_entries(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[str, Entry]:
@@ -397,100 +432,20 @@ async def find_entries(tx: Transaction, thread_id: str, ids: Sequence[str]) -> d
     for entry_id in ids:
         row = await one(tx, "select_entry", thread_id=thread_id, id=entry_id)
         if row is not None:
-            found[entry_id] = _entry(row)
+            found[entry_id] = entry_of(row)
     return found
+
+
+async def count_entries(tx: Transaction, thread_id: str) -> int:
+    """How many entries a thread has, on all its branches."""
+    [row] = await tx.fetch("count_entries", thread_id=thread_id)
+    return int(row["entries"])
 
 
 async def expect_no_entries(tx: Transaction, thread_id: str, ids: Sequence[str]) -> None:
     """Go on only if the thread has none of the entries `ids`. See `Transaction.expect`."""
     for entry_id in ids:
         await tx.expect("select_entry_seq", 0, thread_id=thread_id, id=entry_id)
-
-
-@decoder
-def _thread(row: Row) -> Thread:
-    return Thread(
-        id=row["id"],
-        user_id=row["user_id"],
-        title=row["title"],
-        source=row["source"],
-        created_at=datetime.fromisoformat(row["created_at"]),
-        updated_at=datetime.fromisoformat(row["updated_at"]),
-        tip=row["tip"],
-        entry_count=row["entry_count"],
-        first_seq=row["first_seq"],
-        tool_categories=tuple(json.loads(row["tool_categories"])),
-        tags=tuple(json.loads(row["tags"])),
-        agent_id=row["agent_id"],
-        parent_id=row.get("parent_thread_id"),
-    )
-
-
-@decoder
-def _entry(row: Row) -> Entry:
-    calls, metadata = row["tool_calls"], row["metadata"]
-    return _made(row, json.loads(calls) if calls else (), json.loads(metadata) if metadata else {})
-
-
-_TAKEN = (
-    *("id", "role", "text", "tool_call_id", "name", "payload", "tokens", "latency_ms", "run_id"),
-    *("thread_id", "seq"),
-)
-"""Columns that are an entry's fields as they are."""
-
-
-def _entries(rows: Sequence[Row]) -> list[Entry]:
-    """The entries of rows. Windows are made of hundreds: one field after the other, their JSON parsed at once, takes
-    two thirds of the time."""
-    try:
-        calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
-        metadata = iter(_parsed([row["metadata"] for row in rows if row["metadata"]]))
-        columns: dict[str, Iterable[Any]] = {name: map(itemgetter(name), rows) for name in _TAKEN}
-        columns["tool_calls"] = [
-            tuple(map(ToolCall.from_json, next(calls))) if row["tool_calls"] else () for row in rows
-        ]
-        columns["metadata"] = [next(metadata) if row["metadata"] else {} for row in rows]
-        columns["parent_seq"] = map(_parent, rows)
-        columns["created_at"] = map(datetime.fromisoformat, map(itemgetter("created_at"), rows))
-        made: list[Entry] = list(map(object.__new__, repeat(Entry, len(rows))))
-        for name, values in columns.items():
-            deque(map(getattr(Entry, name).__set__, made, values), maxlen=0)
-        return made
-    except (*UNREADABLE, StopIteration):
-        return [_entry(row) for row in rows]  # says which row it is that is damaged
-
-
-def _parsed(texts: Sequence[str]) -> list[Any]:
-    values: list[Any] = json.loads(f"[{','.join(texts)}]") if texts else []
-    if len(values) != len(texts):
-        raise ValueError
-    return values
-
-
-def _made(row: Row, calls: Sequence[Any], metadata: Mapping[str, Any]) -> Entry:
-    return Entry(  # fields in their order cost less than by their names
-        row["id"],
-        row["role"],
-        row["text"],
-        tuple(map(ToolCall.from_json, calls)) if calls else (),
-        row["tool_call_id"],
-        row["name"],
-        row["payload"],
-        row["tokens"],
-        row["latency_ms"],
-        row["run_id"],
-        metadata,
-        row["thread_id"],
-        row["seq"],
-        _parent(row),
-        datetime.fromisoformat(row["created_at"]),
-    )
-
-
-def _parent(row: Row) -> int:
-    """The log keeps what it was told; who reads it finds a root where the entry before was deleted."""
-    parent: int = row["parent_seq"]
-    return parent if parent >= row.get("first_seq", 1) else 0
 
 
 def _dump(value: Mapping[str, Any] | Sequence[Any]) -> str:

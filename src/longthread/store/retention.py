@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 
 from longthread.store import bundles, log, runs, summaries
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.runs import Alive
+from longthread.store.leases import Alive, executed, is_held
+from longthread.store.logged import of_thread
 from longthread.store.surplus import Checkpoints, Deletion, Staying, deletions_of
 
 ENTRIES_AT_ONCE = 2000
@@ -83,28 +84,26 @@ class Retention:
 
         Without `at_once`, no more than one transaction should delete.
         """
-        thread = await one(tx, "select_retention", id=thread_id)
-        if thread is None:
+        row = await one(tx, "select_retention", id=thread_id)
+        if row is None:
             return KEEP
+        with of_thread(thread_id):
+            thread = {**row, **{name: int(row[name]) for name in ("tip", "entry_count", "first_seq")}}
+            is_over = _is_over(thread, self.policy)
         live = await one(tx, "select_live_run", thread_id=thread_id)
-        if await self._is_held(tx, thread_id, live):
+        if live is not None and is_held(live, self.alive):
             return None
         # What is below another thread goes with that one, and not before.
-        if _is_over(thread, self.policy) and await one(tx, "select_thread_above", id=thread_id) is None:
+        if is_over and await one(tx, "select_thread_above", id=thread_id) is None:
             below = await log.threads_below(tx, thread_id, user_id=thread["user_id"])
             for each in below:
                 await tx.fetch("select_position", id=each)  # locks it
-                if await self._is_held(tx, each, await one(tx, "select_live_run", thread_id=each)):
+                if await executed(tx, each, alive=self.alive):
                     return None
             if _is_over({**thread, "updated_at": max([thread["updated_at"], *below.values()])}, self.policy):
                 return Plan(whole=True, below=tuple(below))
         planning = _Planning(tx, thread_id, thread, self.policy, self.checkpoints, at_once)
         return await planning.plan(None if live is None else live["started_at"])
-
-    async def _is_held(self, tx: Transaction, thread_id: str, live: Row | None) -> bool:
-        """Whether a run that has not ended is being executed."""
-        run = await runs.find_run(tx, thread_id, live["id"]) if live is not None else None
-        return run is not None and await runs.is_held(tx, run, alive=self.alive)
 
 
 def _is_over(thread: Row, policy: Policy) -> bool:

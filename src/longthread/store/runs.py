@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,10 +12,11 @@ from longthread.errors import LeaseLost, RunInProgress
 from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark
 from longthread.model.run import AgentRun, Answers, Protocol, Run, RunStatus, Step, StepKind, StepStatus
-from longthread.store import bundles, log
+from longthread.store import bundles, leases, log
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.ended import completed_steps, end_run
+from longthread.store.leases import Alive
 from longthread.store.log import now
 from longthread.store.packed import unpack
 from longthread.store.records import (
@@ -78,10 +79,6 @@ class Held:
     marks: tuple[Mark, ...]
 
 
-Alive = Callable[[str], bool]
-"""Whether an owner may still be at work. False only where that is certain."""
-
-
 async def begin(tx: Transaction, thread_id: str, plan: Plan, *, owner: str, alive: Alive, tells: bool = False) -> Lease:
     """Start a run on a thread and take its lease. A run whose owner died is ended first, as paused.
 
@@ -128,7 +125,7 @@ async def take_over(tx: Transaction, run: Run, *, owner: str, alive: Alive, mode
     """
     await log.position(tx, run.thread_id)
     live = await one(tx, "select_live_run", thread_id=run.thread_id)
-    if live is not None and (live["id"] != run.id or _is_held(live, alive)):
+    if live is not None and (live["id"] != run.id or leases.is_held(live, alive)):
         raise RunInProgress(thread=run.thread_id, run=live["id"])
     given = {"owner": owner, "lease_until": _lease_end(), "model": model}
     await tx.run("take_lease", thread_id=run.thread_id, id=run.id, **given)
@@ -228,8 +225,7 @@ async def answers(tx: Transaction, thread_id: str, run_id: str) -> list[Run]:
 
 async def is_held(tx: Transaction, run: Run, *, alive: Alive) -> bool:
     """Whether somebody executes the run now."""
-    row = await one(tx, "select_live_run", thread_id=run.thread_id)
-    return row is not None and row["id"] == run.id and _is_held(row, alive)
+    return await leases.executed(tx, run.thread_id, alive=alive) == run.id
 
 
 async def standing(tx: Transaction, run: Run, *, alive: Alive) -> str:
@@ -464,7 +460,7 @@ async def _clear(tx: Transaction, thread_id: str, alive: Alive) -> None:
     live = await one(tx, "select_live_run", thread_id=thread_id)
     if live is None:
         return
-    if _is_held(live, alive):
+    if leases.is_held(live, alive):
         raise RunInProgress(thread=thread_id, run=live["id"])
     run = run_of({**live, "asked": None})
     await _pause(tx, live, {"reason": "superseded" if run.status == "waiting" else "interrupted"})
@@ -490,10 +486,6 @@ async def _live_steps(
 
 async def _insert_step(tx: Transaction, step: Step, marks: Sequence[Mark]) -> None:
     await tx.run("insert_step", **step_values(step), told=marks_json(marks), last_event=last_of(marks))
-
-
-def _is_held(row: Row, alive: Alive) -> bool:
-    return bool(row["owner"]) and row["lease_until"] > now() and alive(row["owner"])
 
 
 def _lease_end() -> str:

@@ -9,6 +9,7 @@ from typing import Protocol
 from longthread.errors import StoreError
 from longthread.store import bundles
 from longthread.store.driver import Driver, Row, Transaction
+from longthread.store.leases import left
 from longthread.store.rows import (
     PAGE_BYTES,
     count_rows,
@@ -88,10 +89,11 @@ async def count_threads(tx: Transaction, *, user_id: str | None = None) -> int:
 
 
 async def read_thread(tx: Transaction, tables: Tables, thread_id: str) -> AsyncIterator[TableRow]:
-    """All rows of a thread, its own in `threads` first, table by table, in the order of their keys."""
+    """All rows of a thread, its own in `threads` first, table by table, in the order of their keys. Who executes a run
+    does so here, and is left out."""
     for table in tables.of_threads:
         async for row in read_rows(tx, table, thread_id):
-            yield table.name, row
+            yield table.name, left(row) if table.name == RUNS else row
 
 
 async def read_exported(tx: Transaction, tables: Tables, thread_id: str) -> AsyncIterator[TableRow]:
@@ -108,9 +110,10 @@ async def count_exported(tx: Transaction, tables: Tables, thread_id: str) -> dic
     return {table.name: found[table.name] for table in tables.exported if found.get(table.name)}
 
 
-def _exported_rows(tx: Transaction, table: Table, thread_id: str) -> AsyncIterator[Row]:
+async def _exported_rows(tx: Transaction, table: Table, thread_id: str) -> AsyncIterator[Row]:
     rows = read_rows(tx, table, thread_id)
-    return bundles.whole_rows(tx, thread_id, rows) if table.name == RUNS else rows
+    async for row in bundles.whole_rows(tx, thread_id, rows) if table.name == RUNS else rows:
+        yield left(row) if table.name == RUNS else row
 
 
 async def write_thread(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.errors import EntryNotFound
+from longthread.errors import EntryNotFound, RowDamaged
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.testing.contract.base import Contract, branch_ids, draft, extend, position, thread_with
+from longthread.store.queries import Sql
+from longthread.testing.contract.base import USER, Contract, branch_ids, draft, extend, position, thread_with
 
 
 class BranchContract(Contract):
@@ -87,6 +88,26 @@ class BranchContract(Contract):
         for tip in (2, 99, -1):
             with pytest.raises(EntryNotFound, match=str(tip)):
                 await branch_ids(store, tip)
+
+    async def test_what_is_named_and_is_gone_is_damage(self, store: Driver) -> None:
+        await thread_with(store, *"abcdef")
+        async with store.writing() as tx:
+            await tx.run(Sql("DELETE FROM entries WHERE thread_id = 't' AND seq IN (4, 6)"))
+        for tip, limit, gone in ((6, 1, 6), (6, 200, 6), (4, 1, 4), (5, 2, 4)):
+            with pytest.raises(RowDamaged, match=f"entry {gone} of thread t"):
+                await branch_ids(store, tip, limit=limit)
+        assert await branch_ids(store, 5, limit=1) == ["e"]
+        async with store.writing() as tx:
+            await tx.run(Sql("DELETE FROM entries WHERE thread_id = 't' AND seq < 5"))
+            await tx.run("move_first_seq", thread_id="t", first_seq=5)
+        with pytest.raises(EntryNotFound, match="4"):  # retention has deleted it
+            await branch_ids(store, 4)
+        async with store.writing() as tx:
+            await tx.run("move_tip", id="t", tip=4096, entry_count=6, now=log.now())
+        with pytest.raises(RowDamaged, match="entry 4096 of thread t"):
+            await branch_ids(store)
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id=USER)
 
     async def test_an_entry_descends_from_those_on_its_branch(self, store: Driver) -> None:
         await thread_with(store, "a", "b", "c")

@@ -168,6 +168,19 @@ class RunContract(Contract):
         assert [(e.seq, e.type, e.data) for e in events][1:] == [(2, "paused", {"reason": "interrupted"})]
         assert (await run_of(store)).status == "paused"
 
+    async def test_a_lease_that_nobody_gives_holds_no_run(self, store: Driver) -> None:
+        await begun(store)
+        for until, held in (
+            (datetime.now(UTC) + timedelta(minutes=5), True),
+            (datetime(2999, 1, 1, tzinfo=UTC), False),
+        ):
+            async with store.writing() as tx:
+                await tx.run("renew_lease", thread_id="t", id="r1", lease_until=until.isoformat())
+                assert await runs.is_held(tx, await run_of(store), alive=alive) is held
+        async with store.writing() as tx:
+            await tx.run("renew_lease", thread_id="t", id="r1", lease_until="zzz")
+        assert (await taken_over(store, alive=alive)).owner == "second"
+
     async def test_the_database_itself_allows_one_live_run_a_thread(self, store: Driver) -> None:
         lease = await begun(store)
         names = ("question", "source", "model", "protocol", "continues", "owner")

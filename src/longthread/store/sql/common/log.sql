@@ -61,6 +61,15 @@ UPDATE threads SET source = :source WHERE id = :id;
 -- name: delete_thread
 DELETE FROM threads WHERE id = :id AND user_id = :user_id;
 
+-- name: count_entries
+SELECT count(*) AS entries FROM entries WHERE thread_id = :thread_id;
+
+-- name: select_naming
+-- The thread, if it or an entry of it names an entry that retention has left.
+SELECT t.id FROM threads t
+WHERE t.id = :thread_id AND t.first_seq <= :seq
+  AND (t.tip = :seq OR EXISTS (SELECT 1 FROM entries e WHERE e.thread_id = t.id AND e.parent_seq = :seq));
+
 -- name: select_position quick
 SELECT tip, entry_count FROM threads WHERE id = :id;
 

@@ -1,0 +1,32 @@
+"""Whether somebody executes a run, as the lease in its row tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from longthread.store.driver import Row, Transaction, one
+from longthread.store.records import text_of
+
+Alive = Callable[[str], bool]
+"""Whether an owner may still be at work. False only where that is certain."""
+FURTHEST = timedelta(hours=1)
+"""A lease that ends later than this is believed by nobody: it is given for seconds, and clocks differ by less."""
+
+
+def is_held(row: Row, alive: Alive) -> bool:
+    """Whether somebody executes the run of a row. What another program has put there is no lease of ours."""
+    owner, until, at = row["owner"], str(row["lease_until"]), datetime.now(UTC)
+    return bool(owner) and text_of(at) < until <= text_of(at + FURTHEST) and alive(str(owner))
+
+
+async def executed(tx: Transaction, thread_id: str, *, alive: Alive) -> str | None:
+    """The id of the thread's run that somebody executes now. Nothing else of the run is read."""
+    row = await one(tx, "select_live_run", thread_id=thread_id)
+    return str(row["id"]) if row is not None and is_held(row, alive) else None
+
+
+def left(row: Row) -> dict[str, Any]:
+    """The row of a run as it is elsewhere: whoever executes it does so where it comes from."""
+    return {**row, "owner": None, "lease_until": None} if row["status"] == "running" else {**row}
