@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -25,10 +26,11 @@ from longthread.agent.views import Prompt
 from longthread.errors import StoreDamaged, ValueDamaged
 from longthread.model.entry import Draft
 from longthread.store import checkpoints, log, runs, summaries
-from longthread.store.driver import Driver
+from longthread.store.driver import Driver, Transaction
 from longthread.store.pruning import Pruned, prune
 from longthread.store.queries import Sql
 from longthread.store.retention import Policy, Retention
+from longthread.store.surplus import Staying
 
 TURNS = 3
 BAD = b"\xff\x97"
@@ -346,3 +348,42 @@ async def test_what_another_snapshot_has_is_no_damage_in_this_one(store: Driver)
             saver._remembered.of_locked(early)  # somebody who began before
             found = await reader.read(row, [])
     assert found.checkpoint["channel_values"]["messages"][0].text == "answer 3"
+
+
+TIPS = {
+    "the tip is gone": "DELETE FROM entries WHERE thread_id = 't' AND seq = 6",
+    "the tip is another": "UPDATE threads SET tip = tip + 4096 WHERE id = 't'",
+    "what is before the window is gone": "DELETE FROM entries WHERE thread_id = 't' AND seq = 4",
+}
+
+
+@pytest.mark.parametrize("statement", TIPS.values(), ids=TIPS)
+async def test_an_entry_that_is_gone_stops_pruning_for_no_other(store: Driver, statement: str) -> None:
+    await fill(store, "s", "t", "u")
+    async with store.writing() as tx:
+        assert await tx.run(Sql(statement)) == 1
+    later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    retention = Retention(Policy(entries_before=later, window=2), Unneeded(), lambda owner: True)
+    for apply in (False, True):
+        found = await prune(store, retention, lambda done, total, what: None, apply=apply)
+        assert found.damaged.keys() == {"t"}
+        assert re.match(r"entry \d+ of thread t cannot be read: it is gone", found.damaged["t"])
+        assert (found.touched, found.rows["entries"]) == (2, 8)
+    async with store.writing() as tx:
+        await log.delete_thread(tx, "t", user_id="default")
+
+
+class Unneeded(CheckpointKeeper):
+    """Checkpoints that need no entry."""
+
+    async def first_entry(self, tx: Transaction, thread_id: str, staying: Mapping[str, Staying]) -> int | None:
+        return None
+
+
+async def test_what_a_checkpoint_says_of_itself_is_an_object(store: Driver) -> None:
+    await fill(store, "t")
+    for text in ("[1]", "[]", "x", "", "8x", "null"):
+        async with spoiled(store, "checkpoints", "UPDATE checkpoints SET metadata = :v WHERE 1 = 1", v=text):
+            with pytest.raises(StoreDamaged, match=f"the metadata of {CHECKPOINT}"):
+                await state(store, "t")
+    assert (await state(store, "t")).metadata["step"] > 0

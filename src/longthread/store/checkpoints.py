@@ -12,13 +12,14 @@ from typing import Any
 from longthread.errors import ThreadNotFound, ThreadTaken
 from longthread.model.entry import Draft
 from longthread.store import log
-from longthread.store.decoding import Decoding
+from longthread.store.decoding import Decoding, decoder
 from longthread.store.driver import Asked, Row, Transaction, one
 
 _ENDLESS = 2**62
 _FEW = 16
 _USUAL_METADATA = '{"source":"loop","step":%s,"parents":{}}'
-_USUAL = re.compile(r'\{"source":"loop","step":(0|[1-9][0-9]{0,17}),"parents":\{\}\}')
+_STEP = re.compile(r"0|[1-9][0-9]{0,17}")
+_USUAL = re.compile(rf'\{{"source":"loop","step":({_STEP.pattern}),"parents":\{{\}}\}}')
 _MOMENT = timedelta(seconds=1)
 LAST = "\U0010ffff"
 """Sorts behind every id: where a listing starts."""
@@ -86,7 +87,10 @@ class CheckpointRow:
             RowDamaged: nothing can be made of it.
         """
         with Decoding(self.thread_id, "the metadata of checkpoint", self.id):
-            return dict(json.loads(self.metadata))
+            found = json.loads(self.metadata)
+            if not isinstance(found, dict):
+                raise TypeError("it is no JSON object")
+            return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +122,10 @@ async def lock(tx: Transaction, thread_id: str, *, user_id: str, create: bool = 
     return _locked(row)
 
 
+@decoder
 def _locked(row: Row) -> Locked:
-    return Locked(
-        row["id"], row["tip"], row["entry_count"], row["first_seq"], row["incarnation"], bool(row["untitled"])
-    )
+    position = int(row["tip"]), int(row["entry_count"]), int(row["first_seq"])
+    return Locked(row["id"], *position, row["incarnation"], bool(row["untitled"]))
 
 
 async def place(
@@ -187,9 +191,11 @@ def _short(metadata: str) -> str:
     return match[1] if match else metadata
 
 
+@decoder
 def _checkpoint(row: Row) -> CheckpointRow:
     found = CheckpointRow(**row)
-    return found if found.metadata.startswith("{") else replace(found, metadata=_USUAL_METADATA % found.metadata)
+    step = _STEP.fullmatch(found.metadata)
+    return found if step is None else replace(found, metadata=_USUAL_METADATA % found.metadata)
 
 
 async def update_body(tx: Transaction, thread_id: str, ns: str, head: Head, body: bytes, writes: int) -> None:

@@ -13,6 +13,7 @@ from longthread.model.content import said_beside
 from longthread.model.entry import ToolCall
 from longthread.store.decoding import decoder
 from longthread.store.driver import Asked, Row, Transaction, one
+from longthread.store.logged import of_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,12 @@ async def all_postings(tx: Transaction, user_id: str, threads: Sequence[str]) ->
 async def tips(tx: Transaction, user_id: str, threads: Sequence[str]) -> dict[str, tuple[int, int]]:
     """The tips and the last entries of some of a user's threads."""
     rows = await tx.fetch("select_tips", user_id=user_id, threads=json.dumps(threads))
-    return {row["id"]: (int(row["tip"]), int(row["entry_count"])) for row in rows}
+    return dict(map(_tip, rows))
+
+
+@decoder
+def _tip(row: Row) -> tuple[str, tuple[int, int]]:
+    return row["id"], (int(row["tip"]), int(row["entry_count"]))
 
 
 def _bucket(row: Row) -> tuple[str, int, int, bytes]:
@@ -141,6 +147,7 @@ async def extents(tx: Transaction, thread_id: str) -> list[Extent]:
     return [_extent(row) for row in rows]
 
 
+@decoder
 def _extent(row: Row) -> Extent:
     return Extent(int(row["first_seq"]), int(row["last_seq"]), int(row["form"]), int(row["entries"]))
 
@@ -148,7 +155,12 @@ def _extent(row: Row) -> Extent:
 async def segments_between(tx: Transaction, thread_id: str, first: int, last: int) -> list[tuple[Extent, int, bytes]]:
     """The thread's segments that begin with entries from `first` to `last`, in their order, with words and times."""
     rows = await tx.fetch("select_segments_between", thread_id=thread_id, first=first, last=last)
-    return [(_extent(row), int(row["words"]), bytes(row["times"])) for row in rows]
+    return [_segment(row) for row in rows]
+
+
+@decoder
+def _segment(row: Row) -> tuple[Extent, int, bytes]:
+    return _extent(row), int(row["words"]), bytes(row["times"])
 
 
 async def buckets_between(
@@ -254,7 +266,8 @@ def branch_points_asked(thread_id: str) -> Asked:
 async def first_seq(tx: Transaction, thread_id: str) -> tuple[int, int]:
     """The thread's first entry that retention has left, and the number of its last one; (1, 0) where it is gone."""
     row = await one(tx, "select_retention", id=thread_id)
-    return (int(row["first_seq"]), int(row["entry_count"])) if row else (1, 0)
+    with of_thread(thread_id):
+        return (int(row["first_seq"]), int(row["entry_count"])) if row else (1, 0)
 
 
 async def incarnation(tx: Transaction, thread_id: str) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any
 from longthread.store import topics
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
+from longthread.store.logged import of_thread
 
 TOPICS = 20
 """Topics of a thread that are listed, those that were mentioned most."""
@@ -58,7 +59,8 @@ async def find_thread(tx: Transaction, thread_id: str) -> Summarised | None:
     if row is None:
         return None
     kept = _kept(row, thread_id) if row["summary"] is not None else None
-    position = (int(row["tip"]), int(row["entry_count"]), int(row["thread_first"]))
+    with of_thread(thread_id):
+        position = (int(row["tip"]), int(row["entry_count"]), int(row["thread_first"]))
     return Summarised(row["user_id"], *position, row["incarnation"], kept)
 
 

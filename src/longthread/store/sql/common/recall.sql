@@ -20,10 +20,11 @@ WHERE t.id = :thread_id AND t.user_id = :user_id
 GROUP BY t.id, t.tip, t.first_seq, t.entry_count;
 
 -- name: select_recall_segments
-SELECT first_seq, last_seq, form, entries FROM recall_segments WHERE thread_id = :thread_id ORDER BY first_seq;
+SELECT thread_id, first_seq, last_seq, form, entries FROM recall_segments
+WHERE thread_id = :thread_id ORDER BY first_seq;
 
 -- name: select_segments_between
-SELECT first_seq, last_seq, form, entries, words, times FROM recall_segments
+SELECT thread_id, first_seq, last_seq, form, entries, words, times FROM recall_segments
 WHERE thread_id = :thread_id AND first_seq BETWEEN :first AND :last ORDER BY first_seq;
 
 -- name: select_buckets_between
