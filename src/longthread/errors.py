@@ -69,7 +69,8 @@ class StoreReadOnly(StoreError):
 
 class StoreDamaged(StoreError):
     """The conversation store is damaged: {reason} Nothing was changed. Stop what uses it and keep a copy of it; then
-    restore a backup, or take what can still be read with `longthread threads export`."""
+    restore a backup, or take what can still be read with `longthread threads export`, and the rows as they are with
+    `longthread db copy`."""
 
 
 class RowDamaged(StoreDamaged):
@@ -80,7 +81,8 @@ class RowDamaged(StoreDamaged):
 class ValueDamaged(RowDamaged):
     """A stored value cannot be read: {reason} Nothing was changed. If the application's serializer or classes are other
     ones than those that stored it, read it with those. If not, the conversation store is damaged: stop what uses it and
-    keep a copy of it; then restore a backup, or take what can still be read with `longthread threads export`."""
+    keep a copy of it; then restore a backup, or take what can still be read with `longthread threads export`, and the
+    rows as they are with `longthread db copy`."""
 
     code = "store_damaged"
 

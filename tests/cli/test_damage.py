@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
-from tests.store.turns import turns
+from tests.store.turns import begin, turns
+from typer.testing import CliRunner
 
-from longthread.errors import StoreDamaged
+from longthread.cli.app import app
+from longthread.errors import LongthreadError, StoreDamaged
 from longthread.langgraph import LongthreadSaver
+from longthread.store.bundling import bundle_all
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 
@@ -113,3 +119,171 @@ def test_what_a_damaged_run_did_is_one_line(run: Run, store_address: str, monkey
         assert isinstance(told, StoreDamaged)
         assert "did on thread t cannot be read" in str(told)
     run("db", "prune", "--apply", "--yes", "--runs-older-than", "0s")
+
+
+def test_a_thread_whose_tip_is_gone_is_damaged_for_whoever_reads_it(run: Run, store_address: str) -> None:
+    change(store_address, "DELETE FROM entries WHERE thread_id = 'harmed' AND seq = 6")
+    for command in (("threads", "show", "harmed"), ("state", "harmed")):
+        told = run(*command, code=5).exception
+        assert isinstance(told, StoreDamaged)
+        assert "entry 6 of thread harmed cannot be read: it is gone" in str(told)
+    assert "harmed" in run("threads", "list").stdout
+
+
+TIME = "UPDATE threads SET created_at = 'zzz' WHERE id = 'harmed'"
+DAMAGE = {
+    "a time": TIME,
+    "a list": "UPDATE threads SET tags = '[' WHERE id = 'harmed'",
+    "a bundle": "UPDATE run_bundles SET body = :v WHERE thread_id = 'harmed'",
+    "the tip": "DELETE FROM entries WHERE thread_id = 'harmed' AND seq = (SELECT tip FROM threads WHERE id = 'harmed')",
+    "an entry": "DELETE FROM entries WHERE thread_id = 'harmed' AND seq = 3",
+    "a tip elsewhere": "UPDATE threads SET tip = 4096 WHERE id = 'harmed'",
+}
+
+
+@pytest.fixture
+def bundled(store_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of the threads, put together."""
+
+    async def made() -> None:
+        async with open_store(store_address) as store:
+            for thread_id in ("first", "harmed", "last one"):
+                await turns(store, 20, thread_id=thread_id, user_id="default")
+                await bundle_all(store, thread_id)
+
+    asyncio.run(made())
+
+
+def ids_of(path: str) -> list[str]:
+    return [told["thread"] for line in Path(path).read_text().splitlines() if "thread" in (told := json.loads(line))]
+
+
+@pytest.mark.usefixtures("bundled")
+@pytest.mark.parametrize("statement", DAMAGE.values(), ids=DAMAGE)
+def test_an_export_of_all_leaves_what_is_damaged_and_can_be_imported(
+    run: Run, store_address: str, statement: str
+) -> None:
+    change(store_address, statement, **({"v": b"\xff"} if ":v" in statement else {}))
+    done = run("threads", "export", "--all", "--to", "all.jsonl", code=5)
+    assert "2 threads exported to all.jsonl." in done.stderr
+    assert "Not exported, for it is damaged: thread harmed: " in done.stderr
+    assert "longthread db copy" in done.stderr
+    assert ids_of("all.jsonl") == ["first", "last one"]
+    assert "2 threads imported" in run("threads", "import", "all.jsonl", "--database", "other.db").stdout
+    run("threads", "export", "first", "last one", "--to", "two.jsonl")
+    assert Path("two.jsonl").read_bytes() == Path("all.jsonl").read_bytes()
+    run("db", "copy", store_address, "copy.db")
+    assert len(run("threads", "export", "--all", "--database", "copy.db", code=5).stdout.splitlines()) == len(
+        Path("all.jsonl").read_text().splitlines()
+    )
+    run("threads", "delete", "harmed", "--yes")
+    run("threads", "export", "--all", "--to", "all.jsonl", "--force")
+
+
+@pytest.mark.usefixtures("bundled")
+@pytest.mark.parametrize("statement", [each for name, each in DAMAGE.items() if name != "a bundle"])
+def test_markdown_of_all_leaves_what_is_damaged(run: Run, store_address: str, statement: str) -> None:
+    change(store_address, statement)
+    done = run("threads", "export", "--all", "--to", "all.md", code=5)
+    assert "2 threads exported to all.md." in done.stderr
+    assert "thread harmed: " in done.stderr
+    assert "answer 19" in Path("all.md").read_text()
+
+
+def test_one_that_is_named_is_not_left_in_silence(run: Run, store_address: str) -> None:
+    change(store_address, TIME)
+    assert isinstance(run("threads", "export", "first", "harmed", code=5).exception, StoreDamaged)
+    assert isinstance(run("threads", "export", "harmed", "--to", "x.md", code=5).exception, StoreDamaged)
+    assert not Path("x.md").exists()
+
+
+def test_a_list_names_what_is_damaged_and_lists_the_others(run: Run, store_address: str) -> None:
+    change(store_address, TIME)
+    for command in (("threads", "list"), ("threads", "list", "--json")):
+        done = run(*command, code=5)
+        assert [name in done.stdout for name in ("first", "harmed", "last one")] == [True, False, True]
+        assert "Not listed, for it is damaged: thread harmed: " in done.stderr
+        assert "zzz" in done.stderr
+    run("threads", "show", "last one")
+
+
+SPOILED = [
+    *DAMAGE.values(),
+    "UPDATE entries SET tool_calls = '[{' WHERE thread_id = 'harmed'",
+    "UPDATE entries SET metadata = '{' WHERE thread_id = 'harmed'",
+    "UPDATE entries SET created_at = '?' WHERE thread_id = 'harmed'",
+    "UPDATE runs SET status = 'running', owner = 'x', lease_until = '2999', outcome = '{' WHERE thread_id = 'harmed'",
+    "UPDATE checkpoints SET metadata = '8x' WHERE thread_id = 'harmed'",
+]
+
+
+@pytest.mark.usefixtures("bundled")
+@pytest.mark.parametrize("statement", SPOILED)
+@pytest.mark.parametrize("command", [("threads", "delete"), ("forget", "--thread")])
+def test_what_is_damaged_can_be_deleted(run: Run, store_address: str, statement: str, command: tuple[str, ...]) -> None:
+    change(store_address, statement, **({"v": b"\xff"} if ":v" in statement else {}))
+    run(*command, "harmed", "--yes")
+    assert [each["id"] for each in map(json.loads, run("threads", "list", "--json").stdout.splitlines())] == [
+        "last one",
+        "first",
+    ]
+
+
+def test_a_deletion_says_how_many_entries_go(run: Run, store_address: str) -> None:
+    change(store_address, "UPDATE threads SET tip = 4096 WHERE id = 'harmed'")
+    asked = run("threads", "delete", "harmed", code=1)
+    assert "with its 6 entries?" in asked.stderr
+
+
+NUMBERS = [
+    "UPDATE threads SET tip = 'x' WHERE id = 'harmed'",
+    "UPDATE threads SET entry_count = 'x' WHERE id = 'harmed'",
+    "UPDATE threads SET first_seq = 'x' WHERE id = 'harmed'",
+    "UPDATE recall_segments SET form = 'x' WHERE thread_id = 'harmed'",
+    "UPDATE recall_segments SET entries = 'x' WHERE thread_id = 'harmed'",
+    "UPDATE recall_segments SET last_seq = 'x' WHERE thread_id = 'harmed'",
+]
+
+
+@pytest.mark.parametrize("statement", NUMBERS)
+def test_a_number_that_is_none_is_damage(run: Run, tmp_path: Path, store_address: str, statement: str) -> None:
+    """SQLite keeps whatever another program writes into a column; PostgreSQL keeps numbers."""
+    run("db", "index")
+    run("db", "copy", store_address, "texts.db")
+    run("db", "index", "--database", "texts.db")
+    with closing(sqlite3.connect("texts.db")) as plain, plain:
+        assert plain.execute(statement).rowcount > 0
+    for command in (
+        ("threads", "list"),
+        ("threads", "show", "harmed"),
+        ("state", "harmed"),
+        ("view", "harmed"),
+        ("recall", "question"),
+        ("db", "index"),
+        ("db", "prune"),
+        ("threads", "export", "--all"),
+        ("threads", "show", "first"),
+        ("threads", "delete", "harmed", "--yes"),
+    ):
+        done = CliRunner().invoke(app, [*command, "--database", "texts.db"])
+        assert done.exception is None or isinstance(done.exception, (LongthreadError, SystemExit)), command
+        if isinstance(done.exception, StoreDamaged):
+            assert "harmed" in str(done.exception), command
+    assert done.exit_code == 0
+    assert "harmed" not in run("threads", "list", "--database", "texts.db").stdout
+    run("threads", "export", "--all", "--database", "texts.db")
+
+
+def test_nobodys_owner_stops_nothing(run: Run, store_address: str) -> None:
+    async def begun() -> None:
+        async with open_store(store_address) as store:
+            await turns(store, 1, thread_id="begun", user_id="default")
+            async with store.writing() as tx:
+                await begin(tx, "begun", 1, owner="x")
+
+    asyncio.run(begun())
+    assert "running" in run("threads", "list").stdout
+    assert "Left alone: 1 thread with a run under way." in run("db", "prune").stdout
+    change(store_address, "UPDATE runs SET lease_until = '2999-01-01T00:00:00.000000+00:00' WHERE thread_id = 'begun'")
+    assert "interrupted" in run("threads", "list").stdout
+    assert "Left alone" not in run("db", "prune").stdout

@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from longthread.cli import options
+from longthread.cli.damaged import leave_damaged
 from longthread.cli.named import find_thread
 from longthread.cli.outfile import SQLITE, output
 from longthread.cli.progress import counted, shown
 from longthread.cli.screen import echo
 from longthread.cli.whole import existing, run, some
-from longthread.errors import InvalidInput, NotImported
+from longthread.errors import InvalidInput, NotImported, RowDamaged
 from longthread.model.markdown import markdown
 from longthread.settings import Settings
 from longthread.store import log
-from longthread.store.archive import export_lines
+from longthread.store.archive import export_lines, why_not_whole
 from longthread.store.archive_reader import check_beginning
-from longthread.store.driver import Driver
+from longthread.store.driver import Driver, Transaction
 from longthread.store.foreign import shown_address
 from longthread.store.importing import Into, import_threads
 from longthread.store.open import is_postgres, open_store
@@ -68,17 +69,25 @@ def export(
     chosen = format_ or (Format.MARKDOWN if to is not None and to.suffix.lower() == ".md" else Format.JSONL)
     settings = Settings.load(database=database)
 
+    damaged: dict[str, str] = {}
+
     async def work() -> int:
         async with existing(settings.database) as store:
             with output(to, settings.database, force=force) as file:
-                return await _export(store, settings.user, file, names or [], chosen)
+                passed = damaged if everything else None
+                return await _export(store, settings.user, file, names or [], chosen, passed)
 
     count = run(work())
     if to is not None:
         echo(f"{counted(count, 'thread')} exported to {to}.", err=True)
+    leave_damaged("exported", damaged)
 
 
-async def _export(store: Driver, user: str, file: BinaryIO, names: Sequence[str], chosen: Format) -> int:
+async def _export(
+    store: Driver, user: str, file: BinaryIO, names: Sequence[str], chosen: Format, damaged: dict[str, str] | None
+) -> int:
+    """Export the threads of these names, or all of the user's, and say how many. Where all are exported, those of which
+    something is damaged are passed over and noted in `damaged`."""
     ids = [str(await find_thread(store, name, user=user)) for name in names]
     # One snapshot for all: the file holds what there was at one moment.
     async with store.reading() as tx:
@@ -88,18 +97,46 @@ async def _export(store: Driver, user: str, file: BinaryIO, names: Sequence[str]
         ids = list(dict.fromkeys(ids))
         if chosen is Format.JSONL:
             for thread_id in list(ids):
-                await log.find_thread(tx, thread_id, user_id=user)  # it may have been deleted since it was named
+                if damaged is None:
+                    await log.find_thread(tx, thread_id, user_id=user)  # it may have been deleted since it was named
                 ids += await log.threads_below(tx, thread_id, user_id=user)
             ids = list(dict.fromkeys(ids))
+            if damaged is not None:
+                ids = await _whole(tx, ids, user, damaged)
             with shown("exporting") as progress:
                 async for line in export_lines(tx, ids, progress):
                     file.write(line)
         else:
             for thread_id in ids:
-                thread = await log.find_thread(tx, thread_id, user_id=user)
-                entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
+                try:
+                    thread = await log.find_thread(tx, thread_id, user_id=user)
+                    entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
+                except RowDamaged as error:
+                    if damaged is None:
+                        raise
+                    damaged[thread_id] = str(error.details["reason"])
+                    continue
                 file.write(markdown(thread, entries).encode())
-    return len(ids)
+    return len(ids) - (len(damaged or ()) if chosen is Format.MARKDOWN else 0)
+
+
+async def _whole(tx: Transaction, ids: Sequence[str], user: str, damaged: dict[str, str]) -> list[str]:
+    """Those of which nothing is damaged; of the others it is noted what is. An export says at its beginning how many
+    threads follow, and so all are read before."""
+    whole = []
+    with shown("reading") as progress:
+        for done, thread_id in enumerate(ids):
+            progress(done, len(ids), thread_id)
+            try:
+                await log.find_thread(tx, thread_id, user_id=user)
+                reason = await why_not_whole(tx, thread_id)
+            except RowDamaged as error:
+                reason = str(error.details["reason"])
+            if reason is None:
+                whole.append(thread_id)
+            else:
+                damaged[thread_id] = reason
+    return whole
 
 
 def import_(

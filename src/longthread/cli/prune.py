@@ -12,12 +12,13 @@ import typer
 
 from longthread.agent.owner import may_be_alive
 from longthread.cli import options
+from longthread.cli.damaged import leave_damaged
 from longthread.cli.moments import age
 from longthread.cli.progress import bytes_text, counted, shown
 from longthread.cli.screen import confirm, echo
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing, run
-from longthread.errors import InvalidInput, StoreDamaged
+from longthread.errors import InvalidInput
 from longthread.settings import Settings
 from longthread.store.pruning import Pruned, prune
 from longthread.store.retention import Policy, Retention
@@ -44,11 +45,6 @@ RunsOlderThan = Annotated[
 ]
 Apply = Annotated[bool, typer.Option("--apply", help="Do it; without this, only say what would go.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-
-_REMEDY = (
-    "Keep a copy of the store; then restore a backup, or take what can still be read with `longthread threads export`, "
-    "and delete the thread with `longthread threads delete`."
-)
 
 
 @dataclass(frozen=True)
@@ -93,8 +89,7 @@ def prune_(
         confirm("Delete it? It cannot be undone.")
     outcome = run(_prune(settings.database, policy, apply=apply))
     _show(outcome, applied=apply, as_json=as_json)
-    if outcome.found.damaged:
-        raise typer.Exit(StoreDamaged.exit_code)
+    leave_damaged("pruned", outcome.found.damaged, quiet=as_json)
 
 
 async def _prune(database: str, policy: Policy, *, apply: bool) -> _Outcome:
@@ -127,10 +122,6 @@ def _show(outcome: _Outcome, *, applied: bool, as_json: bool) -> None:
         echo("Nothing was changed. Do it with --apply.")
     for problem in outcome.problems:
         echo(problem, err=True)
-    for thread_id, reason in found.damaged.items():
-        echo(f"Not pruned, for it is damaged: thread {thread_id}: {reason}", err=True)
-    if found.damaged:
-        echo(_REMEDY, err=True)
 
 
 def _before(now: datetime, given: str | None, option: str) -> str | None:

@@ -20,6 +20,7 @@ from longthread.agent.owner import may_be_alive
 from longthread.cli import options
 from longthread.cli.archive import export, import_
 from longthread.cli.charts import chart
+from longthread.cli.damaged import leave_damaged
 from longthread.cli.named import find_thread
 from longthread.cli.progress import counted
 from longthread.cli.ran import runs
@@ -34,7 +35,7 @@ from longthread.model.fold import state_of
 from longthread.model.thread import Thread
 from longthread.settings import Settings
 from longthread.store import approvals, listing, log, summaries
-from longthread.store.driver import Driver, Transaction
+from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.runs import last_run
 from longthread.view.condense import condense_result
 
@@ -58,12 +59,15 @@ def list_(
 ) -> None:
     """The conversations, the latest first."""
 
+    damaged: dict[str, str] = {}
+
     async def read(store: Driver, user: str) -> list[_Listed]:
         async with store.reading() as tx:
-            found = await log.list_threads(tx, user_id=user, limit=limit, below=children)
+            found = await log.list_threads(tx, user_id=user, limit=limit, below=children, unreadable=damaged)
             return await _listed(tx, [(thread, "") for thread in found], user)
 
     _print_threads(_with(database, read), as_json=as_json)
+    leave_damaged("listed", damaged)
 
 
 @threads.command()
@@ -136,18 +140,20 @@ def delete(
     It is what `longthread forget --thread` does. It cannot be undone, and takes as long as the store is large.
     """
 
-    async def look(store: Driver, user: str) -> tuple[Thread, int, int]:
-        found, entries = await _entries(store, user, thread)
+    async def look(store: Driver, user: str) -> tuple[Row, int, int]:
+        thread_id = str(await find_thread(store, thread, user=user))
         async with store.reading() as tx:
-            return found, len(entries), len(await log.threads_below(tx, found.id, user_id=user))
+            found = await log.find_row(tx, thread_id, user_id=user)  # something of it may be damaged
+            count = await log.count_entries(tx, thread_id)
+            return found, count, len(await log.threads_below(tx, thread_id, user_id=user))
 
     found, count, below = _with(database, look)
     if not yes:
         besides = f" and {counted(below, 'conversation')} below it" if below else ""
-        confirm(f"Delete “{found.title}” with its {count} entries{besides}?")
+        confirm(f"Delete “{found['title']}” with its {count} entries{besides}?")
 
     async def write(store: Driver, user: str) -> None:
-        gone = await forget_thread(store, found.id, user_id=user, alive=may_be_alive, anew=True)
+        gone = await forget_thread(store, found["id"], user_id=user, alive=may_be_alive, anew=True)
         for problem in gone.problems:
             echo(problem, err=True)
 

@@ -14,10 +14,12 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
+from longthread.errors import RowDamaged
 from longthread.store.driver import Row, Transaction
 from longthread.store.migrate import latest
-from longthread.store.tables import Column, Table, canonical, read_tables
+from longthread.store.tables import ENTRIES, THREADS, Column, Table, canonical, read_tables
 from longthread.store.transfer import Progress, count_exported, read_exported
+from longthread.store.tree import Tree
 
 FORMAT = "longthread_export"
 VERSION = 1
@@ -47,6 +49,24 @@ async def _objects(tx: Transaction, thread_ids: Sequence[str], progress: Progres
         async for name, row in read_exported(tx, tables, thread_id):
             yield {"table": name, "row": row_json(tables[name], row)}
     progress(len(thread_ids), len(thread_ids), "")
+
+
+async def why_not_whole(tx: Transaction, thread_id: str) -> str | None:
+    """Why the lines of a thread would not be imported, for what of it is damaged; None: they would."""
+    tables = await read_tables(tx)
+    tree, thread = Tree(), dict[str, Any]()
+    try:
+        async for name, row in read_exported(tx, tables, thread_id):
+            given = row_of(tables[name], row_json(tables[name], row))
+            if name == THREADS:
+                thread = given
+            elif name == ENTRIES and (reason := tree.add(given, thread)):
+                return reason
+    except RowDamaged as error:
+        return str(error.details["reason"])
+    except ValueError as error:
+        return str(error)
+    return tree.check(thread)
 
 
 def exported(table: Table) -> Sequence[Column]:

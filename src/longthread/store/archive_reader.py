@@ -7,16 +7,16 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, get_args
+from typing import Any, BinaryIO
 
 from longthread.errors import ArchiveInvalid, NotStorable
-from longthread.model.entry import Role
 from longthread.store.archive import FORMAT, VERSION, row_of
 from longthread.store.driver import Row, storable
 from longthread.store.migrate import latest
 from longthread.store.rows import key_of
 from longthread.store.tables import THREADS, Table, Tables
 from longthread.store.transfer import TableRow
+from longthread.store.tree import Tree
 
 _HEAD = f'{{"{FORMAT}":'.encode()
 _NO_EXPORT = "this is not an export of threads, which begins with a line that says so."
@@ -204,7 +204,7 @@ def check(reader: ArchiveReader) -> Contents:
 def _check_thread(reader: ArchiveReader) -> Row:
     """The thread's own row."""
     thread: Row = {}
-    tree = _Tree()
+    tree = Tree()
     last: tuple[str, tuple[Any, ...]] = ("", ())
     for name, row in reader.rows():
         key = reader.key_of(name, row)
@@ -218,34 +218,6 @@ def _check_thread(reader: ArchiveReader) -> Row:
     if reason := tree.check(thread):
         raise reader.invalid(reason)
     return thread
-
-
-class _Tree:
-    """The entries of a thread: each one's parent is there, and each id is given once."""
-
-    def __init__(self) -> None:
-        self._seqs: set[int] = set()
-        self._ids: set[str] = set()
-
-    def add(self, entry: Row, thread: Row) -> str | None:
-        """Take in the next entry; what is wrong with it."""
-        seq, parent, first = entry["seq"], entry["parent_seq"], thread.get("first_seq", 1)
-        if not first <= seq <= thread.get("entry_count", 0):
-            return f"the thread cannot have an entry {seq}."
-        if parent >= first and parent not in self._seqs:
-            return f"entry {seq} stands behind entry {parent}, which is not there."
-        if entry["role"] not in get_args(Role):
-            return f"entry {seq} has the role {entry['role']}, which there is not."
-        if entry["id"] in self._ids:
-            return f"two entries have the id {entry['id']}."
-        self._seqs.add(seq)
-        self._ids.add(entry["id"])
-        return None
-
-    def check(self, thread: Row) -> str | None:
-        """What is wrong with the thread, now that all entries are there."""
-        tip = thread.get("tip", 0)
-        return f"the thread ends in entry {tip}, which is not there." if tip and tip not in self._seqs else None
 
 
 def _is_count(value: Any) -> bool:

@@ -1,0 +1,36 @@
+"""Whether the entries of a thread make a tree, as their rows tell it."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from longthread.model.entry import Role
+from longthread.store.driver import Row
+
+
+class Tree:
+    """The entries of a thread: each one's parent is there, and each id is given once."""
+
+    def __init__(self) -> None:
+        self._seqs: set[int] = set()
+        self._ids: set[str] = set()
+
+    def add(self, entry: Row, thread: Row) -> str | None:
+        """Take in the next entry; what is wrong with it."""
+        seq, parent, first = entry["seq"], entry["parent_seq"], thread.get("first_seq", 1)
+        if not first <= seq <= thread.get("entry_count", 0):
+            return f"the thread cannot have an entry {seq}."
+        if parent >= first and parent not in self._seqs:
+            return f"entry {seq} stands behind entry {parent}, which is not there."
+        if entry["role"] not in get_args(Role):
+            return f"entry {seq} has the role {entry['role']}, which there is not."
+        if entry["id"] in self._ids:
+            return f"two entries have the id {entry['id']}."
+        self._seqs.add(seq)
+        self._ids.add(entry["id"])
+        return None
+
+    def check(self, thread: Row) -> str | None:
+        """What is wrong with the thread, now that all entries are there."""
+        tip = thread.get("tip", 0)
+        return f"the thread ends in entry {tip}, which is not there." if tip and tip not in self._seqs else None
