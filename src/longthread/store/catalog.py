@@ -12,6 +12,7 @@ from longthread.model.builtin import BUILTIN
 from longthread.model.catalog import Definition, Kind, SourceDefinition, Version, same, source_of
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
+from longthread.store.encoding import dump
 from longthread.store.log import now
 
 _JSON = {
@@ -61,7 +62,7 @@ async def definitions(tx: Transaction) -> list[Stored]:
 async def some(tx: Transaction, kind: Kind, *, ids: Iterable[str] = (), names: Iterable[str] = ()) -> list[Stored]:
     """The definitions of a kind that have one of these ids or names, by name; the built-in ones among them."""
     ids, names = set(ids), set(names)
-    asked = {"kind": kind, "ids": _dump(sorted(ids)), "names": _dump(sorted(names))}
+    asked = {"kind": kind, "ids": dump(sorted(ids)), "names": dump(sorted(names))}
     found = [_stored(row) for row in await tx.fetch("select_some_definitions", **asked)] if ids or names else []
     mine = [each for each in found if (kind, each.definition.id) not in BUILTIN]
     ours = [each for each in BUILTIN.values() if each.kind == kind and (each.id in ids or each.name in names)]
@@ -110,7 +111,7 @@ async def record(tx: Transaction, version: Version) -> None:
         id=version.id,
         version=version.version,
         name=version.name,
-        body=None if version.body is None else _dump(version.body),
+        body=None if version.body is None else dump(version.body),
         at=version.at.astimezone(UTC).isoformat(timespec="microseconds"),
         by=version.by,
     )
@@ -160,15 +161,10 @@ async def _insert(tx: Transaction, definition: Definition) -> bool:
 
 
 def _columns(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
-    columns = {name: _dump(value) if name in _JSON[kind] else value for name, value in body.items()}
+    columns = {name: dump(value) if name in _JSON[kind] else value for name, value in body.items()}
     if "is_active" in columns:
         columns["is_active"] = int(columns["is_active"])
     return columns
-
-
-def _dump(value: Any) -> str:
-    """JSON as it is stored: keys stay in their order, which people and models read it in."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
 
 
 @decoder

@@ -14,6 +14,7 @@ from longthread.model.entry import Draft
 from longthread.store import log
 from longthread.store.decoding import Decoding, decoder
 from longthread.store.driver import Asked, Row, Transaction, one
+from longthread.store.encoding import dump
 
 _ENDLESS = 2**62
 _FEW = 16
@@ -419,20 +420,16 @@ def entry_row(thread_id: str, draft: Draft, *, parent_seq: int, seq: int) -> dic
         "id": draft.id,
         "role": draft.role,
         "text": draft.text,
-        "tool_calls": _dump(calls) if calls else None,
+        "tool_calls": dump(calls) if calls else None,
         "tool_call_id": draft.tool_call_id,
         "name": draft.name,
         "payload": draft.payload,
         "tokens": draft.tokens,
         "latency_ms": draft.latency_ms,
         "run_id": draft.run_id,
-        "metadata": _dump(draft.metadata) if draft.metadata else None,
+        "metadata": dump(draft.metadata) if draft.metadata else None,
         "created_at": log.now(),
     }
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
 
 
 async def copy_thread(tx: Transaction, source: str, target: str, *, user_id: str) -> None:

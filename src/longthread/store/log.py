@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from longthread.model.payload import SENT_ID
 from longthread.model.thread import Thread
 from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
+from longthread.store.encoding import dump
 from longthread.store.logged import entries_of, entry_of, of_thread, parent_of, readable, thread_of
 
 _LAST = "\U0010ffff"
@@ -347,7 +348,7 @@ async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: i
 
 def _sibling_id(draft: Draft, parent_seq: int) -> str:
     """The id of an entry that says what `draft` says behind `parent_seq`: the same each time it is asked for."""
-    calls = json.loads(_dump([call.to_json() for call in draft.tool_calls]))
+    calls = json.loads(dump([call.to_json() for call in draft.tool_calls]))
     payload = None if draft.told is None else draft.told.hex()
     content = [draft.id, parent_seq, draft.role, draft.text, draft.tool_call_id, draft.name, payload, calls]
     return str(uuid.uuid5(_SIBLINGS, json.dumps(content, ensure_ascii=False, sort_keys=True)))
@@ -361,14 +362,14 @@ async def _insert(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: 
         "id": draft.id,
         "role": draft.role,
         "text": draft.text,
-        "tool_calls": _dump([call.to_json() for call in draft.tool_calls]) if draft.tool_calls else None,
+        "tool_calls": dump([call.to_json() for call in draft.tool_calls]) if draft.tool_calls else None,
         "tool_call_id": draft.tool_call_id,
         "name": draft.name,
         "payload": draft.payload,
         "tokens": draft.tokens,
         "latency_ms": draft.latency_ms,
         "run_id": draft.run_id,
-        "metadata": _dump(draft.metadata) if draft.metadata else None,
+        "metadata": dump(draft.metadata) if draft.metadata else None,
         "created_at": now(),
     }
     await tx.run("insert_entry", **values)
@@ -446,7 +447,3 @@ async def expect_no_entries(tx: Transaction, thread_id: str, ids: Sequence[str])
     """Go on only if the thread has none of the entries `ids`. See `Transaction.expect`."""
     for entry_id in ids:
         await tx.expect("select_entry_seq", 0, thread_id=thread_id, id=entry_id)
-
-
-def _dump(value: Mapping[str, Any] | Sequence[Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)

@@ -12,7 +12,7 @@ from typing import Any
 from longthread.model.event import Event, Mark
 from longthread.model.run import Run, Step
 from longthread.store.decoding import UNREADABLE, damaged
-from longthread.store.records import dump
+from longthread.store.encoding import dump
 
 # What is in nearly every run, the most frequent last. It can never be changed: runs are read by means of it.
 _DICTIONARY = (

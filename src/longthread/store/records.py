@@ -14,6 +14,7 @@ from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Answers, Run, Step, StepKind, StepStatus
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row
+from longthread.store.encoding import dump
 
 SAID = ("answer", "summary")
 """Keys of an outcome that hold the text of the entry with which the run ended. There they are None, and so is the
@@ -147,8 +148,3 @@ def text_of(moment: datetime) -> str:
 def time_of(text: str) -> datetime:
     """A time that was stored."""
     return datetime.fromisoformat(text)
-
-
-def dump(value: Any) -> str:
-    """JSON as it is stored."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)

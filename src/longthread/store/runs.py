@@ -15,6 +15,7 @@ from longthread.model.run import AgentRun, Answers, Protocol, Run, RunStatus, St
 from longthread.store import bundles, leases, log
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
+from longthread.store.encoding import dump
 from longthread.store.ended import completed_steps, end_run
 from longthread.store.leases import Alive
 from longthread.store.log import now
@@ -22,7 +23,6 @@ from longthread.store.packed import unpack
 from longthread.store.records import (
     agent_values,
     completed,
-    dump,
     ended,
     event_of,
     run_of,

@@ -11,6 +11,7 @@ from typing import Any
 from longthread.store import topics
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
+from longthread.store.encoding import dump
 from longthread.store.logged import of_thread
 
 TOPICS = 20
@@ -93,7 +94,7 @@ async def state(tx: Transaction, thread_id: str) -> dict[str, Any]:
 async def save(tx: Transaction, thread_id: str, kept: Kept) -> None:
     """Keep a summary in the place of the one before. For who has locked the thread in this transaction."""
     values = {name: getattr(kept, name) for name in _COLUMNS}
-    digest = json.dumps(kept.digest, ensure_ascii=False, separators=(",", ":"), default=dict)
+    digest = dump(kept.digest)
     await tx.run("save_summary", thread_id=thread_id, **values, digest=digest)
 
 
