@@ -16,8 +16,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
+from longthread.agent.calls import as_json, calls_of
 from longthread.agent.window import Past, Spot
-from longthread.model.entry import Entry, Role, ToolCall
+from longthread.model.entry import Entry, Role
 from longthread.model.manifest import Segment
 from longthread.view.items import Item
 
@@ -150,12 +151,11 @@ class Messages:
 
 
 def _entry(message: BaseMessage, key: str) -> Entry:
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
     return Entry(
         id=key,
         role=_role(message),
         text=str(message.text),
-        tool_calls=tuple(ToolCall(call["id"] or "", call["name"], call["args"]) for call in calls),
+        tool_calls=calls_of(message).told,
         tool_call_id=message.tool_call_id if isinstance(message, ToolMessage) else None,
     )
 
@@ -171,6 +171,7 @@ def _role(message: BaseMessage) -> Role:
 
 def _content(message: BaseMessage) -> str:
     """A name for a message without an id: the same for the same content, in any process."""
+    calls = [{**call, "args": as_json(call["args"])} for call in getattr(message, "tool_calls", [])]
     beside = [message.tool_call_id] if isinstance(message, ToolMessage) else []
-    told = json.dumps([message.type, message.content, getattr(message, "tool_calls", []), *beside], default=str)
+    told = json.dumps([message.type, message.content, calls, *beside], default=str)
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]

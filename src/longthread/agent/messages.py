@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 import langchain_core.messages as lc
@@ -12,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
+from longthread.agent.calls import Calls, as_json, calls_of, holds_enum
 from longthread.agent.packing import dumped, loaded
 from longthread.agent.storable import storable
 from longthread.errors import MessageNotStorable
@@ -68,19 +70,21 @@ def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
     """A message as a draft. `message_of` on the entry gives an equal message.
 
     Text that no database holds (NUL, halves of surrogate pairs) is U+FFFD in the draft, and exact in its payload.
+    Arguments of calls that JSON does not give back as they are, are told in the draft, and are themselves in its
+    payload.
     """
     role = ROLES.get(type(message), "user")
     note = note_in(message.__dict__)
     usage = getattr(message, "usage_metadata", None) or {}
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    metadata = storable({key: value for key, value in note.items() if key not in _NOT_NOTED}) if note else {}
+    calls = calls_of(message)
+    metadata = as_json({key: value for key, value in note.items() if key not in _NOT_NOTED}) if note else {}
     text = storable(_text(message))
-    payload, metadata = _payload(message, text, metadata)
+    payload, metadata = _payload(message, text, calls, metadata)
     return Draft(
         id=storable(message.id) if message.id else new_id(),
         role=role,
         text=text,
-        tool_calls=tuple(ToolCall(storable(c["id"] or ""), storable(c["name"]), storable(c["args"])) for c in calls),
+        tool_calls=calls.told,
         tool_call_id=storable(getattr(message, "tool_call_id", None)),
         name=storable(message.name),
         payload=payload,
@@ -221,9 +225,9 @@ def _serialized(message: BaseMessage) -> tuple[str, bytes]:
     """A message that JSON cannot hold, as the serializer writes it."""
     fields = message.__dict__ | (message.__pydantic_extra__ or {})
     kind = ""
-    if _is_odd(fields):
-        kind, message = _VEILED, _with_extra(type(message), _veiled(fields))
     try:
+        if _is_odd(fields):
+            kind, message = _VEILED, _with_extra(type(message), _veiled(fields))
         own, body = _SERDE.dumps_typed(message)
     except (TypeError, ValueError, RecursionError) as error:
         raise MessageNotStorable(message=message.id, reason=error) from error
@@ -243,6 +247,8 @@ def _is_odd(value: Any) -> bool:
 
 def _veiled(value: Any) -> Any:
     """The value with every text as its bytes, a letter each, and large numbers as text that no other is then."""
+    if isinstance(value, Enum):
+        return value
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass").decode("latin-1")
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
@@ -254,6 +260,8 @@ def _veiled(value: Any) -> Any:
 
 def _unveiled(value: Any) -> Any:
     """What `_veiled` was given."""
+    if isinstance(value, Enum):
+        return value
     if isinstance(value, str):
         if value.startswith(_NUMBER):
             return int(value[1:], 16)
@@ -275,12 +283,12 @@ def _text(message: BaseMessage) -> str:
     return message.content if type(message.content) is str else str(message.text)
 
 
-def _payload(message: BaseMessage, text: str, metadata: Fields) -> tuple[bytes | None, Fields]:
+def _payload(message: BaseMessage, text: str, calls: Calls, metadata: Fields) -> tuple[bytes | None, Fields]:
     """What the columns of an entry with this text do not hold of a message, and the metadata that goes with it."""
     blank = _BLANK.get(type(message))
     if blank is None or message.__dict__.keys() != blank.keys():
         return pack(message), metadata
-    rest = _rest(message, blank)
+    rest = _rest(message, text, calls, blank)
     if not rest:
         return None, metadata
     encoded = _json(rest)
@@ -290,26 +298,27 @@ def _payload(message: BaseMessage, text: str, metadata: Fields) -> tuple[bytes |
     return (dumped(short), kept) if SHORT in short else (encoded, metadata)
 
 
-def _rest(message: BaseMessage, blank: Fields) -> Fields:
+def _rest(message: BaseMessage, text: str, calls: Calls, blank: Fields) -> Fields:
     """What the columns of an entry do not hold of a message."""
     fields = message.__dict__
-    held = {"content": storable(_text(message)), "name": storable(message.name), "id": storable(message.id)}
-    if isinstance(message, AIMessage):
-        held["tool_calls"] = [_held(call) for call in message.tool_calls]
+    held = {"content": text, "name": storable(message.name), "id": storable(message.id)}
+    if calls.told and calls.are_exact:
+        held["tool_calls"] = [_held(call) for call in calls.told]
     if isinstance(message, ToolMessage):
         held["tool_call_id"] = storable(message.tool_call_id)
     rest = {key: value for key, value in fields.items() if not alike(value, held.get(key, blank[key]))}
     return rest | (message.__pydantic_extra__ or {})
 
 
-def _held(call: Mapping[str, Any]) -> dict[str, Any]:
+def _held(call: ToolCall) -> dict[str, Any]:
     """A call as its column gives it back."""
-    held = {"id": storable(call["id"] or ""), "name": storable(call["name"]), "args": storable(call["args"])}
-    return {**held, "type": "tool_call"}
+    return {"id": call.id, "name": call.name, "args": call.args, "type": "tool_call"}
 
 
 def _json(value: Fields) -> bytes | None:
     """An object as JSON, if JSON gives back the same. Halves of surrogate pairs are kept as they are."""
+    if value.get("tool_calls") and holds_enum(value["tool_calls"]):
+        return None
     try:
         encoded = dumped(value)
     except (TypeError, ValueError, RecursionError):

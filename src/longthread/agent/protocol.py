@@ -10,6 +10,7 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
+from longthread.agent.calls import as_json
 from longthread.agent.context import RunContext, is_malformed, noted
 from longthread.agent.models import failure_reason, refuses_tools, supports_tools
 from longthread.agent.react import (
@@ -167,7 +168,8 @@ def _message(response: ModelResponse[Any]) -> AIMessage:
     message = response.result[0]
     assert isinstance(message, AIMessage)
     cleaned = {name: storable(getattr(message, name)) for name in _FREE_FIELDS}
-    return message.model_copy(update=cleaned)
+    # The arguments of a call are JSON for whoever checks, runs or shows it.
+    return message.model_copy(update={**cleaned, "tool_calls": as_json(message.tool_calls)})
 
 
-_FREE_FIELDS = ("content", "tool_calls", "invalid_tool_calls", "additional_kwargs", "response_metadata")
+_FREE_FIELDS = ("content", "invalid_tool_calls", "additional_kwargs", "response_metadata")
