@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from longthread.store.archive import FORMAT, VERSION
+from longthread.store.migrate import latest
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -45,6 +49,11 @@ def environment(folder: Path, commands: Path) -> dict[str, str]:
         "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
         "PYTHONUTF8": "1",
     }
+
+
+def test_the_guide_to_exports_shows_the_schema_that_this_build_writes() -> None:
+    shown = json.loads((ROOT / "docs/export.md").read_text("utf-8").split("```json\n")[1].splitlines()[0])
+    assert shown == {FORMAT: VERSION, "schema": latest("sqlite"), "threads": 1}
 
 
 @pytest.mark.parametrize("language", ["sh"])

@@ -128,6 +128,17 @@ def test_what_was_changed_is_lent_as_it_was(change: Callable[[list[BaseMessage]]
     assert _whole(kept.lend(3)) == _whole(messages(turns)[:3])
 
 
+def test_what_is_no_json_and_was_changed_is_lent_as_it_was() -> None:
+    call = {"name": "look", "args": {"seen": {1}, "by": {1: [1]}}, "id": "c", "type": "tool_call"}
+    given = AIMessage("", id="a", tool_calls=[call])
+    kept = kept_of([*messages(), given])
+    for args in (given.tool_calls[0]["args"], kept.lend(5)[4].tool_calls[0]["args"]):  # type: ignore[attr-defined]
+        args["seen"].add(2)
+        args["by"][1].append(2)
+    found = kept.lend(5)[4].tool_calls[0]["args"]  # type: ignore[attr-defined]
+    assert found == {"seen": {1}, "by": {1: [1]}}
+
+
 @pytest.mark.parametrize("number", range(4))
 @pytest.mark.parametrize(
     "part",

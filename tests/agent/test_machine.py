@@ -7,6 +7,7 @@ import itertools
 import operator
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from datetime import date
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
@@ -67,7 +68,9 @@ messages = st.one_of(
         AIMessage,
         texts,
         id=ids,
-        tool_calls=st.just([{"name": "look", "args": {"at": "east", "n": 1}, "id": "c", "type": "tool_call"}]),
+        tool_calls=st.sampled_from(
+            [{"at": "east", "n": 1}, {"at": {1: "a", "1": "b"}}, {"on": date(2026, 1, 1), "b": b"\x00"}, {"s": {1, 2}}]
+        ).map(lambda args: [{"name": "look", "args": args, "id": "c", "type": "tool_call"}]),
     ),
 )
 batches = st.lists(messages, min_size=1, max_size=4)
