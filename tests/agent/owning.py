@@ -22,7 +22,7 @@ from longthread.agent import run as executing
 from longthread.agent.analyst import Analyst
 from longthread.errors import LongthreadError
 from longthread.settings import Settings
-from longthread.store import log, runs
+from longthread.store import leases, log, runs
 from longthread.testing import ScriptedChatModel
 
 ANSWER = "3 customers [q1]."
@@ -57,7 +57,7 @@ async def obey(analyst: Analyst, source: str, command: str) -> None:
     try:
         if word == "later":  # from now on this process's clock says so many seconds more
             shift = timedelta(seconds=float(rest))
-            runs.now = lambda: runs.text_of(runs.datetime.now(runs.UTC) + shift)  # type: ignore[attr-defined]
+            runs.now = leases.now = lambda: runs.text_of(runs.datetime.now(runs.UTC) + shift)  # type: ignore[attr-defined]
             say(later=rest)
             return
         asking = analyst.ask("How many?", thread_id="t", source=source) if word == "ask" else analyst.resume("t")

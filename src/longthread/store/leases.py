@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.records import text_of
+from longthread.store.log import now
+from longthread.store.records import text_of, time_of
 
 Alive = Callable[[str], bool]
 """Whether an owner may still be at work. False only where that is certain."""
@@ -17,8 +18,8 @@ FURTHEST = timedelta(hours=1)
 
 def is_held(row: Row, alive: Alive) -> bool:
     """Whether somebody executes the run of a row. What another program has put there is no lease of ours."""
-    owner, until, at = row["owner"], str(row["lease_until"]), datetime.now(UTC)
-    return bool(owner) and text_of(at) < until <= text_of(at + FURTHEST) and alive(str(owner))
+    owner, until, at = row["owner"], str(row["lease_until"]), now()
+    return bool(owner) and at < until <= text_of(time_of(at) + FURTHEST) and alive(str(owner))
 
 
 async def executed(tx: Transaction, thread_id: str, *, alive: Alive) -> str | None:

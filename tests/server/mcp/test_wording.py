@@ -11,7 +11,7 @@ import pytest
 from longthread.errors import LongthreadError
 from longthread.server.mcp.wording import for_clients
 
-NO_TOOL = {"approve", "reject", "threads export"}
+NO_TOOL = {"approve", "reject", "threads export", "db"}
 """Commands that a person gives."""
 
 
