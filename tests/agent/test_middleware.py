@@ -164,7 +164,7 @@ async def test_a_long_conversation_never_has_a_view_that_does_not_fit_or_is_not_
     assert spy.watch.orphans == 0
     assert spy.watch.changed_thinking == 0
     assert any(block["type"] == "thinking" for v in spy.views for m in v for block in _blocks(m)) or style == "openai"
-    assert spy.watch.kept / spy.watch.before > 0.6, "the prompt's beginning changes too often"
+    assert spy.watch.kept / spy.watch.before > 0.65, "the prompt's beginning changes too often"
     assert talker.summaries > 1
 
 

@@ -132,9 +132,28 @@ def test_items_go_with_a_user_and_are_told(run: Run, store_address: str) -> None
     unanswered = run("forget", "--user", "zoe", text="", code=1)
     assert "give --yes" in unanswered.stderr
     assert "Forgotten: user zoe: 0 conversations, 2 items." in run("forget", "--user", "zoe", "--yes").stdout
-    assert run("forget", "--user", "zoe", "--yes").stdout == "Nothing is kept of user zoe.\n"
+    none = "No conversations, memories or items are kept of user zoe.\n"
+    assert run("forget", "--user", "zoe", "--dry-run").stdout == none
+    assert run("forget", "--user", "zoe", "--yes").stdout == none
     [told] = lines(run("forget", "--user", "zoe", "--yes", "--json"))
     assert (told["threads"], told["rows"]) == (0, {})
+
+
+@pytest.mark.new_database
+def test_who_has_only_defined_something_is_forgotten_too(
+    run: Run, store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def makers() -> set[str | None]:
+        async with open_store(store_address) as store, store.reading() as tx:
+            return {row["made_by"] for row in await tx.fetch(Sql("SELECT made_by FROM catalog_versions"))}
+
+    given = "kind: agent\nname: counter\nsystem_prompt: You count.\n"
+    monkeypatch.setenv("LONGTHREAD_USER", "zoe")
+    run("apply", "-f", "-", text=given)
+    monkeypatch.setenv("LONGTHREAD_USER", "default")
+    assert "zoe" in asyncio.run(makers())
+    run("forget", "--user", "zoe", "--yes")
+    assert "zoe" not in asyncio.run(makers())
 
 
 @pytest.mark.new_database

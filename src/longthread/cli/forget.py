@@ -66,9 +66,7 @@ def forget(
         return
     found, thread_id = _run(settings, lambda store: _look(store, settings.user, user, thread))
     whom = f"user {user}" if user is not None else f"conversation {thread_id}"
-    if not found.threads and not found.rows and not as_json:
-        echo(f"Nothing is kept of {whom}.")
-        return
+    is_known = bool(found.threads or found.rows)
     if not dry_run:
         if not yes:
             confirm(f"Forget {whom}: {_described(found)}?")
@@ -76,7 +74,10 @@ def forget(
     if as_json:
         print_line({"forgotten": not dry_run, "threads": found.threads, "rows": found.rows, "problems": found.problems})
         return
-    echo(f"{'Would forget' if dry_run else 'Forgotten'}: {whom}: {_described(found)}.")
+    if is_known:
+        echo(f"{'Would forget' if dry_run else 'Forgotten'}: {whom}: {_described(found)}.")
+    else:  # the user may have defined something all the same
+        echo(f"No conversations, memories or items are kept of {whom}.")
     for problem in found.problems:
         echo(problem, err=True)
 

@@ -11,7 +11,7 @@ import pytest
 from longthread.errors import LongthreadError
 from longthread.server.mcp.wording import for_clients
 
-NO_TOOL = {"approve", "reject", "threads export", "db"}
+NO_TOOL = {"approve", "reject", "threads export", "db copy"}
 """Commands that a person gives."""
 
 
@@ -25,7 +25,7 @@ def test_every_error_names_tools_where_there_are_some() -> None:
     messages = [" ".join(inspect.cleandoc(each.__doc__ or "").split()) for each in classes()]
     assert sum("`longthread" in each for each in messages) > 5
     told = [for_clients(each) for each in messages]
-    commands = {found for each in told for found in re.findall(r"`longthread ([a-z]+(?: (?:list|export))?)", each)}
+    commands = {found for each in told for found in re.findall(r"`longthread ([a-z]+(?: (?:list|export|copy))?)", each)}
     assert commands <= NO_TOOL
 
 
