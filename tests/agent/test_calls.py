@@ -142,6 +142,27 @@ def test_arguments_are_those_of_the_serializer_and_json_in_the_column(args: dict
         assert draft.payload is None, "plain arguments are stored once"
 
 
+@given(st.dictionaries(st.text(max_size=4), ODD, max_size=3))
+def test_what_else_a_message_holds_is_as_the_serializer_gives_it_back(value: dict[str, Any]) -> None:
+    message = AIMessage([{"type": "text", "text": "x"} | value], id="m", additional_kwargs=value)
+    serde = JsonPlusSerializer()
+    expected = serde.loads_typed(serde.dumps_typed(message))
+    again = message_of(draft_of(message))
+    assert exact(again.additional_kwargs) == exact(expected.additional_kwargs)
+    assert exact(again.content) == exact(expected.content)
+
+
+@pytest.mark.parametrize("value", [Colour.RED, Number.ONE, [{"n": Number.ONE}]])
+def test_a_member_of_an_enumeration_is_one_again_wherever_it_is(value: Any) -> None:
+    for message in (
+        HumanMessage("x", id="m", additional_kwargs={"v": value}),
+        HumanMessage([{"type": "text", "text": "x", "v": value}], id="m"),
+        AIMessage("x", id="m", response_metadata={"v": value}),
+    ):
+        again = message_of(draft_of(message))
+        assert exact(again.model_dump()) == exact(message.model_dump())
+
+
 @pytest.mark.parametrize(
     "args",
     [

@@ -317,9 +317,9 @@ def _held(call: ToolCall) -> dict[str, Any]:
 
 def _json(value: Fields) -> bytes | None:
     """An object as JSON, if JSON gives back the same. Halves of surrogate pairs are kept as they are."""
-    if value.get("tool_calls") and holds_enum(value["tool_calls"]):
-        return None
     try:
+        if holds_enum(value):
+            return None
         encoded = dumped(value)
     except (TypeError, ValueError, RecursionError):
         return None
