@@ -207,6 +207,30 @@ def test_a_list_names_what_is_damaged_and_lists_the_others(run: Run, store_addre
     run("threads", "show", "last one")
 
 
+def test_a_search_names_what_is_damaged_and_lists_the_others(run: Run, store_address: str) -> None:
+    change(store_address, TIME)
+    done = run("threads", "search", "question 1", "--json", code=5)
+    assert [each["id"] for each in map(json.loads, done.stdout.splitlines())] == ["last one", "first"]
+    assert "Not listed, for it is damaged: thread harmed: " in done.stderr
+    assert run("threads", "search", "no such text").stderr == ""
+
+
+def test_a_list_is_full_whatever_was_passed_over(run: Run, store_address: str) -> None:
+    change(store_address, "UPDATE threads SET created_at = 'zzz' WHERE id <> 'first'")
+    done = run("threads", "list", "--limit", "1", "--json", code=5)
+    assert [each["id"] for each in map(json.loads, done.stdout.splitlines())] == ["first"]
+    assert all(f"thread {each}: " in done.stderr for each in ("harmed", "last one"))
+
+
+def test_the_last_one_may_be_damaged(run: Run, store_address: str) -> None:
+    change(store_address, "UPDATE threads SET tags = '[' WHERE id = 'last one'")
+    told = run("threads", "show", "last", code=5).exception
+    assert isinstance(told, StoreDamaged)
+    assert "last one" in str(told)
+    run("threads", "delete", "last", "--yes")
+    assert "answer 5" in run("threads", "show", "last").stdout
+
+
 SPOILED = [
     *DAMAGE.values(),
     "UPDATE entries SET tool_calls = '[{' WHERE thread_id = 'harmed'",

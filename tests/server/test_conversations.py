@@ -13,6 +13,7 @@ from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.observation import ROWS, SIZE, cut
 from longthread.store import log, runs
 from longthread.store.open import described, open_store
+from longthread.store.queries import Sql
 from longthread.store.runs import Plan
 
 NUMBERS = (
@@ -48,6 +49,39 @@ def test_conversations_are_listed_latest_first_page_by_page(serve: Any) -> None:
     item = running.client.get("/api/conversations").json()["conversations"][0]
     assert item.keys() >= {"id", "label", "lastActiveAt", "source", "messageCount"}
     assert item["source"] == "demo"
+
+
+def spoil(address: str, *thread_ids: str) -> None:
+    """Damage rows of threads so that nothing can be made of them."""
+
+    async def do() -> None:
+        async with open_store(address) as store, store.writing() as tx:
+            for thread_id in thread_ids:
+                assert await tx.run(Sql("UPDATE threads SET created_at = 'zzz' WHERE id = :id"), id=thread_id) == 1
+
+    asyncio.run(do())
+
+
+def test_damaged_ones_are_named_and_the_others_listed(
+    serve: Any, store_address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = serve([{"finish": "Yes."}])
+    ids = [running.answer(f"Question {number}")["thread_id"] for number in range(5)]
+    spoil(store_address, ids[3], ids[2])
+    first = running.client.get("/api/conversations", params={"limit": 2}).json()
+    assert [item["label"] for item in first["conversations"]] == ["Question 4", "Question 1"]
+    assert first["damaged"] == [ids[3], ids[2]]
+    rest = running.client.get("/api/conversations", params={"limit": 2, "cursor": first["next_cursor"]}).json()
+    assert [item["label"] for item in rest["conversations"]] == ["Question 0"]
+    assert (rest["next_cursor"], rest["damaged"]) == (None, [])
+    found = running.client.get("/api/conversations", params={"q": "Question"}).json()
+    assert [item["label"] for item in found["conversations"]] == ["Question 4", "Question 1", "Question 0"]
+    assert found["damaged"] == [ids[3], ids[2]]
+    assert f"not listed, for it is damaged: thread {ids[3]}: " in caplog.text
+    assert running.client.get("/ready").status_code == 200
+    for thread_id in ids[2:4]:
+        assert running.client.delete(f"/api/conversations/{thread_id}").status_code == 204
+    assert running.client.get("/api/conversations").json()["damaged"] == []
 
 
 def test_conversations_are_found_by_what_was_said(serve: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,24 @@ def test_enter_that_chooses_a_word_does_not_send(serve: Any, open_page: Any) -> 
     assert page.locator(".turn").count() == 0
     page.press("#question", "Enter")
     page.wait_for_selector(".meta")
+
+
+def test_a_damaged_conversation_is_named_and_can_be_deleted(serve: Any, open_page: Any, store_address: str) -> None:
+    running = serve(SCRIPT)
+    ids = [running.answer(question)["thread_id"] for question in ("How many rockets?", "运载火箭有哪些？")]
+    with closing(sqlite3.connect(store_address)) as store, store:
+        assert store.execute("UPDATE threads SET created_at = 'zzz' WHERE id = ?", ids[:1]).rowcount == 1
+    page = open_page(running)
+    page.wait_for_function("() => document.querySelectorAll('#list li').length === 2")
+    names = page.locator("#list .name").all_inner_texts()
+    assert names == ["运载火箭有哪些？", ids[0]]
+    damaged = page.locator("#list li").nth(1)
+    assert damaged.locator(".waits").inner_text() == "Damaged: cannot be read"
+    damaged.hover()
+    damaged.locator("button[title=Delete]").click()
+    page.locator("#confirm .danger").click()
+    page.wait_for_function("() => document.querySelectorAll('#list li').length === 1")
+    assert running.client.get("/api/conversations").json()["damaged"] == []
 
 
 def test_a_conversation_is_found_renamed_and_deleted(serve: Any, open_page: Any) -> None:

@@ -26,7 +26,8 @@ async def find_thread(store: Driver, given: str | None, *, user: str, may_be_new
         raise InvalidInput(reason="The name of the thread is empty. Give an id, the beginning of one, or last.")
     async with store.reading() as tx:
         if given == "last":
-            found = [thread.id for thread in await log.list_threads(tx, user_id=user, limit=1)]
+            latest = await log.last_thread(tx, user_id=user)
+            found = [latest] if latest is not None else []
         else:
             found = await log.threads_that_begin(tx, given, user_id=user)
     if given != "last" and (may_be_new or given in found):

@@ -79,13 +79,16 @@ def search(
 ) -> None:
     """The conversations that hold a text."""
 
+    damaged: dict[str, str] = {}
+
     async def read(store: Driver, user: str) -> list[_Listed]:
         async with store.reading() as tx:
-            found = await log.search_threads(tx, text, user_id=user, limit=limit)
+            found = await log.search_threads(tx, text, user_id=user, limit=limit, unreadable=damaged)
             hits = [(thread, _around(hit, text)) for thread, hit in found]
             return await _listed(tx, hits, user)
 
     _print_threads(_with(database, read), as_json=as_json)
+    leave_damaged("listed", damaged)
 
 
 @threads.command()

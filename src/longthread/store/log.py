@@ -16,7 +16,7 @@ from longthread.model.thread import Thread
 from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
-from longthread.store.logged import entries_of, entry_of, of_thread, parent_of, readable, thread_of
+from longthread.store.logged import entries_of, entry_of, of_thread, parent_of, thread_of, threads_of
 
 _LAST = "\U0010ffff"
 """Sorts behind every time and id: where a listing starts."""
@@ -94,19 +94,33 @@ async def list_threads(
 
     Args:
         below: also those that are below another: what agents ask each other.
-        unreadable: gets the ids of those of which nothing can be made, each with why; they are passed over.
+        unreadable: gets the ids of those of which nothing can be made, each with why; they are passed over, and
+            others are in their places.
 
     Raises:
         RowDamaged: nothing can be made of one, and there is no `unreadable`.
     """
-    after = {"before": before[0], "before_id": before[1]}
-    rows = await tx.fetch("select_threads", user_id=user_id, **after, below=int(below), limit=limit)
-    return [thread_of(row) for row in rows] if unreadable is None else readable(rows, unreadable)
+    found: list[Thread] = []
+    while True:
+        after, asked = {"before": before[0], "before_id": before[1]}, limit - len(found)
+        rows = await tx.fetch("select_threads", user_id=user_id, **after, below=int(below), limit=asked)
+        found += threads_of(rows, unreadable)
+        if len(rows) < asked or len(found) == limit:
+            return found
+        before = rows[-1]["updated_at"], rows[-1]["id"]
 
 
-async def children(tx: Transaction, thread_id: str, *, user_id: str) -> list[Thread]:
-    """The threads right below a user's thread, the oldest first."""
-    return [thread_of(row) for row in await tx.fetch("select_children", id=thread_id, user_id=user_id)]
+async def last_thread(tx: Transaction, *, user_id: str) -> str | None:
+    """The id of a user's thread that was active last, also when nothing else can be made of its row."""
+    row = await one(tx, "select_threads", user_id=user_id, before=_LAST, before_id=_LAST, below=0, limit=1)
+    return str(row["id"]) if row else None
+
+
+async def children(
+    tx: Transaction, thread_id: str, *, user_id: str, unreadable: dict[str, str] | None = None
+) -> list[Thread]:
+    """The threads right below a user's thread, the oldest first. `unreadable` is as for `list_threads`."""
+    return threads_of(await tx.fetch("select_children", id=thread_id, user_id=user_id), unreadable)
 
 
 async def threads_below(tx: Transaction, thread_id: str, *, user_id: str) -> dict[str, str]:
@@ -122,11 +136,17 @@ async def depth(tx: Transaction, thread_id: str) -> int:
     return int(row["depth"] or 0) if row else 0
 
 
-async def search_threads(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -> list[tuple[Thread, str]]:
-    """A user's threads that hold `text` in a title, a question or an answer, each with the newest text that does."""
+async def search_threads(
+    tx: Transaction, text: str, *, user_id: str, limit: int = 20, unreadable: dict[str, str] | None = None
+) -> list[tuple[Thread, str]]:
+    """A user's threads that hold `text` in a title, a question or an answer, each with the newest text that does.
+
+    `unreadable` is as for `list_threads`; those that are passed over count to the limit.
+    """
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     rows = await tx.fetch("search_threads", user_id=user_id, pattern=f"%{escaped}%", limit=limit)
-    return [(thread_of(row), row["hit"] or row["title"] or "") for row in rows]
+    hits = {row["id"]: row["hit"] or row["title"] or "" for row in rows}
+    return [(thread, hits[thread.id]) for thread in threads_of(rows, unreadable)]
 
 
 async def threads_that_begin(tx: Transaction, prefix: str, *, user_id: str, limit: int = 2) -> list[str]:

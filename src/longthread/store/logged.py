@@ -37,14 +37,20 @@ def thread_of(row: Row) -> Thread:
     )
 
 
-def readable(rows: Iterable[Row], damaged: dict[str, str]) -> list[Thread]:
-    """The threads of rows. Those of which nothing can be made are passed over and put in `damaged`, with why."""
+def threads_of(rows: Iterable[Row], unreadable: dict[str, str] | None = None) -> list[Thread]:
+    """The threads of rows. Those of which nothing can be made are passed over and put in `unreadable`, with why.
+
+    Raises:
+        RowDamaged: nothing can be made of one, and there is no `unreadable`.
+    """
     found = []
     for row in rows:
         try:
             found.append(thread_of(row))
         except RowDamaged as error:
-            damaged[row["id"]] = str(error.details["reason"])
+            if unreadable is None:
+                raise
+            unreadable[row["id"]] = str(error.details["reason"])
     return found
 
 

@@ -20,6 +20,7 @@ from longthread.model.run import Run
 from longthread.server.mcp.serving import Choice
 from longthread.server.mcp.threads import PAGE_CHARS
 from longthread.store import log, runs
+from longthread.store.queries import Sql
 
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT COUNT(*) AS n FROM rockets"}}
 ANSWER = {"finish": "There are 41 [q1]."}
@@ -77,6 +78,26 @@ async def test_a_conversation_is_held_found_and_shown(open_analyst: Open, era: s
         assert recalled["found"][0]["thread"] == answer["thread"]
         seen = await called(client, "view", thread=answer["thread"], call=1)
         assert seen["messages"][0]["text"] == "运载火箭有哪些？"
+
+
+async def test_damaged_conversations_are_named_and_the_others_listed(open_analyst: Open) -> None:
+    analyst = await open_analyst()
+    async with listening(analyst) as (url, _), over_http(url) as client:
+        ids = [(await called(client, "ask", question=f"火箭 {number}?"))["thread"] for number in range(4)]
+        async with analyst.store.writing() as tx:
+            await tx.run(Sql("UPDATE threads SET tags = '[' WHERE id = :id"), id=ids[2])
+        page = await called(client, "list_threads", limit=2)
+        assert [each["thread"] for each in page["threads"]] == [ids[3], ids[1]]
+        assert page["damaged"] == [ids[2]]
+        rest = await called(client, "list_threads", limit=2, cursor=page["next_cursor"])
+        assert [each["thread"] for each in rest["threads"]] == [ids[0]]
+        assert "damaged" not in rest
+        found = await called(client, "search_threads", query="火箭")
+        assert [each["thread"] for each in found["threads"]] == [ids[3], ids[1], ids[0]]
+        assert found["damaged"] == [ids[2]]
+        told = said(await client.call_tool("list_threads", {}))
+        assert f"{ids[2]}  is damaged and cannot be read: " in told
+        assert ids[2] not in str(await client.list_resources())
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -26,6 +26,7 @@ RESULT_CHARS = 2_000
 """Of a tool's result, and of the arguments of a call; those of all calls of a message have `MESSAGE_CHARS`."""
 _HIT_CHARS = 300
 _CHUNK = 100
+_DAMAGED = {"type": "array", "items": TEXT, "description": "Those that cannot be read and were passed over."}
 _LISTED = {
     "thread": TEXT,
     "title": TEXT,
@@ -77,7 +78,7 @@ class Reading:
                 "List conversations",
                 "The user's conversations, the latest active first.",
                 schema(paged),
-                schema({"threads": threads, "next_cursor": TEXT}, "threads"),
+                schema({"threads": threads, "next_cursor": TEXT, "damaged": _DAMAGED}, "threads"),
                 self._list,
             ),
             Offer(
@@ -86,7 +87,7 @@ class Reading:
                 "The user's conversations whose title, questions or answers hold a text, word for word. `recall` finds "
                 "single messages by what they say.",
                 schema({"query": text("The text.", minLength=1, maxLength=200), "limit": many}, "query"),
-                schema({"threads": threads}, "threads"),
+                schema({"threads": threads, "damaged": _DAMAGED}, "threads"),
                 self._search,
             ),
             Offer(
@@ -101,17 +102,23 @@ class Reading:
 
     async def _list(self, given: Mapping[str, Any], progress: Progress) -> Answer:
         limit = given["limit"]
-        threads, cursor = await self.page(limit, given.get("cursor"))
+        damaged: dict[str, str] = {}
+        threads, cursor = await self.page(limit, given.get("cursor"), damaged)
         async with self._store.reading() as tx:
             listed = await self._listed(tx, threads)
-        data = {"threads": listed} | ({"next_cursor": cursor} if cursor else {})
-        return Answer(data, _lines(listed, cursor))
+        data = {"threads": listed} | ({"next_cursor": cursor} if cursor else {}) | _left_out(damaged)
+        return Answer(data, _lines(listed, cursor, damaged))
 
-    async def page(self, limit: int, cursor: str | None) -> tuple[list[Thread], str | None]:
-        """Some conversations, and the cursor of those behind them. Raises InvalidInput: the cursor is none of ours."""
+    async def page(self, limit: int, cursor: str | None, damaged: dict[str, str]) -> tuple[list[Thread], str | None]:
+        """Some conversations, and the cursor of those behind them. Raises InvalidInput: the cursor is none of ours.
+
+        `damaged` gets the ids of those that cannot be read and were passed over, each with why.
+        """
         at, thread_id = decode_cursor(cursor, str, str) if cursor else log.LATEST
         async with self._store.reading() as tx:
-            threads = await log.list_threads(tx, user_id=self._user, limit=limit + 1, before=(at, thread_id))
+            threads = await log.list_threads(
+                tx, user_id=self._user, limit=limit + 1, before=(at, thread_id), unreadable=damaged
+            )
         if len(threads) <= limit:
             return threads, None
         last = threads[limit - 1]
@@ -124,13 +131,14 @@ class Reading:
                 reason="There is nothing to look for. Give words as `query`; the tool `list_threads` gives all "
                 "conversations."
             )
+        damaged: dict[str, str] = {}
         async with self._store.reading() as tx:
-            hits = await log.search_threads(tx, query, user_id=self._user, limit=given["limit"])
+            hits = await log.search_threads(tx, query, user_id=self._user, limit=given["limit"], unreadable=damaged)
             listed = await self._listed(tx, [thread for thread, _ in hits])
         wanted = set(terms(query))
         for item, (_, hit) in zip(listed, hits, strict=True):
             item["match"] = excerpt(" ".join(hit.split()), wanted, _HIT_CHARS)
-        return Answer({"threads": listed}, _lines(listed, None))
+        return Answer({"threads": listed} | _left_out(damaged), _lines(listed, None, damaged))
 
     async def _listed(self, tx: Transaction, threads: Sequence[Thread]) -> list[dict[str, Any]]:
         statuses = await listing.latest_runs(tx, threads, user_id=self._user, alive=may_be_alive)
@@ -226,11 +234,16 @@ def _listed(thread: Thread, status: str | None) -> dict[str, Any]:
     return data | ({"status": status} if status else {})
 
 
-def _lines(listed: Sequence[Mapping[str, Any]], cursor: str | None) -> str:
-    if not listed:
+def _left_out(damaged: Mapping[str, str]) -> dict[str, list[str]]:
+    return {"damaged": list(damaged)} if damaged else {}
+
+
+def _lines(listed: Sequence[Mapping[str, Any]], cursor: str | None, damaged: Mapping[str, str]) -> str:
+    if not listed and not damaged:
         return "There are none."
     lines = [f"{each['thread']}  {each['active_at']}  {each['title']}" for each in listed]
     lines = [
         f"{line}\n  {each['match']}" if "match" in each else line for line, each in zip(lines, listed, strict=True)
     ]
+    lines += [f"{thread_id}  is damaged and cannot be read: {reason}" for thread_id, reason in damaged.items()]
     return "\n".join([*lines, *([f"More: cursor={cursor}"] if cursor else [])])

@@ -29,8 +29,9 @@ class Transcripts:
         self._reading = Reading(store, user)
 
     async def page(self, cursor: str | None) -> tuple[list[Thread], str | None]:
-        """Some conversations, the latest active first, and the cursor of those behind them."""
-        return await self._reading.page(_PAGE, cursor)
+        """Some conversations, the latest active first, and the cursor of those behind them. Damaged ones are left out:
+        there is nothing to read of them."""
+        return await self._reading.page(_PAGE, cursor, {})
 
     async def read(self, uri: str) -> str:
         """A conversation, its last questions and answers.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from longthread.agent.owner import may_be_alive
-from longthread.errors import NothingToStop, RunElsewhere, RunInProgress
+from longthread.errors import NothingToStop, RowDamaged, RunElsewhere, RunInProgress
 from longthread.model.memory import ANALYST
 from longthread.model.thread import Thread
 from longthread.server.cursor import decode_cursor, encode_cursor
@@ -19,6 +20,7 @@ from longthread.server.state import Served, ServedDep
 from longthread.store import approvals, catalog, listing, log, runs
 from longthread.store.driver import Transaction
 
+_log = logging.getLogger(__name__)
 router = APIRouter(prefix="/api", tags=["conversations"])
 
 EXCERPT = 160
@@ -45,24 +47,29 @@ async def list_conversations(
     """The conversations, latest active first; with `q`, those that say it, each with the place (`match`).
 
     Those that agents have with each other are in it with `children`; with `parent`, it is those right below that one.
+    `damaged` has the ids of those that cannot be read and were passed over.
     """
     user = served.analyst.settings.user
+    damaged: dict[str, str] = {}
+    more = None
     async with served.analyst.store.reading() as tx:
         if parent is not None:
             await log.find_thread(tx, parent, user_id=user)
-            below = await log.children(tx, parent, user_id=user)
-            return {"conversations": await _items(tx, below, user), "next_cursor": None}
-        if q.strip():
-            hits = await log.search_threads(tx, q.strip(), user_id=user, limit=limit)
+            items = await _items(tx, await log.children(tx, parent, user_id=user, unreadable=damaged), user)
+        elif q.strip():
+            hits = await log.search_threads(tx, q.strip(), user_id=user, limit=limit, unreadable=damaged)
             items = await _items(tx, [thread for thread, _ in hits], user)
-            found = [item | {"match": _excerpt(hit, q)} for item, (_, hit) in zip(items, hits, strict=True)]
-            return {"conversations": found, "next_cursor": None}
-        before = _behind(cursor) if cursor else log.LATEST
-        threads = await log.list_threads(tx, user_id=user, limit=limit + 1, before=before, below=children)
-        shown = threads[:limit]
-        items = await _items(tx, shown, user)
-    more = _cursor(shown[-1]) if len(threads) > limit else None
-    return {"conversations": items, "next_cursor": more}
+            items = [item | {"match": _excerpt(hit, q)} for item, (_, hit) in zip(items, hits, strict=True)]
+        else:
+            before = _behind(cursor) if cursor else log.LATEST
+            threads = await log.list_threads(
+                tx, user_id=user, limit=limit + 1, before=before, below=children, unreadable=damaged
+            )
+            items = await _items(tx, threads[:limit], user)
+            more = _cursor(threads[limit - 1]) if len(threads) > limit else None
+    for thread_id, reason in damaged.items():
+        _log.warning("not listed, for it is damaged: thread %s: %s", thread_id, reason)
+    return {"conversations": items, "next_cursor": more, "damaged": list(damaged)}
 
 
 @router.patch("/conversations/{thread_id}")
@@ -77,8 +84,9 @@ async def rename(served: ServedDep, thread_id: str, body: Rename) -> dict[str, A
 
 @router.delete("/conversations/{thread_id}", status_code=204)
 async def delete(served: ServedDep, thread_id: str) -> Response:
-    """Delete a conversation with all that is kept of it. Its run is stopped first."""
-    await _stop(served, thread_id)
+    """Delete a conversation with all that is kept of it, also one that is damaged. Its run is stopped first."""
+    with suppress(RowDamaged):
+        await _stop(served, thread_id)
     try:
         await served.analyst.forget_thread(thread_id)
     except RunInProgress as error:

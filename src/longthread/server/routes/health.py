@@ -24,7 +24,7 @@ async def health() -> dict[str, str]:
 async def ready(served: ServedDep) -> dict[str, str]:
     """The store answers too; 503 when it does not."""
     async with served.analyst.store.reading() as tx:
-        await log.list_threads(tx, user_id=served.analyst.settings.user, limit=1)
+        await log.last_thread(tx, user_id=served.analyst.settings.user)
     return {"status": "ready"}
 
 

@@ -15,6 +15,7 @@ export class ConversationList {
   constructor({ open, gone, renamed, trouble }) {
     Object.assign(this, { open, gone, renamed, trouble });
     this.items = [];
+    this.damaged = [];
     this.cursor = null;
     this.active = null;
     this.asked = 0;
@@ -36,6 +37,7 @@ export class ConversationList {
       const page = await api.conversations(cursor, this.query);
       if (turn !== this.asked) return;
       this.items = cursor ? [...this.items, ...page.conversations] : page.conversations;
+      this.damaged = cursor ? [...this.damaged, ...page.damaged] : page.damaged;
       this.cursor = page.next_cursor;
       this.render();
     } catch (error) {
@@ -59,10 +61,10 @@ export class ConversationList {
 
   render() {
     const focused = document.activeElement?.closest?.("#list li")?.dataset.id;
-    byId("list").replaceChildren(...this.items.map((item) => this.row(item)));
+    byId("list").replaceChildren(...this.items.map((item) => this.row(item)), ...this.damaged.map((id) => this.ruin(id)));
     if (focused) byId("list").querySelector(`[data-id="${CSS.escape(focused)}"] .open`)?.focus();
     const note = byId("list-note");
-    note.hidden = this.items.length > 0;
+    note.hidden = this.items.length + this.damaged.length > 0;
     note.textContent = this.query ? t("nothingFound") : t("noConversations");
     byId("more").hidden = this.cursor === null;
   }
@@ -80,6 +82,13 @@ export class ConversationList {
       el("button.icon", { type: "button", "aria-label": `${t("rename")}: ${name}`, title: t("rename"), onclick: () => this.rename(item, row) }, icon("rename")),
       el("button.icon", { type: "button", "aria-label": `${t("delete")}: ${name}`, title: t("delete"), onclick: () => this.remove(item) }, icon("delete")));
     return row;
+  }
+
+  /** A conversation that cannot be read; all there is to do about it here is to delete it. */
+  ruin(id) {
+    const open = el("span.open", { title: id }, el("span.name", { dir: "auto" }, id), el("span.waits", {}, t("damaged")));
+    return el("li", { "data-id": id }, open,
+      el("button.icon", { type: "button", "aria-label": `${t("delete")}: ${id}`, title: t("delete"), onclick: () => this.remove({ id, label: id }) }, icon("delete")));
   }
 
   rename(item, row) {
@@ -122,6 +131,7 @@ export class ConversationList {
     try {
       await api.remove(item.id);
       this.items = this.items.filter((each) => each.id !== item.id);
+      this.damaged = this.damaged.filter((id) => id !== item.id);
       this.render();
       this.gone(item.id);
     } catch (error) {
