@@ -53,6 +53,15 @@ class StoreUnavailable(StoreError):
     LONGTHREAD_DATABASE_URL."""
 
 
+class StoreDisconnected(StoreError):
+    """The connection to the conversation store was lost: {reason} Nothing of this was written. Repeat it."""
+
+
+class CommitUnknown(StoreDisconnected):
+    """The connection to the conversation store was lost while a transaction was being committed: {reason} Whether it
+    was written is not known; repeating it is safe."""
+
+
 class StoreTooNew(StoreError):
     """The conversation store at {where} has schema version {found}, and this Longthread knows {known}. Upgrade
     Longthread, or use another store."""

@@ -13,10 +13,12 @@ import psycopg
 import pytest
 
 from longthread.errors import (
+    CommitUnknown,
     InvalidInput,
     LeaseLost,
     NotAsExpected,
     RunInProgress,
+    StoreDisconnected,
     StoreError,
     StoreUnavailable,
     ThreadNotFound,
@@ -148,16 +150,22 @@ async def test_a_connection_cut_in_a_transaction_is_told_and_the_next_works(
     store: Driver, admin: psycopg.Connection[Any]
 ) -> None:
     await extend(store, "a")
-    with pytest.raises(StoreError, match="terminating connection"):
+    with pytest.raises(StoreDisconnected, match=r"terminating connection.*Nothing of this was written") as told:
         async with store.writing() as tx:
             await log.extend(tx, "t", [Draft(id="lost", role="user", text="")])
             cut_all(admin)
             await log.extend(tx, "t", [Draft(id="lost too", role="user", text="")])
-    with pytest.raises(StoreError):
+    assert not isinstance(told.value, CommitUnknown)
+    with pytest.raises(StoreDisconnected):
         async with store.reading() as tx:
             await log.position(tx, "t")
             cut_all(admin)
             await log.position(tx, "t")
+    with pytest.raises(CommitUnknown):
+        async with store.maintaining() as tx:
+            await tx.run("update_title", id="t", user_id="u", title="y")
+            cut_all(admin)
+            await tx.run("update_title", id="t", user_id="u", title="x")
     await extend(store, "b")
     assert await ids(store) == ["a", "b"]
 
@@ -167,7 +175,7 @@ async def test_a_connection_cut_at_the_commit_leaves_it_open_what_was_written(
 ) -> None:
     await extend(store, "a")
     at_commit(admin, "PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL")
-    with pytest.raises(StoreError, match=r"not known; repeating it is safe"):
+    with pytest.raises(CommitUnknown, match=r"not known; repeating it is safe"):
         await extend(store, "b")
     admin.execute("DROP TRIGGER at_commit ON entries")
     await extend(store, "b")

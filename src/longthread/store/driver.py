@@ -115,8 +115,8 @@ class Driver(Protocol):
 
         Raises:
             StoreError: the database is locked for too long, full, read-only, damaged or gone (see its subclasses);
-                nothing was written, unless the message says that it is not known. The driver goes on to work when
-                the cause is gone, without being opened again.
+                nothing was written, unless it is CommitUnknown. The driver goes on to work when the cause is gone,
+                without being opened again.
         """
         ...
 

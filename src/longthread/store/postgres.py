@@ -16,9 +16,11 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from longthread.errors import (
+    CommitUnknown,
     NotAsExpected,
     StoreConflict,
     StoreDamaged,
+    StoreDisconnected,
     StoreError,
     StoreFull,
     StoreReadOnly,
@@ -173,7 +175,7 @@ class PostgresTransaction:
         """Commit what has been done, if anything has.
 
         Raises:
-            StoreError: it was rolled back, or it is not known whether it was.
+            StoreError: it was rolled back; or, as CommitUnknown, it is not known whether it was.
         """
         if not self._failed and not self._has_begun and len(self._waiting) <= len(_WRITE):
             return
@@ -189,10 +191,7 @@ class PostgresTransaction:
                 raise self._failure(error) from None
             if not self._has_begun:
                 raise NotAsExpected(reason=f"the connection was lost ({_reason(error)})") from None
-            raise StoreError(
-                reason=f"the connection was lost while the transaction was being committed ({_reason(error)}) Whether "
-                "it was written is not known; repeating it is safe."
-            ) from None
+            raise CommitUnknown(reason=_reason(error)) from None
 
     async def _run(self, query: str, values: Mapping[str, Any]) -> AsyncCursor[DictRow]:
         given = storable(values)
@@ -255,7 +254,10 @@ class PostgresTransaction:
     def _failure(self, error: psycopg.Error) -> StoreError:
         if self._expects and isinstance(error, errors.DivisionByZero):
             return NotAsExpected(reason=CHANGED)
-        return _failure(error)
+        told = _failure(error)
+        if self._alone and isinstance(told, StoreDisconnected):
+            return CommitUnknown(**told.details)
+        return told
 
 
 def _is_large(values: Mapping[str, Any]) -> bool:
@@ -480,6 +482,9 @@ _FAILURES: dict[type[psycopg.Error], type[StoreError]] = {
     errors.InsufficientPrivilege: StoreReadOnly,
     errors.DataCorrupted: StoreDamaged,
     errors.IndexCorrupted: StoreDamaged,
+    errors.AdminShutdown: StoreDisconnected,
+    errors.CrashShutdown: StoreDisconnected,
+    psycopg.OperationalError: StoreDisconnected,  # itself, and no class below it: what the server has not said
 }
 
 
