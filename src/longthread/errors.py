@@ -109,6 +109,11 @@ class NotAsExpected(StoreConflict):
     code = "store_conflict"
 
 
+class ValueRefused(StoreError):
+    """The conversation store does not take a value: {reason} Nothing of this was written. Give one that its column
+    takes."""
+
+
 class NotStorable(StoreError):
     """The value of {name} cannot be stored."""
 

@@ -17,7 +17,7 @@ from tests.store.turns import begin, turns
 from typer.testing import CliRunner
 
 from longthread.cli.app import app
-from longthread.errors import LongthreadError, StoreDamaged
+from longthread.errors import LongthreadError, NotCopied, StoreDamaged
 from longthread.langgraph import LongthreadSaver
 from longthread.store.bundling import bundle_all
 from longthread.store.open import open_store
@@ -296,6 +296,39 @@ def test_a_number_that_is_none_is_damage(run: Run, tmp_path: Path, store_address
     assert done.exit_code == 0
     assert "harmed" not in run("threads", "list", "--database", "texts.db").stdout
     run("threads", "export", "--all", "--database", "texts.db")
+
+
+def test_a_copy_leaves_what_the_other_database_does_not_take_and_copies_the_others(
+    run: Run, store_address: str, postgres_url: str
+) -> None:
+    run("db", "copy", store_address, "from.db")
+    with closing(sqlite3.connect("from.db")) as plain, plain:
+        assert plain.execute("UPDATE threads SET tip = 'x' WHERE id = 'harmed'").rowcount == 1
+    for written, same in ((2, 0), (0, 2)):
+        told = run("db", "copy", "from.db", postgres_url, "--json", code=5)
+        outcome = json.loads(told.stdout)
+        assert (outcome["written"], outcome["same"], outcome["went_on"]) == (written, same, [])
+        [refused] = outcome["refused"]
+        assert (refused["what"], refused["is_damaged"]) == ("thread harmed", True)
+        assert refused["reason"] == 'invalid input syntax for type bigint: "x"'
+        assert isinstance(told.exception, NotCopied)
+        assert "mend them in FROM" in str(told.exception)
+    assert "Copy again" not in run("db", "copy", "from.db", postgres_url, code=5).stdout
+    run("threads", "delete", "harmed", "--yes", "--database", "from.db")
+    assert "Both stores have as many rows" in run("db", "copy", "from.db", postgres_url).stdout
+
+
+def test_a_copy_leaves_what_cannot_be_read_and_copies_the_others(run: Run, store_address: str) -> None:
+    run("db", "copy", store_address, "from.db")
+    with closing(sqlite3.connect("from.db")) as plain, plain:
+        changed = plain.execute(
+            "UPDATE entries SET text = CAST(x'ff41' AS TEXT) WHERE thread_id = 'harmed' AND seq = 3"
+        )
+        assert changed.rowcount == 1
+    told = run("db", "copy", "from.db", "to.db", "--json", code=5)
+    outcome = json.loads(told.stdout)
+    assert (outcome["written"], [each["what"] for each in outcome["refused"]]) == (2, ["thread harmed"])
+    assert "UTF-8" in outcome["refused"][0]["reason"]
 
 
 def test_nobodys_owner_stops_nothing(run: Run, store_address: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -88,15 +89,24 @@ def copy(
         )
         if went_on:
             echo(f"Went on meanwhile: {some(went_on)}. Copy again with --update.")
-        elif found.missing:
+        elif found.missing > sum(refusal.is_damaged for refusal in outcome.refused):
             echo(f"FROM has {counted(found.source, 'thread')}, and TO {found.target:,}. Copy again.")
         elif not refused:
             echo("Both stores have as many rows of every thread.")
     if outcome.refused:
-        remedy = _OF_THREADS if not update and any(_is_thread(refusal) for refusal in outcome.refused) else _OF_REST
-        raise NotCopied(where=where, refused=some([str(refusal) for refusal in outcome.refused]), remedy=remedy)
+        refusals = some([str(refusal) for refusal in outcome.refused])
+        raise NotCopied(where=where, refused=refusals, remedy=_remedy(outcome.refused, update=update))
 
 
+def _remedy(refused: Sequence[Refusal], *, update: bool) -> str:
+    """What to do about what was not copied."""
+    others = [refusal for refusal in refused if not refusal.is_damaged]
+    of_others = _OF_THREADS if not update and any(map(_is_thread, others)) else _OF_REST
+    of_damaged = [_OF_DAMAGED] if len(others) < len(refused) else []
+    return " ".join(of_damaged + [of_others] * bool(others))
+
+
+_OF_DAMAGED = "Threads with values that cannot be read or taken are damaged: mend them in FROM, or delete them there."
 _OF_THREADS = "Copy again with --update: it brings threads up to date that have not gone on there."
 _OF_REST = "Delete it there and copy again, or copy to an empty database."
 

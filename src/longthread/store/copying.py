@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from longthread.errors import StoreError, ThreadNotFound
+from longthread.errors import NotStorable, RowDamaged, StoreError, ThreadNotFound, ValueRefused
 from longthread.store import bundles, log
 from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
@@ -98,11 +98,21 @@ class _Copying:
     outcome: Outcome = field(default_factory=Outcome)
 
     async def copy_thread(self, thread_id: str) -> None:
-        """Copy a thread that is not there; update or tell one that is there and differs."""
+        """Copy a thread that is not there; update or tell one that is there and differs, or that is damaged."""
+        try:
+            reason = await self._copy_thread(thread_id)
+        except (RowDamaged, ValueRefused, NotStorable) as error:
+            why = str(error.details.get("reason", error)).rstrip(".")
+            self.outcome.refused.append(Refusal(f"thread {thread_id}", why, is_damaged=True))
+        else:
+            if reason is not None:
+                self.outcome.refused.append(Refusal(f"thread {thread_id}", reason))
+
+    async def _copy_thread(self, thread_id: str) -> str | None:
         async with self.source.reading() as here:
             counts = await count_rows(here, self.ours.of_threads, thread_id)
             if not counts:
-                return  # It was deleted after it was listed.
+                return None  # It was deleted after it was listed.
             async with self.target.reading() as there:
                 known = await one(there, "select_owner", id=thread_id) is not None
                 if known:
@@ -117,9 +127,8 @@ class _Copying:
             elif reason is None:
                 self.outcome.same += 1
             else:
-                reason = await self._update(here, thread_id, counts) if self.update else reason
-                if reason is not None:
-                    self.outcome.refused.append(Refusal(f"thread {thread_id}", reason))
+                return await self._update(here, thread_id, counts) if self.update else reason
+        return None
 
     async def _update(self, here: Transaction, thread_id: str, counts: Mapping[str, int]) -> str | None:
         """Replace a thread in the target, if nothing of it is there alone; else what is."""

@@ -25,6 +25,7 @@ from longthread.errors import (
     StoreFull,
     StoreReadOnly,
     StoreUnavailable,
+    ValueRefused,
 )
 from longthread.store.adapters import configure
 from longthread.store.address import parsed, shown
@@ -488,9 +489,13 @@ _FAILURES: dict[type[psycopg.Error], type[StoreError]] = {
 }
 
 
+_REFUSED = (psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, errors.ForeignKeyViolation)
+
+
 def _failure(error: psycopg.Error) -> StoreError:
     """What a statement's error is called here."""
-    return _FAILURES.get(type(error), StoreError)(reason=_reason(error))
+    other = ValueRefused if isinstance(error, _REFUSED) else StoreError
+    return _FAILURES.get(type(error), other)(reason=_reason(error))
 
 
 def _reason(error: BaseException) -> str:

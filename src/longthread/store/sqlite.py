@@ -20,6 +20,7 @@ from longthread.errors import (
     StoreFull,
     StoreReadOnly,
     StoreUnavailable,
+    ValueRefused,
 )
 from longthread.store.completion import to_the_end
 from longthread.store.connection import Connection
@@ -418,6 +419,8 @@ _FAILURES: dict[int, type[StoreError]] = {
     sqlite3.SQLITE_READONLY: StoreReadOnly,
     sqlite3.SQLITE_CORRUPT: StoreDamaged,
     sqlite3.SQLITE_NOTADB: StoreDamaged,
+    sqlite3.SQLITE_CONSTRAINT: ValueRefused,
+    sqlite3.SQLITE_MISMATCH: ValueRefused,
 }
 
 

@@ -38,6 +38,8 @@ class Refusal:
 
     what: str
     reason: str
+    is_damaged: bool = False
+    """Its values cannot be read, or the other database does not take them."""
 
     def __str__(self) -> str:
         return f"{self.what} ({self.reason})"
