@@ -49,8 +49,8 @@ class StoreError(LongthreadError):
 
 
 class StoreUnavailable(StoreError):
-    """The conversation store at {where} cannot be opened: {reason} Give another with --database or
-    LONGTHREAD_DATABASE_URL."""
+    """The conversation store at {where} cannot be opened: {reason} If it is another one that you mean, give that one's
+    address (commands: --database or LONGTHREAD_DATABASE_URL)."""
 
 
 class StoreDisconnected(StoreError):
@@ -147,7 +147,8 @@ class ThreadNotFound(LongthreadError):
 
 
 class ThreadTaken(LongthreadError):
-    """There already is a thread {thread}. Give an id that is not in use."""
+    """There already is a thread {thread}, of this user or of another one of the store. Give an id that is not in use:
+    one with the user's name in it, say."""
 
     exit_code = 2
 
@@ -172,8 +173,8 @@ class TooManyMemories(LongthreadError):
 
 
 class ThreadConflict(LongthreadError):
-    """Thread {thread} was extended by another writer in the meantime: nothing of yours was written. Read the thread
-    again and repeat."""
+    """Thread {thread} was extended by another writer in the meantime: nothing of this was written, and what was
+    acknowledged before stays. Read the thread again and repeat what is not in it."""
 
     exit_code = 4
 

@@ -19,7 +19,7 @@ from langgraph.types import Command
 from longthread.agent import remembered
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.messages import message_of
-from longthread.errors import LeaseLost, ThreadConflict, ThreadNotFound
+from longthread.errors import LeaseLost, ThreadConflict, ThreadNotFound, ThreadTaken
 from longthread.model.entry import Draft
 from longthread.store import log, runs
 from longthread.store.driver import Driver
@@ -328,9 +328,9 @@ class TestUsers:
         assert [item async for item in theirs.alist(at("t"))] == []
         assert [item async for item in theirs.alist(None)] == []
         for _ in range(2):
-            with pytest.raises(ThreadNotFound):
+            with pytest.raises(ThreadTaken):
                 await theirs.aput_writes(config, [("messages", "forged")], "task")
-        with pytest.raises(ThreadNotFound):
+        with pytest.raises(ThreadTaken, match="Give an id that is not in use"):
             await put(theirs, [human("forged")])
         await theirs.adelete_thread("t")
         found = await mine.aget_tuple(at("t"))
@@ -349,7 +349,7 @@ class TestUsers:
         await put(mine, [], count=3)
         assert await loaded(mine, channel="count") == 3
         assert await theirs.aget_tuple(at("t")) is None
-        with pytest.raises(ThreadNotFound):
+        with pytest.raises(ThreadTaken):
             await put(theirs, [], count=4)
 
 

@@ -32,7 +32,7 @@ from longthread.errors import (
     StoreUnavailable,
 )
 from longthread.settings import Settings
-from longthread.store import log, migrate, runs, sqlite
+from longthread.store import log, migrate, postgres, runs, sqlite
 from longthread.store.driver import Driver
 from longthread.store.frozen import FrozenSqliteDriver
 from longthread.store.open import open_store
@@ -114,7 +114,7 @@ class TestFull:
                     with pytest.raises(StoreFull, match="Free some space"):
                         await extend(store, draft("b"))
             assert [ok async for ok, what, _ in _findings(Settings(database=str(path))) if what == "store"] == [False]
-            with pytest.raises(StoreUnavailable, match="disk is full"):
+            with pytest.raises(StoreFull, match=r"disk is full.*Free some space"):
                 async with open_store(path):
                     pass
         async with open_store(path, creates=False) as store:
@@ -417,6 +417,20 @@ def pg_ctl(server: Any, what: str, how: str) -> None:
 async def test_a_server_restarted_under_load_loses_nothing(own_server: Any, how: str) -> None:
     async with open_store(own_server.get_uri()) as store:
         await write_under_fire(store, lambda: pg_ctl(own_server, "restart", how), times=2)
+
+
+@pytest.mark.postgres
+async def test_a_server_that_was_down_for_long_is_found_soon(own_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "WAIT_SECONDS", 4)
+    async with open_store(own_server.get_uri()) as store:
+        await thread_with(store, "a")
+        await asyncio.to_thread(pg_ctl, own_server, "stop", "immediate")
+        for _ in range(2):
+            with pytest.raises(StoreError, match="Is the server running"):
+                await extend(store, draft("b"))
+        await asyncio.to_thread(pg_ctl, own_server, "restart", "fast")
+        await extend(store, draft("c"))
+        assert await branch_ids(store) == ["a", "c"]
 
 
 async def write_under_fire(store: Driver, disturb: Any, *, times: int) -> None:

@@ -377,6 +377,8 @@ def test_an_address_is_shown_without_its_secrets(url: str, shown: str) -> None:
         ("postgresql://me:x/s3cret@host/d", (StoreUnavailable, "percent-encoded")),
         ("postgresql://me:12/s3cret@host/d", (StoreUnavailable, "percent-encoded")),
         ("postgresql://me:x?s3cret@no.such.host.invalid/d", (StoreUnavailable, "no.such.host.invalid")),
+        ("postgresql://me:x/y?s3cret=1@host/d", (StoreUnavailable, "percent-encoded")),
+        ("postgresql://me:s3cret@host/d?bogus=1&sslmode=disable", (StoreUnavailable, "option bogus, which libpq")),
         ("mysql://me:s3cret@host/d", (InvalidInput, "mysql://….*another database.*postgresql://")),
         (":memory:", (InvalidInput, "path of a SQLite file")),
     ],

@@ -33,6 +33,7 @@ from longthread.errors import (
     StoreError,
     ThreadConflict,
     ThreadNotFound,
+    ThreadTaken,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -44,6 +45,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     RunNotFound: 404,
     RunInProgress: 409,
     ThreadConflict: 409,
+    ThreadTaken: 409,
     LeaseLost: 409,
     NothingToResume: 409,
     NotPending: 409,

@@ -10,6 +10,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from longthread.errors import StoreUnavailable
 
+_UNKNOWN = re.compile(r'invalid URI query parameter: "(\w+)"')
+
 
 def shown(url: str) -> str:
     """A URL as people may see it: without password and options.
@@ -32,7 +34,13 @@ def parsed(url: str) -> dict[str, Any]:
     plain = re.sub(r"^postgres(?:ql)?(?:\+psycopg)?://", "postgresql://", url)
     try:
         given: dict[str, Any] = dict(conninfo_to_dict(plain))
-    except psycopg.Error:
+    except psycopg.Error as error:
+        # With an @ behind it, it may be a part of a password.
+        if (unknown := _UNKNOWN.search(str(error))) and "@" not in plain.partition("?")[2]:
+            raise StoreUnavailable(
+                where="postgresql://…",
+                reason=f"the URL has an option {unknown[1]}, which libpq does not know. Leave it out.",
+            ) from None
         given = {"host": "@"}
     # A password with an @ or a / in it ends too early for libpq, and the rest of it stands elsewhere.
     misread = "@" in f"{given.get('host')}{given.get('dbname')}"

@@ -110,14 +110,14 @@ async def lock(tx: Transaction, thread_id: str, *, user_id: str, create: bool = 
     """A user's thread, locked when the transaction writes; None when there is none.
 
     Raises:
-        ThreadNotFound: it was to be made, and the id is another user's.
+        ThreadTaken: it was to be made, and the id is another user's.
     """
     row = await one(tx, "lock_thread", id=thread_id, user_id=user_id)
     if row is None and create:
         await tx.run("insert_thread", id=thread_id, user_id=user_id, title=None, source=None, now=log.now())
         row = await one(tx, "lock_thread", id=thread_id, user_id=user_id)
         if row is None:
-            raise ThreadNotFound(thread=thread_id)
+            raise ThreadTaken(thread=thread_id)
     if row is None:
         return None
     return _locked(row)

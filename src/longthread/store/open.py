@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from longthread.errors import InvalidInput, StoreUnavailable
+from longthread.errors import InvalidInput, StoreFull, StoreUnavailable
 from longthread.settings import EMBEDDED, POSTGRES_URLS, Settings, shown_address, store_address
 from longthread.store.address import shown
 from longthread.store.completion import to_the_end
@@ -35,6 +35,7 @@ async def open_store(database: str | Path, *, creates: bool = True, migrates: bo
     Raises:
         InvalidInput: it is no such address.
         StoreUnavailable: it cannot be opened; the message says why.
+        StoreFull: its disk is, and it may be created.
         StoreTooNew: a newer Longthread wrote it.
     """
     if not isinstance(database, str | Path):
@@ -65,8 +66,10 @@ async def _opened(address: str, *, creates: bool, migrates: bool) -> Driver:
     except StoreUnavailable as error:
         if await asyncio.to_thread(is_frozen, path):
             return await FrozenSqliteDriver.open(path, migrates=migrates)
-        if creates or not lacks_room(error.__cause__):
+        if not lacks_room(error.__cause__):
             raise
+        if creates:
+            raise StoreFull(reason=error.details["reason"]) from error
         with suppress(StoreUnavailable):  # what the user can do about it is to make room
             return await FrozenSqliteDriver.open(path, migrates=migrates, full=True)
         raise

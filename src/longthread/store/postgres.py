@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -46,6 +46,9 @@ WAIT_SECONDS = 30.0
 """How long a transaction waits for a free connection before it gives up."""
 LOCK_SECONDS = 30
 """How long a statement waits for another transaction's lock before it gives up."""
+RECONNECT_SECONDS = 5.0
+"""How long the pool goes on trying to connect, at longer and longer intervals, before it begins anew: a server that is
+up again is found soon, however long it was down."""
 CLOSE_SECONDS = 5.0
 """How long a connection may take to give up its transaction before it is thrown away."""
 
@@ -310,6 +313,11 @@ class PostgresDriver:
         except (psycopg.Error, OSError) as error:
             raise StoreUnavailable(where=where, reason=_reason(error)) from None
         first = [connection]
+        drivers: list[PostgresDriver] = []
+
+        async def try_again(_: Any) -> None:
+            await drivers[0].try_again()
+
         pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             conninfo,
             connection_class=_Pooled,
@@ -318,10 +326,13 @@ class PostgresDriver:
             min_size=1,
             max_size=CONNECTIONS,
             max_idle=300,
+            reconnect_timeout=RECONNECT_SECONDS,
+            reconnect_failed=try_again,
             open=False,
         )
+        drivers.append(cls(where, pool, found, first))
         await pool.open()
-        return cls(where, pool, found, first)
+        return drivers[0]
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[PostgresTransaction]:
@@ -362,6 +373,13 @@ class PostgresDriver:
             await self._kept.pop().close()
         for connection in self._first:  # the pool has not come to it
             await connection.close()
+
+    async def try_again(self) -> None:
+        """Have the pool connect again, which has given up, if somebody waits for a connection: it does so only when it
+        is asked for one."""
+        if self._asking and not self._pool.closed:
+            with suppress(psycopg.Error):
+                await self._pool.putconn(await self._pool.getconn(_AT_ONCE))
 
     async def _take_turn(self) -> None:
         """Wait for one of the places that writers have among the connections."""
@@ -443,6 +461,8 @@ class PostgresDriver:
         await self._pool.putconn(connection)
 
 
+_AT_ONCE = 0.001
+"""Seconds."""
 _TOO_BUSY = (
     f"no connection to PostgreSQL was free or could be made within {WAIT_SECONDS:.0f} seconds. Is the server running, "
     "and does it allow more connections (max_connections)?"
