@@ -12,6 +12,8 @@ import pytest
 
 from longthread.agent.analyst import Analyst
 from longthread.settings import Settings
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
 
 OpenAnalyst = Callable[..., Awaitable[Analyst]]
@@ -32,6 +34,13 @@ def shop(tmp_path: Path) -> str:
     )
     connection.close()
     return str(path)
+
+
+@pytest.fixture
+async def second(store_address: str, store: Driver) -> AsyncIterator[Driver]:
+    """The same store once more, as another process has it."""
+    async with open_store(store_address) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 import pytest
@@ -27,17 +26,10 @@ from longthread.store import log
 from longthread.store.archive import export_lines
 from longthread.store.driver import Driver
 from longthread.store.importing import Into, import_threads
-from longthread.store.open import open_store
 from longthread.store.pruning import prune
 from longthread.store.retention import Policy, Retention
 
 AT: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
-
-
-@pytest.fixture
-async def second(store_address: str, store: Driver) -> AsyncIterator[Driver]:
-    async with open_store(store_address) as driver:
-        yield driver
 
 
 def _checkpoint() -> Any:

@@ -302,20 +302,25 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         """Delete the checkpoints whose metadata names one of these runs, with what their tasks have written.
 
         The messages stay in the log; where the newest checkpoint goes, the conversation ends where the one before has
-        it end.
+        it end. What is deleted is what a thread holds of the runs when it is locked: it may have changed since it was
+        found, and be another one of the same id.
+
+        Raises:
+            StoreDamaged: something of a thread cannot be read. It is left as it is; others may be done.
         """
+        found: dict[str, list[str]] = {}
         async with self._store.reading() as tx:
-            found = [
-                row
-                for run_id in map(str, run_ids)
-                for row in await checkpoints.of_run(tx, run_id, user_id=self._user_id)
-            ]
-        for thread_id in dict.fromkeys(row.thread_id for row in found):
-            rows = [row for row in found if row.thread_id == thread_id]
-            async with self._store.writing() as tx:
-                if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
-                    await upkeep.delete_for_run(tx, rows, self.serde)
-            self._remembered.forget(thread_id)
+            for run_id in dict.fromkeys(map(str, run_ids)):
+                for thread_id in await checkpoints.threads_of_run(tx, run_id, user_id=self._user_id):
+                    found.setdefault(thread_id, []).append(run_id)
+        for thread_id, there in found.items():
+            try:
+                async with self._store.writing() as tx:
+                    if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
+                        await upkeep.delete_for_runs(tx, thread_id, there, self.serde)
+            finally:
+                # Whether it was committed may not be known.
+                self._remembered.forget(thread_id)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread's messages and checkpoints, with what their tasks have written, to a new thread.

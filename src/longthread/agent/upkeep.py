@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Literal
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -34,9 +34,12 @@ async def prune(tx: Transaction, thread_id: str, strategy: Strategy, serde: Seri
         await checkpoints.delete_namespace(tx, thread_id, ns)
 
 
-async def delete_for_run(tx: Transaction, rows: Sequence[CheckpointRow], serde: SerializerProtocol) -> None:
-    """Delete checkpoints of one thread, and lead the conversation back to where it was before them."""
-    thread_id = rows[0].thread_id
+async def delete_for_runs(tx: Transaction, thread_id: str, run_ids: Iterable[str], serde: SerializerProtocol) -> None:
+    """Delete the checkpoints of runs from a thread, which is locked, and lead the conversation back to where it was
+    before them."""
+    rows = [row for run_id in run_ids for row in await checkpoints.of_run(tx, thread_id, run_id)]
+    if not rows:
+        return
     end = await _end(tx, thread_id, serde)
     await checkpoints.delete(tx, rows)
     for ns in sorted({row.ns for row in rows}):

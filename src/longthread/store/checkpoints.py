@@ -350,18 +350,33 @@ async def namespaces(tx: Transaction, thread_id: str) -> list[str]:
     return [row["ns"] for row in await tx.fetch("select_namespaces", thread_id=thread_id)]
 
 
-async def of_run(tx: Transaction, run_id: str, *, user_id: str) -> list[CheckpointRow]:
-    """A user's checkpoints whose metadata names this run."""
-    escaped = json.dumps(run_id, ensure_ascii=False).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    rows = await tx.fetch("select_checkpoints_of_run", user_id=user_id, pattern=f"%{escaped}%")
+async def threads_of_run(tx: Transaction, run_id: str, *, user_id: str) -> list[str]:
+    """A user's threads with a checkpoint whose metadata holds the run's id, if only as part of something else."""
+    rows = await tx.fetch("select_threads_of_run", user_id=user_id, pattern=_holding(run_id))
+    return [row["thread_id"] for row in rows]
+
+
+async def of_run(tx: Transaction, thread_id: str, run_id: str) -> list[CheckpointRow]:
+    """A thread's checkpoints whose metadata names this run.
+
+    Raises:
+        RowDamaged: nothing can be made of metadata that may name it.
+    """
+    rows = await tx.fetch("select_checkpoints_of_run", thread_id=thread_id, pattern=_holding(run_id))
     found = [_checkpoint(row) for row in rows]
     return [row for row in found if row.about.get("run_id") == run_id]
+
+
+def _holding(text: str) -> str:
+    """The pattern of JSON that holds a text."""
+    escaped = json.dumps(text, ensure_ascii=False).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
 
 
 async def delete(tx: Transaction, rows: Iterable[CheckpointRow]) -> None:
     """Delete checkpoints with what their tasks have written. Their large values stay, for others may have them too."""
     for row in rows:
-        await tx.run("delete_checkpoint", thread_id=row.thread_id, ns=row.ns, n=row.n)
+        await tx.run("delete_checkpoint", thread_id=row.thread_id, ns=row.ns, n=row.n, id=row.id)
         await delete_writes(tx, row.thread_id, row.ns, row.id)
 
 

@@ -134,7 +134,8 @@ UNION SELECT DISTINCT ns FROM checkpoint_writes WHERE thread_id = :thread_id
 ORDER BY ns;
 
 -- name: delete_checkpoint
-DELETE FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND n = :n;
+-- The number may be another's by now: that of the newest one is given out again when it is gone.
+DELETE FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND n = :n AND id = :id;
 
 -- name: forget_lost_parents
 UPDATE checkpoints SET parent_n = NULL
@@ -152,12 +153,16 @@ DELETE FROM checkpoint_writes WHERE thread_id = :thread_id AND ns = :ns;
 -- name: delete_ns_blobs
 DELETE FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns;
 
+-- name: select_threads_of_run
+SELECT DISTINCT c.thread_id FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+WHERE c.metadata LIKE :pattern ESCAPE '\'
+ORDER BY c.thread_id;
+
 -- name: select_checkpoints_of_run
 SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
-FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
-    LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
-WHERE c.metadata LIKE :pattern ESCAPE '\'
-ORDER BY c.thread_id, c.ns, c.n;
+FROM checkpoints c LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
+WHERE c.thread_id = :thread_id AND c.metadata LIKE :pattern ESCAPE '\'
+ORDER BY c.ns, c.n;
 
 -- name: select_messages
 SELECT e.seq, e.parent_seq, e.id, e.role, e.text, e.tool_calls, e.tool_call_id, e.name, e.payload, e.metadata
