@@ -222,6 +222,15 @@ def test_a_listing_is_fetched_as_it_is_read(store_address: str) -> None:
         assert next(saver.list(on("a"), filter={"step": 1})).metadata["step"] == 1
 
 
+def test_a_listing_of_one_checkpoint_before_another(store_address: str) -> None:
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        talker().compile(checkpointer=saver).invoke(asked("hi"), on("a"))
+        newest, middle, oldest = [item.config for item in saver.list(on("a"))]
+        assert [item.config for item in saver.list(middle, before=newest)] == [middle]
+        for before in (middle, oldest):
+            assert list(saver.list(middle, before=before)) == []
+
+
 def test_a_copy_with_another_allowlist_is_the_same_saver(store_address: str) -> None:
     with LongthreadSaver.from_conn_string(store_address) as saver:
         saver.serde = JsonPlusSerializer(allowed_msgpack_modules=None)

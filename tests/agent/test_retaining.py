@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypedDict
 
@@ -22,6 +23,7 @@ from longthread.store.driver import Driver
 from longthread.store.log import now
 from longthread.store.pruning import Pruned, prune
 from longthread.store.retention import Policy, Retention
+from longthread.store.surplus import Surplus
 
 ON_T: RunnableConfig = {"configurable": {"thread_id": "t"}}
 LARGE = "x" * 5000
@@ -43,6 +45,16 @@ def graph_of(store: Driver, *, node: Callable[..., Any] = answer, state: Any = S
     graph.add_edge(START, "node")
     graph.add_edge("node", END)
     return graph.compile(checkpointer=LongthreadSaver(store))
+
+
+def trimming_graph(store: Driver) -> Any:
+    """A graph that keeps the last few messages."""
+
+    def trimming(state: State) -> dict[str, Any]:
+        old = [RemoveMessage(str(message.id)) for message in state["messages"][:-4]]
+        return {"messages": [*old, AIMessage(f"answer {len(state['messages'])}")]}
+
+    return graph_of(store, node=trimming)
 
 
 async def ask(graph: Any, number: int, **more: Any) -> Any:
@@ -194,11 +206,7 @@ async def test_entries_that_a_checkpoint_refers_to_stay(store: Driver) -> None:
 
 
 async def test_entries_that_no_checkpoint_refers_to_go(store: Driver) -> None:
-    def trimming(state: State) -> dict[str, Any]:
-        old = [RemoveMessage(str(message.id)) for message in state["messages"][:-4]]
-        return {"messages": [*old, AIMessage(f"answer {len(state['messages'])}")]}
-
-    graph = graph_of(store, node=trimming)
+    graph = trimming_graph(store)
     for number in range(10):
         await ask(graph, number)
     before = await graph_of(store).aget_state(ON_T)
@@ -211,7 +219,7 @@ async def test_entries_that_no_checkpoint_refers_to_go(store: Driver) -> None:
         left = await log.branch(tx, "t", tip, limit=size)
     assert left[0].text == "question 7"
     assert [entry.text for entry in left[-4:]] == texts(before.values)[-4:]
-    for again in (graph, graph_of(store, node=trimming)):
+    for again in (graph, trimming_graph(store)):
         await ask(again, 10)
     state = await graph_of(store).aget_state(ON_T)
     async with store.reading() as tx:
@@ -219,3 +227,41 @@ async def test_entries_that_no_checkpoint_refers_to_go(store: Driver) -> None:
         branch = await log.branch(tx, "t", tip, limit=size)
     assert [entry.text for entry in branch][-4:] == texts(state.values)[-4:]
     assert next(entry.text for entry in branch) == "question 7"
+
+
+async def test_a_copy_of_a_thread_that_was_cut_begins_where_it_does(store: Driver) -> None:
+    graph, saver = trimming_graph(store), LongthreadSaver(store)
+    for number in range(10):
+        await ask(graph, number)
+    assert (await pruned(store, Policy(entries_before=now(), window=2))).rows["entries"] == 14
+    await saver.acopy_thread("t", "copy")
+    async with store.reading() as tx:
+        cut, copy = [await log.find_thread(tx, name, user_id="default") for name in ("t", "copy")]
+        assert copy.first_seq == cut.first_seq == 15
+        of = [await log.branch(tx, thread.id, thread.tip, limit=99) for thread in (cut, copy)]
+    assert of[0] == [replace(entry, thread_id="t") for entry in of[1]] != []
+    assert await pruned(store, Policy(entries_before=now(), window=2)) == Pruned()
+
+
+async def test_a_thread_that_was_begun_anew_since_it_was_looked_at_is_pruned_as_it_is(
+    store: Driver, second: Driver
+) -> None:
+    class Meanwhile(CheckpointKeeper):
+        begun = False
+
+        async def surplus(self, *args: Any, **more: Any) -> Surplus:
+            found = await super().surplus(*args, **more)
+            if not self.begun:
+                self.begun = True
+                await LongthreadSaver(second).adelete_thread("t")
+                for number in range(4):
+                    await ask(graph_of(second), number, large=LARGE + str(number))
+            return found
+
+    for number in range(3):
+        await ask(graph_of(store), number, large=LARGE + str(number))
+    keeper = Meanwhile()
+    retention = Retention(Policy(checkpoints_before=now()), keeper, lambda owner: True)
+    assert (await prune(store, retention, silent, apply=True)).rows == {}
+    assert keeper.begun
+    assert len(await history(store)) == 12
