@@ -168,3 +168,15 @@ def test_what_needs_no_model_loads_neither_langchain_nor_a_source_s_driver() -> 
     code = "import sys, longthread.cli.app; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"langchain", "langchain_core", "langgraph", "duckdb", "sqlglot", "fastapi"} & set(loaded) == set()
+
+
+def test_attempts_to_connect_are_left_to_the_error_that_they_end_in() -> None:
+    code = """
+import logging
+from longthread.cli.screen import make_logs_visible
+make_logs_visible()
+logging.getLogger("psycopg.pool").warning("error connecting")
+logging.getLogger("longthread").warning("shown")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "shown\n"

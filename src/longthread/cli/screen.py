@@ -55,6 +55,10 @@ class _Visible(logging.Formatter):
 
 
 def make_logs_visible() -> None:
-    """Warnings that nobody has configured a log for go to standard error: let them show no more than others do."""
+    """Warnings that nobody has configured a log for go to standard error: let them show no more than others do.
+
+    Those of psycopg, one for each attempt to connect, are left to the error that the attempts end in.
+    """
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Visible())
+    logging.getLogger("psycopg").setLevel(logging.ERROR)

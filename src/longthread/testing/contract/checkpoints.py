@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from longthread.errors import StoreConflict, StoreError, ThreadNotFound
+from longthread.errors import StoreConflict, StoreError, ThreadTaken
 from longthread.store import checkpoints, log
 from longthread.store.checkpoints import CheckpointRow, Head, Where, WriteRow
 from longthread.store.driver import Driver
@@ -101,7 +101,7 @@ class CheckpointContract(Contract):
         await put(store, row(1), user_id="owner")
         async with store.writing() as tx:
             assert await checkpoints.lock(tx, "t", user_id="other") is None
-            with pytest.raises(ThreadNotFound):
+            with pytest.raises(ThreadTaken):
                 await checkpoints.lock(tx, "t", user_id="other", create=True)
             for where in (Where("other"), Where("other", "t"), Where("other", "t", "")):
                 assert await checkpoints.page(tx, where, None, limit=9) == []
