@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from longthread.agent import kept as module
 from longthread.agent.kept import STRETCH, Kept, private
+
+SERDE = JsonPlusSerializer()
 
 
 def messages(turns: int = 1) -> list[BaseMessage]:
@@ -97,23 +100,23 @@ CHANGES = [
 
 def test_what_nobody_has_any_more_is_lent_again() -> None:
     kept = kept_of(messages())
-    first = ids(kept.lend(4))
-    assert ids(kept.lend(4)) == first
+    first = ids(kept.lend(4, SERDE))
+    assert ids(kept.lend(4, SERDE)) == first
     kept.extend(private(message, 5 + n, 4 + n) for n, message in enumerate(messages()))
-    assert ids(longer := kept.lend(8))[:4] == first
+    assert ids(longer := kept.lend(8, SERDE))[:4] == first
     assert longer == messages() * 2
 
 
 def test_of_what_somebody_has_still_the_lists_before_are_lent_again() -> None:
     """So it is where a result is replaced by the next: the old one is there until the new one is."""
     kept = kept_of(messages())
-    first = kept.lend(4)
-    second = kept.lend(4)
+    first = kept.lend(4, SERDE)
+    second = kept.lend(4, SERDE)
     both = {*ids(first), *ids(second)}
     assert len(both) == 8
     old = ids(first)
     del first
-    assert ids(kept.lend(4)) == old
+    assert ids(kept.lend(4, SERDE)) == old
     assert kept.spare == 8
     kept.call_in()
     assert kept.spare == 0
@@ -123,19 +126,19 @@ def test_of_what_somebody_has_still_the_lists_before_are_lent_again() -> None:
 @pytest.mark.parametrize("turns", [1, STRETCH])
 def test_what_was_changed_is_lent_as_it_was(change: Callable[[list[BaseMessage]], None], turns: int) -> None:
     kept = kept_of(messages(turns))
-    change(kept.lend(4 * turns))
-    assert _whole(kept.lend(4 * turns)) == _whole(messages(turns))
-    assert _whole(kept.lend(3)) == _whole(messages(turns)[:3])
+    change(kept.lend(4 * turns, SERDE))
+    assert _whole(kept.lend(4 * turns, SERDE)) == _whole(messages(turns))
+    assert _whole(kept.lend(3, SERDE)) == _whole(messages(turns)[:3])
 
 
 def test_what_is_no_json_and_was_changed_is_lent_as_it_was() -> None:
     call = {"name": "look", "args": {"seen": {1}, "by": {1: [1]}}, "id": "c", "type": "tool_call"}
     given = AIMessage("", id="a", tool_calls=[call])
     kept = kept_of([*messages(), given])
-    for args in (given.tool_calls[0]["args"], kept.lend(5)[4].tool_calls[0]["args"]):  # type: ignore[attr-defined]
+    for args in (given.tool_calls[0]["args"], kept.lend(5, SERDE)[4].tool_calls[0]["args"]):  # type: ignore[attr-defined]
         args["seen"].add(2)
         args["by"][1].append(2)
-    found = kept.lend(5)[4].tool_calls[0]["args"]  # type: ignore[attr-defined]
+    found = kept.lend(5, SERDE)[4].tool_calls[0]["args"]  # type: ignore[attr-defined]
     assert found == {"seen": {1}, "by": {1: [1]}}
 
 
@@ -158,10 +161,10 @@ def test_what_is_no_json_and_was_changed_is_lent_as_it_was() -> None:
 def test_what_somebody_keeps_is_not_lent_to_another(part: Callable[[Any], Any], number: int) -> None:
     kept = kept_of(messages())
     try:
-        mine = part(kept.lend(4)[number])
+        mine = part(kept.lend(4, SERDE)[number])
     except (AttributeError, IndexError):
         return  # this kind of message has no such part
-    found = kept.lend(4)
+    found = kept.lend(4, SERDE)
     if isinstance(mine, BaseMessage):
         mine.content = "changed"
     elif isinstance(mine, dict):
@@ -173,16 +176,16 @@ def test_what_somebody_keeps_is_not_lent_to_another(part: Callable[[Any], Any], 
 
 def test_what_can_still_be_reached_weakly_is_not_lent_to_another() -> None:
     kept = kept_of(messages())
-    reference = weakref.ref(kept.lend(4)[1])
-    found = kept.lend(4)
+    reference = weakref.ref(kept.lend(4, SERDE)[1])
+    found = kept.lend(4, SERDE)
     assert all(message is not reference() for message in found)
 
 
 def test_where_references_are_not_counted_nothing_is_lent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_COUNTED", False)
     kept = kept_of(messages())
-    kept.lend(4)
-    assert _whole(kept.lend(4)) == _whole(messages())
+    kept.lend(4, SERDE)
+    assert _whole(kept.lend(4, SERDE)) == _whole(messages())
 
 
 @given(st.data())
@@ -193,7 +196,7 @@ def test_every_loan_is_what_was_kept(data: st.DataObject) -> None:
     held: list[Any] = []
     for _ in range(data.draw(st.integers(1, 8))):
         count = data.draw(st.integers(0, len(given_)))
-        found = kept.lend(count)
+        found = kept.lend(count, SERDE)
         assert _whole(found) == _whole(given_[:count])
         taken = {id(message) for loan in held for message in loan}
         assert taken.isdisjoint(ids(found))

@@ -108,7 +108,7 @@ class Cell:
     def value(self, serde: SerializerProtocol, source: Source) -> Any:
         """The value, made anew."""
         bare = serde.loads_typed((self.kind, self.body))
-        return bare if self.hole is None else _filled(bare, self.hole, source)
+        return bare if self.hole is None else _filled(bare, self.hole, source, serde)
 
     @property
     def has_inline(self) -> bool:
@@ -224,43 +224,43 @@ def _with_attribute(value: Any, name: str, inner: Any) -> Any:
     return made
 
 
-def _filled(bare: Any, hole: Hole, source: Source) -> Any:
+def _filled(bare: Any, hole: Hole, source: Source, serde: SerializerProtocol) -> Any:
     if isinstance(hole, int):
         found = source.messages(hole, hole)
         return found[0] if found else None
     if isinstance(hole, Inline):
-        return unpack(hole.body)
+        return unpack(hole.body, serde)
     if hole.kind in (_LIST, MESSAGES):
-        return _filled_list(bare, hole, source)
+        return _filled_list(bare, hole, source, serde)
     if hole.kind == _ATTRIBUTE:
         [(name, inner)] = hole.inner
-        return _with_attribute(bare, name, _filled(getattr(bare, name), inner, source))
+        return _with_attribute(bare, name, _filled(getattr(bare, name), inner, source, serde))
     filled = list(bare) if hole.kind == _TUPLE else bare
     for key, inner in hole.inner:
-        filled[key] = _filled(filled[key], inner, source)
+        filled[key] = _filled(filled[key], inner, source, serde)
     return type(bare)(filled) if hole.kind == _TUPLE else filled
 
 
-def _filled_list(bare: list[Any], gap: Gap, source: Source) -> list[Any]:
+def _filled_list(bare: list[Any], gap: Gap, source: Source, serde: SerializerProtocol) -> list[Any]:
     items = iter(bare)
     inner = dict(gap.inner)
     filled: list[Any] = []
     missing = 0
     for place, first, last in gap.runs:
         while len(filled) + missing < place:
-            filled.append(_item(items, inner, len(filled) + missing, source))
+            filled.append(_item(items, inner, len(filled) + missing, source, serde))
         messages = source.messages(first, last)
         missing += last - first + 1 - len(messages)
         filled = filled + messages if filled else messages
     for item in items:
         at = len(filled) + missing
-        filled.append(_filled(item, inner[at], source) if at in inner else item)
+        filled.append(_filled(item, inner[at], source, serde) if at in inner else item)
     return filled
 
 
-def _item(items: Iterator[Any], inner: dict[Any, Hole], place: int, source: Source) -> Any:
+def _item(items: Iterator[Any], inner: dict[Any, Hole], place: int, source: Source, serde: SerializerProtocol) -> Any:
     item = next(items)
-    return _filled(item, inner[place], source) if place in inner else item
+    return _filled(item, inner[place], source, serde) if place in inner else item
 
 
 def _has_inline(hole: Hole) -> bool:

@@ -77,7 +77,7 @@ async def channel_history(
             break
     cells = [cell for each in found.values() for _, cell in each.writes]
     cells += [each.seed for each in found.values() if each.seed is not None]
-    source = await source_of(tx, row.thread_id, cells, first_seq)
+    source = await source_of(tx, row.thread_id, cells, first_seq, serde)
     with Decoding(row.thread_id, "a checkpoint before", row.id, ValueDamaged):
         return _histories(found, serde, source)
 

@@ -7,7 +7,7 @@ import sys
 import weakref
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, repeat
@@ -16,10 +16,11 @@ from sys import getrefcount
 from typing import Any
 
 from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from pydantic import BaseModel
 
 from longthread.agent.collector import paused
-from longthread.agent.messages import Fields, alike, copied, pack, unpack
+from longthread.agent.messages import KNOWN, Fields, alike, build, copied, copy_of, pack, unpack
 
 RECENT = 64
 """So many of the last messages are compared whole even where they are the very objects that they were."""
@@ -51,12 +52,18 @@ class Message:
 
     __slots__ = ("fields", "odd", "packed", "parent_seq", "seq", "type")
 
-    def __init__(self, message: BaseMessage | tuple[type[BaseMessage], Fields], seq: int, parent_seq: int) -> None:
+    def __init__(
+        self,
+        message: BaseMessage | tuple[type[BaseMessage], Fields],
+        seq: int,
+        parent_seq: int,
+        packed: bytes | None = None,
+    ) -> None:
         self.odd: BaseMessage | None = None
         self.packed = b""
         if isinstance(message, BaseMessage):
             self.type, self.fields = type(message), message.__dict__
-            self.odd, self.packed = message, pack(message)
+            self.odd, self.packed = message, packed or pack(message)
         else:
             self.type, self.fields = message
         self.seq = seq
@@ -68,6 +75,13 @@ class Message:
             return alike(self.odd, message)
         plain = type(message) is self.type and not message.__pydantic_extra__
         return plain and alike(self.fields, message.__dict__)
+
+    def anew(self, serde: SerializerProtocol) -> BaseMessage:
+        """What makes it anew, made: see `unpack`."""
+        made = unpack(self.packed, serde)
+        if made.id is None:
+            made.id = self.fields["id"]
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +111,9 @@ class Kept:
         self._empty_objects: dict[str, tuple[list[int], list[Any]]] = {}
         self._empty_lists: dict[str, tuple[list[int], list[Any]]] = {}
         self._odd: dict[int, Message] = {}
+        # The first places of classes of the application's, and the serializer that last was seen to allow them all.
+        self._own: dict[type[BaseMessage], int] = {}
+        self._allowed_by: SerializerProtocol | None = None
         # Copies of the first messages that were given away, the last two times; mostly they come back.
         self._lent: list[list[BaseMessage]] = []
         # One list of messages, or nothing any more.
@@ -112,6 +129,7 @@ class Kept:
         seqs: Sequence[int],
         parent_seqs: Sequence[int],
         varied: Set[str],
+        packed: Mapping[int, bytes],
     ) -> Kept:
         """Many messages at once.
 
@@ -119,6 +137,7 @@ class Kept:
             messages: those of one class that are given as fields have the same ones.
             varied: fields that may be lists or objects. All others are texts and the like, or empty: the same in all
                 messages of a class.
+            packed: by its place, what makes a message anew that is not given as fields.
         """
         kept = cls()
         kept.seqs, kept._parent_seqs = list(seqs), list(parent_seqs)
@@ -127,7 +146,7 @@ class Kept:
                 kind, fields = message
             else:
                 kind, fields = type(message), message.__dict__
-                kept._odd[place] = Message(message, seqs[place], parent_seqs[place])
+                kept._odd[place] = Message(message, seqs[place], parent_seqs[place], packed.get(place))
             kept._types.append(kind)
             kept._fields.append(fields)
         kept._names = list(map(_names_of, kept._types))
@@ -170,6 +189,8 @@ class Kept:
             if message.odd is not None:
                 self._odd[place] = message
             else:
+                if message.type not in KNOWN and message.type not in self._own:
+                    self._own[message.type], self._allowed_by = place, None
                 fields = message.fields
                 for name, value in fields.items():
                     self._sort(name, place, value)
@@ -246,23 +267,32 @@ class Kept:
             return None
         return sum(end - start + 1 for start, end in runs)
 
-    def copies(self, count: int) -> list[BaseMessage]:
-        """The first `count` messages, for the caller to keep and to change."""
-        with paused():
-            return self._with_odd(self._made(0, count))
+    def copies(self, count: int, serde: SerializerProtocol) -> list[BaseMessage]:
+        """The first `count` messages, for the caller to keep and to change.
 
-    def lend(self, count: int) -> list[BaseMessage]:
+        Raises:
+            ValueError: the serializer does not allow the class of one.
+        """
+        self._expect_allowed(count, serde)
+        with paused():
+            return self._with_odd(self._made(0, count), serde)
+
+    def lend(self, count: int, serde: SerializerProtocol) -> list[BaseMessage]:
         """The first `count` messages, for the caller to keep and to change, and held: see `hold`.
 
         They are objects of an earlier time, made as they were, when nobody else has one of them any more: that is
         several times faster than to make and to destroy as many.
+
+        Raises:
+            ValueError: the serializer does not allow the class of one.
         """
         self.hold([])
+        self._expect_allowed(count, serde)
         with paused():
             lent = self._returned(count)
             lent += self._made(len(lent), count)
         self._lent = [*self._lent[-1:], lent]
-        given = self._with_odd(lent.copy())
+        given = self._with_odd(lent.copy(), serde, goes_on=True)
         self.hold(given.copy())
         return given
 
@@ -270,10 +300,25 @@ class Kept:
         """Lend nothing again of what was lent."""
         self._lent.clear()
 
-    def _with_odd(self, made: list[BaseMessage]) -> list[BaseMessage]:
+    def _expect_allowed(self, count: int, serde: SerializerProtocol) -> None:
+        """What is not read is not stopped by the serializer: it is asked, so that it is as if it were read."""
+        if not self._own or self._allowed_by is serde:
+            return
+        for kind, place in self._own.items():
+            if place < count:
+                unpack(pack(build(kind, self._fields[place])), serde)
+        self._allowed_by = serde if count == len(self) else None
+
+    def _with_odd(
+        self, made: list[BaseMessage], serde: SerializerProtocol, *, goes_on: bool = False
+    ) -> list[BaseMessage]:
+        """`goes_on`: who is given the messages will give them back, and what they are now is what they were."""
         for place, message in self._odd.items():
             if place < len(made):
-                made[place] = unpack(message.packed)
+                made[place] = message.anew(serde)
+                if goes_on and not message.is_like(made[place]):
+                    as_read = message.anew(serde)
+                    self._odd[place] = Message(as_read, message.seq, message.parent_seq, message.packed)
         return made
 
     def _returned(self, count: int) -> list[BaseMessage]:
@@ -409,7 +454,7 @@ def seqs_of(runs: Iterable[Run]) -> Iterator[int]:
 def private(message: BaseMessage, seq: int, parent_seq: int) -> Message:
     """A message of which nothing is shared with the one that is given."""
     if message.__pydantic_extra__ or message.__pydantic_private__ or not _is_plain(message.__dict__):
-        return Message(unpack(pack(message)), seq, parent_seq)
+        return Message(copy_of(message), seq, parent_seq)
     return Message((type(message), copied(message.__dict__)), seq, parent_seq)
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
 import langchain_core.messages as lc
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
 from longthread.agent.calls import Calls, as_json, calls_of, holds_enum
 from longthread.agent.packing import dumped, loaded
 from longthread.agent.storable import storable
-from longthread.errors import MessageNotStorable
+from longthread.errors import MessageNotStorable, RowDamaged, ValueDamaged
 from longthread.model.entry import Draft, Entry, Role, ToolCall
 from longthread.model.ids import new_id
 from longthread.model.payload import NOTE as NOTE
@@ -43,9 +47,14 @@ _NAMED: dict[str, type[BaseMessage]] = {
     for name in lc.__all__
     if isinstance(cls := getattr(lc, name), type) and issubclass(cls, BaseMessage) and not name.startswith("Base")
 }
+KNOWN = frozenset((*ROLES, *_NAMED.values()))
+"""Classes that every serializer makes messages of. Others are an application's own."""
 _NOT_NOTED = {"latency_ms", MESSAGE_ID}
 """What of a note is not kept as metadata: a column of its own, and the log's word."""
 _SERDE = JsonPlusSerializer()
+"""Writes what JSON cannot hold, and reads it for those who have no other."""
+_OWN = JsonPlusSerializer(allowed_msgpack_modules=True)
+"""Reads what this process has written a moment ago, of whichever class."""
 _PACKED = b"\x00"
 """First byte of a payload that is not JSON but a whole message, with its kind up to the next such byte: a message that
 the columns and JSON cannot hold."""
@@ -105,21 +114,28 @@ def message_of(entry: Entry | Draft) -> BaseMessage:
 
     Raises:
         RowDamaged: nothing can be made of its payload.
+        ValueDamaged: the same, of a class of the application's.
     """
     try:
         calls = [call.to_json() for call in entry.tool_calls]
         row = {name: getattr(entry, name) for name in _COLUMNS}
         rest = rest_of([entry.payload])[0] if entry.payload and not is_packed(entry.payload) else None
-        made = read_message(row, calls, rest, entry.metadata.get(MESSAGE_ID))
+        made = read_message(row, calls, rest, entry.metadata.get(MESSAGE_ID), _SERDE)
         return made if isinstance(made, BaseMessage) else build(*made)
     except UNREADABLE as error:
         place = f"entry {entry.seq} of thread {entry.thread_id}" if isinstance(entry, Entry) else f"entry {entry.id}"
-        raise damaged(place, error) from error
+        raise damaged(place, error, damage_of(entry.payload)) from error
 
 
 def is_packed(payload: bytes) -> bool:
     """Whether a payload is a whole message, and no JSON."""
     return payload.startswith(_PACKED)
+
+
+def damage_of(payload: bytes | None) -> type[RowDamaged]:
+    """What it is called that nothing can be made of a payload: a class of the application's may have changed."""
+    own = payload and is_packed(payload) and not payload.startswith(_PACKED + _JSON.encode())
+    return ValueDamaged if own else RowDamaged
 
 
 def rest_of(payloads: Sequence[bytes]) -> list[Fields]:
@@ -131,7 +147,11 @@ def rest_of(payloads: Sequence[bytes]) -> list[Fields]:
 
 
 def read_message(
-    row: Mapping[str, Any], calls: Sequence[dict[str, Any]], rest: Fields | None, sent_id: str | None
+    row: Mapping[str, Any],
+    calls: Sequence[dict[str, Any]],
+    rest: Fields | None,
+    sent_id: str | None,
+    serde: SerializerProtocol,
 ) -> BaseMessage | tuple[type[BaseMessage], Fields]:
     """The message of an entry's row: its class and fields, or the message itself where these do not say it all.
 
@@ -139,9 +159,10 @@ def read_message(
         calls: its tool calls, which become the message's.
         rest: what its payload holds, unless that is packed.
         sent_id: the id that the message had, where the entry has another.
+        serde: see `unpack`.
     """
     if rest is None and row["payload"]:
-        message = unpack(row["payload"])
+        message = unpack(row["payload"], serde)
         if message.id is None:
             message.id = sent_id or row["id"]
         return message
@@ -209,16 +230,48 @@ def pack(message: BaseMessage) -> bytes:
     return _PACKED + kind.encode() + _PACKED + body
 
 
-def unpack(packed: bytes) -> BaseMessage:
-    """The message that `pack` was given."""
+def unpack(packed: bytes, serde: SerializerProtocol) -> BaseMessage:
+    """The message that `pack` was given.
+
+    Args:
+        serde: makes objects of the classes that it allows. Whatever else it does, such as encrypting, it does not do to
+            messages: these are always written in the same way, so that everybody can read them.
+
+    Raises:
+        ValueError: it makes no message of it.
+    """
     kind, body = packed[1:].split(_PACKED, 1)
     if kind.startswith(_JSON.encode()):
         cls = _NAMED[kind.decode().removeprefix(_JSON)]
         return _with_extra(cls, json.loads(body.decode("utf-8", "surrogatepass")))
-    message: BaseMessage = _SERDE.loads_typed((kind.decode().removeprefix(_VEILED), body))
+    # Not as a subclass may have it: it was not written as that writes.
+    message = JsonPlusSerializer.loads_typed(_plain(serde), (kind.decode().removeprefix(_VEILED), body))
+    if not isinstance(message, BaseMessage):
+        raise ValueError(f"its class is not there or not allowed, the serializer makes {type(message).__name__} of it")
     if not kind.startswith(_VEILED.encode()):
         return message
     return _with_extra(type(message), _unveiled(message.__dict__ | (message.__pydantic_extra__ or {})))
+
+
+def copy_of(message: BaseMessage) -> BaseMessage:
+    """A copy of which nothing is shared with the message.
+
+    Raises:
+        MessageNotStorable: it can be neither copied nor read again.
+    """
+    with suppress(*UNREADABLE, copy.Error):
+        return copy.deepcopy(message)
+    try:
+        return unpack(pack(message), _OWN)  # it holds a lock, say, which is not stored
+    except ValueError as error:
+        raise MessageNotStorable(message=message.id, reason=error) from error
+
+
+def _plain(serde: SerializerProtocol) -> JsonPlusSerializer:
+    """The part of a saver's serializer that knows which classes are allowed."""
+    while isinstance(serde, EncryptedSerializer):
+        serde = serde.serde
+    return serde if isinstance(serde, JsonPlusSerializer) else _SERDE
 
 
 def _serialized(message: BaseMessage) -> tuple[str, bytes]:

@@ -105,7 +105,7 @@ class Putting:
             known = kept if kept is not None or leads else self.memory.lists.get(CONVERSATION)
             if known is None:
                 thread = self.growth.thread
-                known = await kept_on_branch(self.growth.tx, thread.id, thread.tip, len(messages))
+                known = await kept_on_branch(self.growth.tx, thread.id, thread.tip, len(messages), self.serde)
             count = known.equal(messages, held=given.held[name[1]])
             if all(message.id for message in messages[count:]):
                 self.given[name] = messages

@@ -15,7 +15,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.agent.cells import MESSAGES, Cell, Gap, merged
 from longthread.agent.collector import paused
 from longthread.agent.kept import Kept, Message, Run, seqs_of
-from longthread.agent.messages import Fields, is_packed, read_message, rest_of
+from longthread.agent.messages import Fields, damage_of, is_packed, read_message, rest_of
 from longthread.agent.record import Stored, Task, cell_of_blob, in_order
 from longthread.agent.remembered import Memory
 from longthread.agent.trail import anew
@@ -62,7 +62,7 @@ class Reader:
         values = {name: cell for name, cell in cells.items() if name not in lists}
         referring = [cell for cell in (*values.values(), *(cell for *_, cell in writes)) if cell.hole is not None]
         asked = self.thread_id, referring, self.first_seq
-        source = await source_of(self._snapshot, *asked) if referring else Found({})
+        source = await source_of(self._snapshot, *asked, self.serde) if referring else Found({}, self.serde)
         channels: dict[str, Any] = {name: await self.messages((row.ns, name), runs) for name, runs in lists.items()}
         with Decoding(row.thread_id, "checkpoint", row.id, ValueDamaged):
             channels |= {name: cell.value(self.serde, source) for name, cell in values.items()}
@@ -85,11 +85,12 @@ class Reader:
         kept = self.memory.lists.get(name)
         count = kept.starts_with(runs) if kept is not None else None
         if kept is None or count is None:
-            kept = await _messages(self._snapshot, self.thread_id, runs)
+            kept = await _messages(self._snapshot, self.thread_id, runs, self.serde)
             count = len(kept)
             if self.remembers:
                 self.memory.keep(name, kept)
-        return kept.lend(count) if self.remembers else kept.copies(count)
+        with Decoding(self.thread_id, "a message of the channel", name[1], ValueDamaged):
+            return kept.lend(count, self.serde) if self.remembers else kept.copies(count, self.serde)
 
     @property
     def _snapshot(self) -> Transaction:
@@ -103,22 +104,25 @@ class Found:
     """Messages of the log, by seq."""
 
     by_seq: Mapping[int, Message]
+    serde: SerializerProtocol
 
     def messages(self, first: int, last: int) -> list[BaseMessage]:
         """Those of these seqs that there are, each time anew."""
         found = Kept(self.by_seq[seq] for seq in range(first, last + 1) if seq in self.by_seq)
-        return found.copies(len(found))
+        return found.copies(len(found), self.serde)
 
 
-async def source_of(tx: Transaction, thread_id: str, cells: Iterable[Cell], first_seq: int) -> Found:
+async def source_of(
+    tx: Transaction, thread_id: str, cells: Iterable[Cell], first_seq: int, serde: SerializerProtocol
+) -> Found:
     """All messages that values refer to, but for those that retention has deleted: before `first_seq`.
 
     Raises:
         RowDamaged: one is not there, or nothing can be made of it.
     """
     runs = _since([run for cell in cells for run in cell.runs()], first_seq)
-    found = await _messages(tx, thread_id, merged(runs)) if runs else Kept()
-    return Found({seq: found.at(place) for place, seq in enumerate(found.seqs)})
+    found = await _messages(tx, thread_id, merged(runs), serde) if runs else Kept()
+    return Found({seq: found.at(place) for place, seq in enumerate(found.seqs)}, serde)
 
 
 async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: Cell) -> Cell:
@@ -149,7 +153,7 @@ def merged_tasks(stored: Stored, rows: Iterable[WriteRow], thread_id: str) -> di
     return tasks
 
 
-async def _messages(tx: Transaction, thread_id: str, runs: Sequence[Run]) -> Kept:
+async def _messages(tx: Transaction, thread_id: str, runs: Sequence[Run], serde: SerializerProtocol) -> Kept:
     """The messages with these seqs, in the order of the runs.
 
     Raises:
@@ -162,51 +166,56 @@ async def _messages(tx: Transaction, thread_id: str, runs: Sequence[Run]) -> Kep
         gone = next(seq for first, last in among for seq in range(first, last + 1) if seq not in there)
         raise damaged(f"entry {gone} of thread {thread_id}", "it is gone, and was not deleted by retention")
     with paused():
-        found = messages_of(rows, thread_id)
+        found = messages_of(rows, thread_id, serde)
         if any(later <= first for (_, first), (later, _) in pairwise(runs)):
             places = {seq: place for place, seq in enumerate(found.seqs)}
             found = Kept(found.at(places[seq]) for seq in seqs_of(runs) if seq in places)
     return found
 
 
-async def kept_on_branch(tx: Transaction, thread_id: str, tip: int, count: int) -> Kept:
+async def kept_on_branch(tx: Transaction, thread_id: str, tip: int, count: int, serde: SerializerProtocol) -> Kept:
     """The last `count` messages of the branch that ends in `tip`."""
     rows = await checkpoints.messages_of_branch(tx, thread_id, tip, limit=count)
     with paused():
-        return messages_of(rows, thread_id)
+        return messages_of(rows, thread_id, serde)
 
 
 def _since(runs: Iterable[Run], first_seq: int) -> list[Run]:
     return [(max(start, first_seq), end) for start, end in runs if end >= first_seq]
 
 
-def messages_of(rows: Sequence[Row], thread_id: str) -> Kept:
+def messages_of(rows: Sequence[Row], thread_id: str, serde: SerializerProtocol) -> Kept:
     """The messages of entries' rows.
 
     Raises:
         RowDamaged: nothing can be made of one.
+        ValueDamaged: the same, of a class of the application's.
     """
     try:
-        return _messages_of(rows)
+        return _messages_of(rows, serde)
     except UNREADABLE as error:
         for row in rows:
-            with Decoding(thread_id, "entry", row["seq"]):
-                _messages_of([row])
+            with Decoding(thread_id, "entry", row["seq"], damage_of(row["payload"])):
+                _messages_of([row], serde)
         raise damaged(f"one of {len(rows)} entries of thread {thread_id}", error) from error
 
 
-def _messages_of(rows: Sequence[Row]) -> Kept:
+def _messages_of(rows: Sequence[Row], serde: SerializerProtocol) -> Kept:
     calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
     rests = rest_of([row["payload"] for row in rows if row["payload"] and not is_packed(row["payload"])])
     varied = names_in(rests) | {"tool_calls"}
     unread = iter(rests)
     found: list[BaseMessage | tuple[type[BaseMessage], Fields]] = []
+    packed: dict[int, bytes] = {}
     for row in rows:
-        payload, metadata = row["payload"], row["metadata"]
-        rest = next(unread) if payload and not is_packed(payload) else None
+        payload, metadata, rest = row["payload"], row["metadata"], None
+        if payload and is_packed(payload):
+            packed[len(found)] = payload
+        elif payload:
+            rest = next(unread)
         sent_id = json.loads(metadata).get(MESSAGE_ID) if metadata and _SENT_ID in metadata else None
-        found.append(read_message(row, next(calls) if row["tool_calls"] else (), rest, sent_id))
-    return Kept.of(found, [row["seq"] for row in rows], [row["parent_seq"] for row in rows], varied)
+        found.append(read_message(row, next(calls) if row["tool_calls"] else (), rest, sent_id, serde))
+    return Kept.of(found, [row["seq"] for row in rows], [row["parent_seq"] for row in rows], varied, packed)
 
 
 def _parsed(texts: Sequence[str]) -> list[Any]:
