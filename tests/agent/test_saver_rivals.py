@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import operator
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import pytest
@@ -12,6 +14,7 @@ from langgraph._internal._constants import INTERRUPT, NULL_TASK_ID
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, interrupt
@@ -251,6 +254,10 @@ def _joined(values: list[int], writes: list[list[int]]) -> list[int]:
     return values + said
 
 
+def _joined_any(values: list[Any], writes: list[list[Any]]) -> list[Any]:
+    return [*values, *(one for each in writes for one in each)]
+
+
 class _Logged(TypedDict):
     log: Annotated[list[int], DeltaChannel(_joined)]
 
@@ -360,6 +367,76 @@ async def test_an_update_of_what_is_made_of_writes_has_a_rival_in_one_that_wrote
         else:
             with pytest.raises(ThreadConflict):
                 await put
+
+
+class _Parallel(TypedDict):
+    log: Annotated[list[Any], DeltaChannel(_joined_any)]
+    third: Annotated[list[Any], DeltaChannel(_joined_any)]
+    made: Annotated[list[Any], DeltaChannel(_joined_any)]
+    added: Annotated[list[Any], operator.add]
+
+
+def _half_done(saver: Any, wrote: Sequence[str]) -> Any:
+    """A graph of which one task is over and has written to these channels, while the other one waits for an answer."""
+    builder = StateGraph(_Parallel)
+    builder.add_node("a", lambda state: {"log": ["a"]})
+    builder.add_node("b", lambda state: {name: ["b"] for name in wrote})
+    builder.add_node("c", lambda state: {"log": [interrupt("?")]})
+    builder.add_edge(START, "a")
+    builder.add_edge("a", "b")
+    builder.add_edge("a", "c")
+    return builder.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize("channels", [["log"], ["log", "added"], ["log", "made"], ["log", "added", "made"], ["made"]])
+@pytest.mark.parametrize("wrote", [["log"], ["third", "log"]])
+async def test_an_update_in_the_name_of_a_task_that_is_over_may_write_more_than_that_has(
+    store: Driver, channels: list[str], wrote: list[str]
+) -> None:
+    found = []
+    for saver in (InMemorySaver(), LongthreadSaver(store)):
+        graph = _half_done(saver, wrote)
+        await graph.ainvoke({"log": ["q"]}, AT)
+        states = []
+        for number in range(3):
+            await graph.aupdate_state(AT, {name: [number] for name in channels}, as_node="b")
+            states.append((await graph.aget_state(AT)).values)
+        states.append(await graph.ainvoke(Command(resume="r"), AT))
+        cold = saver if isinstance(saver, InMemorySaver) else LongthreadSaver(store)
+        states.append((await _half_done(cold, wrote).aget_state(AT)).values)
+        found.append(states)
+    theirs, ours = found
+    assert [ours[2].get(name, [])[-3:] for name in channels] == [[0, 1, 2]] * len(channels)
+    if "made" in channels:
+        # The other saver drops a write that stands where the task that is over has written another.
+        for state in theirs:
+            state["made"] = [0, *(one for one in state["made"] if one != 0)]
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("channels", [["log", "added"], ["log", "made"], ["made"]])
+@pytest.mark.parametrize("wrote", [["log"], ["third", "log"]])
+@pytest.mark.parametrize("savers", ["one", "two"])
+async def test_of_two_updates_in_the_name_of_a_task_that_is_over_one_wins(
+    store: Driver, second: Driver, savers: str, channels: list[str], wrote: list[str]
+) -> None:
+    for number in range(3):
+        at: Any = {"configurable": {"thread_id": f"race-{number}"}}
+        ours = _half_done(LongthreadSaver(store), wrote)
+        theirs = _half_done(LongthreadSaver(second), wrote) if savers == "two" else ours
+        await ours.ainvoke({"log": ["q"]}, at)
+        _wait_for_each_other(*{id(graph): graph.checkpointer for graph in (ours, theirs)}.values())
+        found = await asyncio.gather(
+            *(
+                graph.aupdate_state(at, {name: [said] for name in channels}, as_node="b")
+                for graph, said in ((ours, "1"), (theirs, "2"))
+            ),
+            return_exceptions=True,
+        )
+        [won] = [said for said, outcome in zip(("1", "2"), found, strict=True) if isinstance(outcome, dict)]
+        assert [type(each) for each in found if not isinstance(each, dict)] == [ThreadConflict]
+        values = (await _half_done(LongthreadSaver(second), wrote).aget_state(at)).values
+        assert [[one for one in values[name] if one in ("1", "2")] for name in channels] == [[won]] * len(channels)
 
 
 async def test_an_old_message_that_is_changed_in_place_and_returned_is_stored(store: Driver) -> None:

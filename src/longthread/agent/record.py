@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,15 +50,24 @@ class Task:
         if index < 0 or index not in self.items:
             self.items[index] = channel, cell
 
-    def contradicted(self, other: Task, serde: SerializerProtocol) -> set[str]:
-        """The channels that the other says something else of, where what was said first is kept."""
+    def contradicted(self, other: Task, serde: SerializerProtocol) -> set[int]:
+        """Where the other says something else, and what was said first is kept."""
         both = [index for index in self.items.keys() & other.items.keys() if index >= 0]
-        return {
-            channel
-            for index in both
-            if self.items[index][1].differs(other.items[index][1], serde)
-            for channel in (self.items[index][0], other.items[index][0])
+        return {index for index in both if self.items[index][1].differs(other.items[index][1], serde)}
+
+    def channels(self, indexes: Iterable[int] | None = None) -> set[str]:
+        """The channels that it has written to there; or anywhere."""
+        return {self.items[index][0] for index in (self.items if indexes is None else indexes)}
+
+    def besides(self, there: Task, contradicted: Set[int], known: Set[str]) -> Task | None:
+        """What it has written to channels that are not known, to be kept along with what is there."""
+        free = max([*self.items, *there.items]) + 1
+        items = {
+            index if index not in contradicted else free + index: item
+            for index, item in self.items.items()
+            if item[0] not in known
         }
+        return Task(self.id, self.path, items) if items else None
 
     def is_replaced_by(self, other: Task) -> bool:
         """Whether something of it would be replaced, were the other one merged into it."""

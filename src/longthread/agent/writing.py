@@ -65,10 +65,11 @@ class Writing:
         if (newest.id, newest.id, newest.writes) != (self.checkpoint_id, head.id, head.writes):
             return None
         there = newest.tasks.get(task.id)
-        if await self._stands_alone(there, task):
+        rest = await self._rest(there, task)
+        if rest is None:
             return newest
         # What is replaced goes into a row: a body with as many writes as before would be taken for the one before.
-        return None if there is not None and there.is_replaced_by(task) else newest.with_task(task)
+        return None if there is not None and there.is_replaced_by(rest) else newest.with_task(rest)
 
     async def _put_in_row(self, task: Task) -> Callable[[], None]:
         thread_id, ns, name = self.place.thread.id, self.ns, (self.ns, self.checkpoint_id)
@@ -81,41 +82,47 @@ class Writing:
             merged = merged_tasks(stored, rows, thread_id).get(task.id) if stored is not None else there
         else:
             merged = there
-        if await self._stands_alone(merged, task):
+        rest = await self._rest(merged, task)
+        if rest is None:
             return lambda: None
         if there is None:
-            await checkpoints.put_writes(self.tx, thread_id, task.row(ns, self.checkpoint_id))
-            return lambda: self.memory.keep_task(name, task)
-        there.merge(task)
+            await checkpoints.put_writes(self.tx, thread_id, rest.row(ns, self.checkpoint_id))
+            return lambda: self.memory.keep_task(name, rest)
+        there.merge(rest)
         await checkpoints.replace_writes(self.tx, thread_id, there.row(ns, self.checkpoint_id))
         return lambda: self.memory.keep_task(name, there)
 
-    async def _stands_alone(self, there: Task | None, task: Task) -> bool:
-        """Whether nothing need be written: the checkpoint that the task leads to holds all values itself.
+    async def _rest(self, there: Task | None, task: Task) -> Task | None:
+        """What is to be written. Where the checkpoint that the task leads to holds values itself, these need not be.
 
         Raises:
             ThreadConflict: a rival has written here.
         """
         # What a command says for no task is handed in again with what it says anew.
         if not self.goes_on or task.id == NULL_TASK_ID or there is None:
-            return False
+            return task
         with Decoding(self.place.thread.id, "what a task has written to checkpoint", self.checkpoint_id, ValueDamaged):
-            channels = there.contradicted(task, self.serde)
-        if not channels or (task.path.startswith(_UPDATE) and not await self._are_made_of_writes(channels)):
-            return False
-        if self._knows_of_it(task):
-            return True
+            contradicted = there.contradicted(task, self.serde)
+        if not contradicted:
+            return task
+        written = there.channels(contradicted)
+        if task.path.startswith(_UPDATE):
+            if not await self._are_made_of_writes(written | task.channels(contradicted)):
+                return task
+            # Two that write the same besides are rivals, wherever that has its place.
+            if self._knows_of(written | (there.channels() & task.channels())):
+                return task.besides(there, contradicted, self.seen)
         raise ThreadConflict(thread=self.place.thread.id)
 
-    def _knows_of_it(self, task: Task) -> bool:
-        """Whether this is an update of the newest state that found there what one before it wrote, which failed.
+    def _knows_of(self, written: set[str]) -> bool:
+        """Whether an update of the newest state found there what it contradicts: of a task that is over, or of an
+        update that failed.
 
         LangGraph puts the whole value of each channel that it found written to into the update's own checkpoint. If the
         one before has not failed, but comes late, its checkpoint is refused.
         """
         is_newest = self.place.head is not None and self.place.head.id == self.checkpoint_id
-        written = {channel for channel, _ in task.items.values()}
-        return _FORKS and is_newest and task.path.startswith(_UPDATE) and written <= self.seen
+        return _FORKS and is_newest and written <= self.seen
 
     async def _are_made_of_writes(self, channels: set[str]) -> bool:
         """Whether the next checkpoint may read one of the channels in what was written here, and not hold its value.
