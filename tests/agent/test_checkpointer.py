@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph._internal._constants import INTERRUPT
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 
 from longthread.agent import remembered
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.messages import message_of
+from longthread.agent.trail import anew
 from longthread.errors import LeaseLost, ThreadConflict, ThreadNotFound, ThreadTaken
 from longthread.model.entry import Draft
 from longthread.store import log, runs
@@ -471,3 +474,61 @@ async def test_messages_that_nobody_has_any_more_are_let_go(store: Driver) -> No
     assert said(await loaded(saver))[-2:] == [("m299", "text of m299"), ("more", "text of more")]
     await put(saver, [*await loaded(saver), human("last")])
     assert await size(store) == 302
+
+
+async def pending(saver: Any, where: RunnableConfig) -> Any:
+    """What tasks have written, as it is read."""
+    found = await saver.aget_tuple(where)
+    assert found is not None
+    return found.pending_writes
+
+
+def again(config: RunnableConfig) -> RunnableConfig:
+    """The same checkpoint, as it is named by who goes back to it."""
+    return {"configurable": dict(config["configurable"], checkpoint_id=anew(config["configurable"]["checkpoint_id"]))}
+
+
+@pytest.mark.parametrize("where", ["in its checkpoint", "apart"])
+async def test_of_what_a_task_says_twice_the_first_is_kept(store: Driver, where: str) -> None:
+    found = []
+    for saver in (InMemorySaver(), LongthreadSaver(store)):
+        config = again(await saver.aput(at("t"), empty_checkpoint(), {}, {}))
+        ours: Any = LongthreadSaver(store) if where == "apart" and isinstance(saver, LongthreadSaver) else saver
+        await ours.aput_writes(config, [("a", 1), (INTERRUPT, "one"), (INTERRUPT, "two")], "task")
+        await ours.aput_writes(config, [("a", 2), ("b", 3), (INTERRUPT, "three"), ("c", 4)], "task")
+        found.append([await pending(each, config) for each in (saver, ours)])
+    found.append([await pending(LongthreadSaver(store), at("t"))] * 2)
+    theirs, mine, cold = ([sorted(each) for each in states] for states in found)
+    assert theirs == mine == cold
+    assert ("task", "a", 1) in mine[0] and ("task", INTERRUPT, "three") in mine[0]
+
+
+async def test_a_message_of_an_id_is_not_taken_for_one_that_has_more_fields(store: Driver) -> None:
+    saver = LongthreadSaver(store)
+    before = await put(saver, [])
+    await saver.aput_writes(before, [("other", HumanMessage("q", id="q", mood="glad"))], "task")
+    versions: Any = {"messages": 2}
+    values = {"messages": [HumanMessage("q", id="q", mood="sad")]}
+    checkpoint: Any = {**empty_checkpoint(), "channel_values": values, "channel_versions": versions}
+    await saver.aput(before, checkpoint, {"source": "loop", "step": 1, "parents": {}}, versions)
+    for each in (saver, LongthreadSaver(store)):
+        [(_, _, message)] = await pending(each, again(before))
+        assert message.mood == "glad"
+        assert (await loaded(each))[0].mood == "sad"
+
+
+async def test_what_a_run_is_called_with_is_in_the_metadata_of_its_checkpoints(store: Driver) -> None:
+    called: RunnableConfig = {
+        "configurable": {"thread_id": "t", "tenant": "a", "__hidden": "no"},
+        "metadata": {"release": 7, "run_name": "nightly"},
+    }
+    found = []
+    for saver in (InMemorySaver(), LongthreadSaver(store)):
+        config: Any = {**called, "configurable": {**called["configurable"], "checkpoint_ns": ""}}
+        await saver.aput(config, empty_checkpoint(), {"source": "input", "step": -1}, {})
+        stored = await saver.aget_tuple(at("t"))
+        assert stored is not None
+        found.append(stored.metadata)
+        listed = [each async for each in saver.alist(None, filter={"release": 7, "tenant": "a"})]
+        assert len(listed) == 1
+    assert found[1] == found[0]

@@ -13,7 +13,7 @@ from langgraph._internal._constants import RESUME
 from langgraph.checkpoint.base import empty_checkpoint
 
 from longthread.agent.checkpointer import LongthreadSaver
-from longthread.errors import StoreFull
+from longthread.errors import CommitUnknown, StoreFull
 from longthread.store.driver import Driver, Transaction
 
 
@@ -97,6 +97,41 @@ async def test_what_replaced_something_is_not_lost_to_who_has_not_learnt_of_it(s
     late.tell.set()
     await replacing
     await other
+    for each in (saver, LongthreadSaver(store)):
+        found = await each.aget_tuple(at)
+        assert found is not None
+        assert {task: value for task, _, value in found.pending_writes or []} == {"task-1": ["a", "b"], "task-2": 1}
+
+
+class _LostAnswer:
+    """A driver whose next write transaction, once armed, is committed, and nobody learns of that."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self.armed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._driver, name)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Transaction]:
+        is_it, self.armed = self.armed, False
+        async with self._driver.writing() as tx:
+            yield tx
+        if is_it:
+            raise CommitUnknown(reason="the server is gone.")
+
+
+async def test_what_replaced_something_is_not_lost_to_who_never_learns_of_it(store: Driver) -> None:
+    lost = _LostAnswer(store)
+    saver = LongthreadSaver(lost)  # type: ignore[arg-type]
+    at: Any = {"configurable": {"thread_id": "a", "checkpoint_ns": ""}}
+    first = await saver.aput(at, _checkpoint(1, []), {}, {"messages": 1})  # type: ignore[arg-type]
+    await saver.aput_writes(first, [(RESUME, ["a"])], "task-1")
+    lost.armed = True
+    with pytest.raises(CommitUnknown):
+        await saver.aput_writes(first, [(RESUME, ["a", "b"])], "task-1")
+    await saver.aput_writes(first, [("other", 1)], "task-2")
     for each in (saver, LongthreadSaver(store)):
         found = await each.aget_tuple(at)
         assert found is not None

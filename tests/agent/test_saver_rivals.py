@@ -25,7 +25,7 @@ from longthread.agent.retaining import CheckpointKeeper
 from longthread.errors import ThreadConflict
 from longthread.langgraph import LongthreadSaver
 from longthread.model.entry import Draft
-from longthread.store import log
+from longthread.store import checkpoints, log
 from longthread.store.archive import export_lines
 from longthread.store.driver import Driver
 from longthread.store.importing import Into, import_threads
@@ -456,3 +456,24 @@ async def test_an_old_message_that_is_changed_in_place_and_returned_is_stored(st
     for each in (saver, LongthreadSaver(store)):
         found = _texts((await _answering(each).aget_state(AT)).values["messages"])
         assert (len(found), found[0], found[1]) == (301, "redacted", "secret 1")
+
+
+async def test_what_the_tasks_of_a_refused_checkpoint_have_written_is_deleted(store: Driver, second: Driver) -> None:
+    ours, theirs = LongthreadSaver(store), LongthreadSaver(second)
+    await ours.aput(AT, _checkpoint(), _metadata(0), {})
+    looked = [await saver.aget_tuple(AT) for saver in (ours, theirs)]
+    from_: list[Any] = [found.config for found in looked if found is not None]
+    refused = _checkpoint()
+    # LangGraph stores checkpoints and what the tasks of the next step write side by side.
+    at: Any = {"configurable": {**AT["configurable"], "checkpoint_id": refused["id"]}}
+    await theirs.aput_writes(at, [("log", ["theirs"])], "task")
+    async with store.reading() as tx:
+        assert len(await checkpoints.writes(tx, "t", "", refused["id"])) == 1
+    won = await ours.aput(from_[0], _checkpoint(), _metadata(1), {})
+    await ours.aput_writes(won, [("log", ["ours"])], "task")
+    with pytest.raises(ThreadConflict):
+        await theirs.aput(from_[1], refused, _metadata(1), {})
+    async with store.reading() as tx:
+        assert await checkpoints.writes(tx, "t", "", refused["id"]) == []
+    found = await theirs.aget_tuple(AT)
+    assert found is not None and found.pending_writes == [("task", "log", ["ours"])]
