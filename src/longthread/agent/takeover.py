@@ -12,7 +12,7 @@ from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
 
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.stock import Address, Stock, open_stock
-from longthread.errors import CheckpointUnreadable, ImportIncomplete, NotACheckpointDatabase, ThreadNotFound
+from longthread.errors import CheckpointUnreadable, ImportIncomplete, NotACheckpointDatabase, ThreadTaken
 from longthread.store.foreign import shown_address
 
 Write = tuple[str, Any]
@@ -108,7 +108,7 @@ class _Taking:
                 await self._bring(thread_id, address, stored)
             except CheckpointUnreadable as error:
                 self._fail(str(error))
-            except ThreadNotFound:
+            except ThreadTaken:
                 self._fail(f"thread {thread_id} is here already, and is another user's.", len(missing))
                 return
             else:
