@@ -178,9 +178,6 @@ WHERE thread_id = :thread_id AND seq BETWEEN :first AND :last ORDER BY seq;
 SELECT seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, metadata FROM entries
 WHERE thread_id = :thread_id AND seq <= :seq ORDER BY seq DESC LIMIT :limit;
 
--- name: select_entries_of_ids
-SELECT e.* FROM json_each(:ids) i JOIN entries e ON e.thread_id = :thread_id AND e.id = i.value;
-
 -- name: copy_thread
 INSERT INTO threads (id, user_id, title, source, tip, entry_count, tool_categories, tags, created_at, updated_at,
                      agent_id, status, metadata, ended_at, expires_at, first_seq)

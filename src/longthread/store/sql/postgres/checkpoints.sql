@@ -15,11 +15,6 @@ SELECT e.seq, e.parent_seq, e.id, e.role, e.text, e.tool_calls, e.tool_call_id, 
 FROM jsonb_array_elements(CAST(:runs AS JSONB)) r
 JOIN entries e ON e.thread_id = :thread_id AND e.seq BETWEEN CAST(r ->> 0 AS BIGINT) AND CAST(r ->> 1 AS BIGINT);
 
--- name: select_entries_of_ids
-SELECT e.* FROM jsonb_array_elements_text(CAST(:ids AS JSONB)) i JOIN entries e
-    ON e.thread_id || ' ' || e.id = CAST(:thread_id AS TEXT) || ' ' || i
-   AND e.thread_id || '' = :thread_id AND e.id = i;
-
 -- name: select_place
 -- The index on ids knows threads by a hash; without statistics, a plain comparison would have the whole thread read.
 SELECT t.id, t.tip, t.entry_count, t.first_seq, t.incarnation, t.title IS NULL AS untitled,

@@ -23,15 +23,3 @@ WHERE CASE WHEN length(e.thread_id) = 36 AND substr(e.thread_id, -8) GLOB '[0-9a
     || CASE WHEN length(:id) = 36 AND substr(:id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
             THEN substr(:id, 11, 3) || substr(:id, -8) ELSE :id END
   AND +e.thread_id = :thread_id AND e.id = :id;
-
--- name: select_entries_of_ids
-SELECT e.* FROM json_each(:ids) i JOIN entries e
-    ON CASE WHEN length(e.thread_id) = 36 AND substr(e.thread_id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
-         THEN substr(e.thread_id, -6) ELSE e.thread_id END
-    || CASE WHEN length(e.id) = 36 AND substr(e.id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
-            THEN substr(e.id, 11, 3) || substr(e.id, -8) ELSE e.id END
-    = CASE WHEN length(:thread_id) = 36 AND substr(:thread_id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
-         THEN substr(:thread_id, -6) ELSE :thread_id END
-    || CASE WHEN length(i.value) = 36 AND substr(i.value, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
-            THEN substr(i.value, 11, 3) || substr(i.value, -8) ELSE i.value END
-   AND +e.thread_id = :thread_id AND e.id = i.value;
