@@ -79,7 +79,11 @@ class Driver(Protocol):
 
     @property
     def dialect(self) -> str:
-        """The folder of `sql/` that this backend reads: `sqlite`, `postgres`."""
+        """Whose SQL this backend runs: `sqlite` or `postgres`, and nothing else.
+
+        It has the tables of that folder of `sql/` (its migrations), and runs the queries of `common` and of that folder
+        under their names, `queries(dialect)`. It is asked for composed SQL (`queries.Sql`) in the same language.
+        """
         ...
 
     @property

@@ -40,7 +40,7 @@ class Queries(dict[str, str]):
 
 @cache
 def queries(dialect: str) -> Queries:
-    """All queries of a dialect by name."""
+    """All queries of a dialect, `sqlite` or `postgres`, by name."""
     found = Queries()
     for folder in ("common", dialect):
         for name, kind, sql in _read_folder(files("longthread.store") / "sql" / folder):
