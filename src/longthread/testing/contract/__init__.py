@@ -10,24 +10,34 @@ A backend proves itself with one class and one fixture:
             return lambda: MyDriver.open(tmp_path / "data")
 
 `open_store` gives a function that opens the test's own store, empty when the test begins; each call gives another
-driver on the same data, as another process would have one. Needs pytest, and pytest-asyncio or anyio to run coroutines.
+driver on the same data, as another process would have one. Needs pytest, and pytest-asyncio or anyio to run coroutines,
+which need no setting for it.
 """
 
 from __future__ import annotations
 
+from longthread.testing.contract.approvals import ApprovalContract
 from longthread.testing.contract.base import OpenStore
 from longthread.testing.contract.branches import BranchContract
 from longthread.testing.contract.bundles import BundleContract
+from longthread.testing.contract.catalog import CatalogContract
 from longthread.testing.contract.checkpoints import CheckpointContract
 from longthread.testing.contract.concurrency import ConcurrencyContract
 from longthread.testing.contract.deletion import DeletionContract
 from longthread.testing.contract.entries import EntryContract
+from longthread.testing.contract.graphs import GraphContract
+from longthread.testing.contract.items import ItemContract
+from longthread.testing.contract.lineage import LineageContract
 from longthread.testing.contract.memories import MemoryContract
+from longthread.testing.contract.recall import RecallContract
+from longthread.testing.contract.retention import RetentionContract
 from longthread.testing.contract.runs import RunContract
 from longthread.testing.contract.search import SearchContract
+from longthread.testing.contract.summaries import SummaryContract
 from longthread.testing.contract.text import TextContract
 from longthread.testing.contract.threads import ThreadContract
 from longthread.testing.contract.transactions import TransactionContract
+from longthread.testing.contract.transfer import TransferContract
 from longthread.testing.contract.users import UserContract
 
 __all__ = ["OpenStore", "StoreContract"]
@@ -47,5 +57,14 @@ class StoreContract(
     ConcurrencyContract,
     DeletionContract,
     MemoryContract,
+    GraphContract,
+    RecallContract,
+    SummaryContract,
+    ItemContract,
+    CatalogContract,
+    ApprovalContract,
+    LineageContract,
+    RetentionContract,
+    TransferContract,
 ):
     """The whole contract. Its parts may be inherited one by one while a backend is being written."""

@@ -12,8 +12,11 @@ import pytest
 from longthread.model.entry import Draft, Entry
 from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.rows import count_rows
+from longthread.store.tables import read_tables
 
-_asyncio = importlib.import_module("pytest_asyncio") if importlib.util.find_spec("pytest_asyncio") else pytest
+_HAS_ASYNCIO = importlib.util.find_spec("pytest_asyncio") is not None
+_asyncio = importlib.import_module("pytest_asyncio") if _HAS_ASYNCIO else pytest
 """Whose fixtures may be coroutines: anyio's plugin runs those of pytest's own."""
 
 OpenStore = Callable[[], AbstractAsyncContextManager[Driver]]
@@ -23,7 +26,17 @@ USER = "u"
 
 
 class Contract:
-    """A part of the contract: tests that ask for `store`, or for `open_store` where they open it themselves."""
+    """A part of the contract: tests that ask for `store`, or for `open_store` where they open it themselves.
+
+    They say by whom they are run, so that neither plugin need be told to run all coroutines.
+    """
+
+    pytestmark = pytest.mark.asyncio if _HAS_ASYNCIO else pytest.mark.anyio
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        """What anyio's plugin runs them on: the store is for asyncio."""
+        return "asyncio"
 
     @pytest.fixture
     def open_store(self) -> OpenStore:
@@ -55,6 +68,13 @@ async def extend(
     """Extend a thread in a transaction of its own."""
     async with store.writing() as tx:
         return await log.extend(tx, thread_id, drafts, parent=parent, expect=expect)
+
+
+async def rows_of(store: Driver, thread_id: str = "t") -> dict[str, int]:
+    """How many rows each table has of a thread, those that follow from others too; only tables that have any."""
+    async with store.reading() as tx:
+        tables = [table for table in (await read_tables(tx)).all if table.thread]
+        return {name: count for name, count in (await count_rows(tx, tables, thread_id)).items() if count}
 
 
 async def position(store: Driver, thread_id: str = "t") -> tuple[int, int]:

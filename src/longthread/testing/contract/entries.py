@@ -110,6 +110,16 @@ class EntryContract(Contract):
                     await attempt(tx)
         assert await position(store) == (1, 1)
 
+    async def test_who_has_locked_the_thread_appends_behind_its_tip(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            assert await log.position(tx, "t") == (1, 1)
+            await log.append(tx, "t", [draft("b"), draft("c")], tip=1, size=1)
+            [last] = await log.append(tx, "t", [draft("d")], tip=3, size=3, goes_on=True)
+        assert (last.seq, last.parent_seq) == (4, 3)
+        assert await position(store) == (4, 4)
+        assert await branch_ids(store) == ["a", "b", "c", "d"]
+
     async def test_entries_are_found_by_their_ids_and_by_their_numbers(self, store: Driver) -> None:
         entries = await thread_with(store, "a", "b", "c")
         async with store.reading() as tx:

@@ -70,6 +70,14 @@ class MemoryContract(Contract):
                 with pytest.raises(MemoryNotFound):
                     await memories.find(tx, memory_id, user_id=USER)
 
+    async def test_a_memory_is_found_by_the_beginning_of_its_id(self, store: Driver) -> None:
+        memory = await kept(store, "Ann lives in Lyon.")
+        async with store.reading() as tx:
+            assert await memories.that_begin(tx, memory.id[:9].upper(), user_id=USER) == [memory.id]
+            assert await memories.that_begin(tx, memory.id[:9], user_id="v") == []
+            for nothing in ("", " ", "%", "zz"):
+                assert await memories.that_begin(tx, nothing, user_id=USER) == []
+
     async def test_what_has_expired_is_not_found_and_is_deleted(self, store: Driver) -> None:
         await kept(store, "lasting")
         async with store.writing() as tx:
@@ -114,6 +122,8 @@ class MemoryContract(Contract):
         async with store.writing() as tx:
             assert await memories.sources(tx, both.id, user_id=USER) == [Source("two", (2,))]
             assert (await memories.find(tx, both.id, user_id=USER)).thread_id == "two"
+        assert (await kept(store, "Said in both", source=Source("two", (2,)))).id == both.id, "it is known again"
+        async with store.writing() as tx:
             await log.delete_thread(tx, "two", user_id=USER)
         assert await contents(store) == ["By hand"]
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from longthread.errors import LeaseLost, RunInProgress, StoreError
+from longthread.model.entry import Draft
 from longthread.model.event import Event
 from longthread.model.run import Run, RunStatus
 from longthread.store import log, runs
@@ -239,6 +240,26 @@ class RunContract(Contract):
         async with store.reading() as tx:
             assert await runs.last_event(tx, "t", "r1") == 20
 
+    async def test_what_a_step_tells_is_not_kept_twice(self, store: Driver) -> None:
+        lease = await begun(store)
+        async with store.writing() as tx:
+            await runs.append_events(tx, [_event(n) for n in range(1, 6)])
+            await runs.remove_text(tx, lease, 2, 4)
+            assert [event.seq for event in await runs.events_after(tx, "t", "r1", 0)] == [1, 5]
+            step = await runs.start_step(tx, lease, "tool", action="run_sql", call_id="c")
+            await runs.finish_step(tx, lease, step, "done", elapsed_ms=1, action="run_sql", observation={"ok": True})
+            text = '{"ok": true, "data": "火"}'
+            [entry] = await log.extend(tx, "t", [Draft("result", "tool", text, tool_call_id="c")])
+            await runs.refer_step(tx, "t", step, entry.seq)
+        async with store.reading() as tx:
+            [found] = await runs.steps_from(tx, "t", step)
+            assert (found.entry_seq, found.observation) == (entry.seq, {"ok": True, "data": "火"})
+            assert await runs.saved_prompt(tx, "t", "p") is None
+        async with store.writing() as tx:
+            await runs.save_prompt(tx, "t", "p", b"\x00body")
+            await runs.save_prompt(tx, "t", "p", b"another")
+            assert await runs.saved_prompt(tx, "t", "p") == b"\x00body"
+
     async def test_a_fold_replaces_the_one_before(self, store: Driver) -> None:
         await begun(store)
         async with store.writing() as tx:
@@ -246,6 +267,8 @@ class RunContract(Contract):
             for seq in (3, 7):
                 await runs.save_fold(tx, "t", seq, {"表": [seq]})
             assert await runs.saved_fold(tx, "t") == (7, {"表": [7]})
+            await runs.move_fold(tx, "t", 9, 4)
+            assert await runs.saved_fold(tx, "t") == (9, {"表": [7], "queries": 4})
 
     async def test_a_list_of_threads_tells_how_each_ones_last_run_stands(self, store: Driver) -> None:
         for name in ("ended", "held", "left"):

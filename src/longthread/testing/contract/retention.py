@@ -1,0 +1,189 @@
+"""Retention: what is old goes with all that hangs on it, and what is still needed stays."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command
+
+from longthread.agent.retaining import CheckpointKeeper
+from longthread.agent.saver import LongthreadSaver
+from longthread.memory.indexing import index_thread
+from longthread.memory.memories import remember
+from longthread.memory.vectors import embed_thread
+from longthread.model.event import Event
+from longthread.model.memory import Statement
+from longthread.store import approvals, bundles, log, recall, runs, summaries, topics
+from longthread.store.bundling import bundle_all
+from longthread.store.driver import Driver
+from longthread.store.log import now
+from longthread.store.pruning import Pruned, prune
+from longthread.store.queries import Sql
+from longthread.store.recall import Scope
+from longthread.store.retention import Policy, Retention
+from longthread.store.status import status_of
+from longthread.testing.contract.approvals import call
+from longthread.testing.contract.base import USER, Contract, branch_ids
+from longthread.testing.contract.bundles import run_id, turns
+from longthread.testing.contract.graphs import at, graph_on, history, turn
+from longthread.testing.contract.graphs import logged as said
+from longthread.testing.contract.graphs import turns as graph_turns
+from longthread.testing.contract.memories import OWNER, SOON, contents, kept
+from longthread.testing.contract.recall import found, silent
+from longthread.testing.contract.runs import alive, begun, dead
+from longthread.testing.contract.summaries import pass_over, talk
+from longthread.testing.embedding import HashEmbedder
+
+ALL = Policy(checkpoints=None)
+"""Nothing goes."""
+
+
+def _ns(config: RunnableConfig) -> str:
+    return str(config["configurable"]["checkpoint_ns"])
+
+
+async def pruned(store: Driver, policy: Policy, *, apply: bool = True, alive: Callable[[str], bool] = alive) -> Pruned:
+    """What goes, or would go: what is told is what is gone from every table."""
+    before = (await status_of(store)).rows
+    told = await prune(store, Retention(policy, CheckpointKeeper(), alive), silent, apply=apply)
+    after = (await status_of(store)).rows
+    assert {name: before[name] - after[name] for name in told.rows} == {
+        name: count if apply else 0 for name, count in told.rows.items()
+    }
+    return told
+
+
+class RetentionContract(Contract):
+    """`longthread.store.retention` and `pruning`, which is what `longthread db prune` does."""
+
+    async def test_old_turns_go_with_what_their_runs_did(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+        await turns(store, 12, kind="plain")
+        async with store.writing() as tx:
+            await runs.save_prompt(tx, "t", "unused", b"")
+            # As rows of their own, which runs had before they were packed.
+            await runs.append_events(tx, [Event("t", run_id(1), 9, "warning", {}, datetime.now(UTC))])
+            await approvals.let_wait(tx, "t", run_id(1), [call(1)])
+        assert await pruned(store, ALL) == Pruned()
+        policy = replace(ALL, entries_before=now(), window=6)
+        told = await pruned(store, policy, apply=False)
+        assert len(await branch_ids(store)) == 36, "nothing went"
+        monkeypatch.setattr("longthread.store.retention.ENTRIES_AT_ONCE", 5)
+        monkeypatch.setattr("longthread.store.retention.RUNS_AT_ONCE", 2)
+        went = await pruned(store, policy)
+        assert (went.rows["entries"], went.touched) == (told.rows["entries"], 1) == (30, 1)
+        assert (went.rows["events"], went.rows["approvals"]) == (1, 1)
+        assert await branch_ids(store) == [f"{n}-{part}" for n in (10, 11) for part in "qra"]
+        async with store.writing() as tx:
+            assert await runs.find_run(tx, "t", run_id(3)) is None
+            assert await runs.find_run(tx, "t", run_id(11)) is not None
+            assert await runs.saved_prompt(tx, "t", "unused") is None
+            assert await log.count_entries(tx, "t") == 6
+        assert await pruned(store, policy) == Pruned(), "the second time there is nothing"
+
+    async def test_bundled_runs_go_one_by_one(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("longthread.store.retention.RUNS_AT_ONCE", 3)
+        await turns(store, 70)
+        await bundle_all(store, "t")
+        async with store.reading() as tx:
+            assert await bundles.count(tx, "t") > 40
+            cut = (await runs.steps_of(tx, (await runs.list_runs(tx, "t", limit=99))[-30]))[-1].started_at
+            before = [run.id for run in await runs.list_runs(tx, "t", limit=99)]
+            size = await log.count_entries(tx, "t")
+        policy = replace(ALL, runs_before=cut.isoformat(timespec="microseconds"))
+        await pruned(store, policy)
+        async with store.reading() as tx:
+            assert [run.id for run in await runs.list_runs(tx, "t", limit=99)] == before[:41]
+            assert await log.count_entries(tx, "t") == size
+        await pruned(store, replace(ALL, runs_before=now()))
+        async with store.writing() as tx:
+            assert [run.id for run in await runs.list_runs(tx, "t", limit=99)] == [run_id(69)], "the last one stays"
+
+    async def test_what_a_run_under_way_needs_stays(self, store: Driver) -> None:
+        await turns(store, 6, kind="plain")
+        lease = await begun(store)
+        policy = replace(ALL, entries_before=now(), idle_before=now(), window=1)
+        assert await pruned(store, policy) == Pruned(busy=1)
+        async with store.writing() as tx:
+            await runs.check(tx, lease)
+            await approvals.let_wait(tx, "t", "r1", [call(1)])
+        await pruned(store, replace(policy, idle_before=None), alive=dead)
+        async with store.reading() as tx:
+            assert [each.call_id for each in await approvals.pending(tx, "t", "r1")] == ["c1"]
+        assert (await pruned(store, policy, alive=dead)).threads == 1
+
+    async def test_what_is_found_of_old_entries_goes_with_them(self, store: Driver) -> None:
+        embedder = HashEmbedder(same={"wharf": "harbour"})
+        await talk(store, 40)
+        await pass_over(store)
+        await index_thread(store, "t")
+        await embed_thread(store, embedder, "t")
+        went = await pruned(store, replace(ALL, entries_before=now(), window=10))
+        assert went.rows["entries"] == 70
+        texts = await found(store, "harbour", k=99)
+        assert texts
+        assert set(texts) <= {text for n in range(35, 40) for text in (f"harbour {n}?", f"quay {n}.")}
+        assert set(await found(store, "wharf", embedder=embedder, k=99)) <= {
+            *texts,
+            *(f"quay {n}." for n in range(35, 40)),
+        }
+        async with store.reading() as tx:
+            assert (await recall.extents(tx, "t"))[-1].last == 80
+            assert await summaries.find(tx, "t") is not None, "the summary still tells of what went"
+            assert await topics.spans(tx, Scope(USER), "harbour") == {}
+            assert await topics.names(tx, Scope(USER)) == []
+        assert {"recall_segments", "recall_postings", "memory_vectors", "memory_topics"} <= went.rows.keys()
+
+    async def test_threads_that_expired_go_whole_with_those_below(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            for name, parent in (("top", None), ("below", "top"), ("kept", None)):
+                await log.create_thread(tx, name, user_id=USER, parent=parent)
+        await turns(store, 3, thread_id="top")
+        async with store.writing() as tx:
+            await tx.run(Sql("UPDATE threads SET expires_at = :at WHERE id = 'below'"), at=now())
+        assert (await pruned(store, replace(ALL, now=now()))).threads == 0, "it goes with the one above, and not before"
+        later = (datetime.fromisoformat(now()) + timedelta(seconds=0.05)).isoformat(timespec="microseconds")
+        async with store.writing() as tx:
+            await tx.run(Sql("UPDATE threads SET expires_at = :at WHERE id = 'top'"), at=later)
+        assert (await pruned(store, replace(ALL, now=now()))).threads == 0
+        await asyncio.sleep(0.06)
+        assert (await pruned(store, replace(ALL, now=now()), apply=False)).threads == 2
+        assert (await pruned(store, replace(ALL, now=now()))).threads == 2
+        async with store.reading() as tx:
+            assert [thread.id for thread in await log.list_threads(tx, user_id=USER, below=True)] == ["kept"]
+
+    async def test_the_newest_checkpoints_stay_with_what_they_are_made_of(self, store: Driver) -> None:
+        graph = graph_on(store)
+        for number in range(3):
+            await turn(graph, f"ask {number}")
+            await graph.ainvoke(Command(resume="yes"), at())
+        await graph_turns(graph, "one", "ask 3")
+        before = await history(store)
+        old = await LongthreadSaver(store).aget_tuple(before[-1].config)
+        assert old is not None
+        inner = [each.config async for each in LongthreadSaver(store).alist(at()) if "inner" in _ns(each.config)][-1]
+        for config in (old.config, inner):
+            await LongthreadSaver(store).aput_writes(config, [("notes", ["of a task"])], "task")
+        went = await pruned(store, Policy())
+        assert went.rows["checkpoints"] > 5
+        assert went.rows["checkpoint_writes"] > 1
+        assert went.rows["checkpoint_blobs"] > 0
+        assert (await history(store))[0].values == before[0].values
+        ended: dict[str, Any] = await graph_on(store).ainvoke(Command(resume="yes"), at())
+        assert await said(store) == [message.text for message in ended["messages"]]
+        assert await pruned(store, replace(ALL, now=now())) == Pruned()
+
+    async def test_memories_that_expired_go_too(self, store: Driver) -> None:
+        await kept(store, "lasting")
+        async with store.writing() as tx:
+            await remember(tx, OWNER, Statement("passing", expires_at=datetime.now(UTC) + SOON))
+        await asyncio.sleep(2 * SOON.total_seconds())
+        assert (await pruned(store, replace(ALL, now=now()), apply=False)).rows == {"memories": 1}
+        assert (await pruned(store, replace(ALL, now=now()))).rows == {"memories": 1}
+        assert await pruned(store, replace(ALL, now=now())) == Pruned()
+        assert await contents(store) == ["lasting"]

@@ -1,0 +1,120 @@
+"""What is kept of a long thread: its summary, the mark up to which that tells, and its topics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from longthread.memory.pruning import Policy, prune_thread
+from longthread.memory.recall import Question, Recaller
+from longthread.memory.topics import Topic
+from longthread.model.entry import Draft
+from longthread.store import log, runs, summaries, topics
+from longthread.store.driver import Driver
+from longthread.store.recall import Scope
+from longthread.store.runs import Plan
+from longthread.testing.contract.base import USER, Contract, extend
+from longthread.testing.contract.recall import say
+from longthread.testing.contract.runs import alive
+
+POLICY = Policy(max_messages=40, threshold=10)
+
+
+def counted(texts: Sequence[str], known: Sequence[str]) -> list[Topic]:
+    """Two topics that can be counted."""
+    return [Topic(name, sum(name in text for text in texts)) for name in ("harbour", "quay")]
+
+
+async def talk(store: Driver, turns: int, *, thread_id: str = "t") -> None:
+    """Turns about the harbour and the quay."""
+    await say(store, [text for n in range(turns) for text in (f"harbour {n}?", f"quay {n}.")], thread_id=thread_id)
+
+
+async def pass_over(store: Driver, thread_id: str = "t", **given: Any) -> summaries.Kept | None:
+    """Prune a thread where that is due."""
+    return await prune_thread(store, thread_id, POLICY, extract=counted, **given)
+
+
+async def kept_of(store: Driver, thread_id: str = "t") -> summaries.Kept | None:
+    """What is kept of a thread, with its digest."""
+    async with store.reading() as tx:
+        thread = await summaries.find_thread(tx, thread_id)
+    return thread.kept if thread else None
+
+
+class SummaryContract(Contract):
+    """`longthread.store.summaries` and `topics`."""
+
+    async def test_the_oldest_go_into_a_summary_that_comes_back_with_its_topics(self, store: Driver) -> None:
+        await talk(store, 10)
+        assert await pass_over(store) is await kept_of(store) is None
+        await talk(store, 20)
+        kept = await pass_over(store)
+        assert kept is not None
+        assert kept == await kept_of(store)
+        assert (kept.first_seq, kept.last_seq, kept.message_count) == (1, 40, 40)
+        assert "harbour 3?" in kept.summary
+        async with store.reading() as tx:
+            view = await summaries.find(tx, "t")
+            state = await summaries.state(tx, "t")
+            assert await summaries.state(tx, "none") == dict.fromkeys(state) | {"compressed_message_count": 0}
+            assert await topics.most_mentioned(tx, "t", 1) == [("harbour", 20)]
+        assert view is not None
+        assert sorted(view.topics) == ["harbour", "quay"]
+        assert state["compressed_summary"] == kept.summary
+        await talk(store, 20)
+        more = await pass_over(store)
+        assert more is not None
+        assert more.last_seq > kept.last_seq
+        async with store.writing() as tx:
+            await log.position(tx, "t")
+            await summaries.drop(tx, "t")
+        assert await kept_of(store) is None
+        async with store.reading() as tx:
+            assert await topics.names(tx, Scope(USER)) == []
+
+    async def test_a_summary_of_a_branch_that_was_left_is_made_anew(self, store: Driver) -> None:
+        await talk(store, 30)
+        before = await pass_over(store)
+        assert before is not None
+        async with store.reading() as tx:
+            assert await summaries.is_behind(tx, "t", mark=before.last_seq, tip=60, first_seq=1)
+        await extend(store, Draft("other", "user", "another way"), parent=4)
+        async with store.reading() as tx:
+            assert not await summaries.is_behind(tx, "t", mark=before.last_seq, tip=61, first_seq=1)
+        assert await pass_over(store) is await kept_of(store) is None
+
+    async def test_what_a_run_under_way_asked_stays_in_the_window(self, store: Driver) -> None:
+        await talk(store, 10)
+        async with store.reading() as tx:
+            assert await summaries.live_question(tx, "t") is None
+        plan = Plan("r1", "", None, "model", "auto", 5, question_seq=21)
+        async with store.writing() as tx:
+            lease = await runs.begin(tx, "t", plan, owner="owner", alive=alive)
+        await talk(store, 20)
+        async with store.reading() as tx:
+            assert await summaries.live_question(tx, "t") == 21
+        kept = await pass_over(store)
+        assert kept is not None
+        assert kept.last_seq == 20
+        async with store.writing() as tx:
+            await runs.end(tx, lease, "finished", {})
+        kept = await pass_over(store)
+        assert kept is not None
+        assert kept.last_seq == 20, "what is left is no more than the window"
+
+    async def test_stretches_are_found_by_their_topic(self, store: Driver) -> None:
+        await talk(store, 30)
+        await talk(store, 30, thread_id="second")
+        await pass_over(store)
+        await pass_over(store, "second")
+        async with store.reading() as tx:
+            assert sorted(await topics.names(tx, Scope(USER))) == ["harbour", "quay"]
+            assert await topics.names(tx, Scope("other")) == []
+            spans = await topics.spans(tx, Scope(USER), "quay")
+        assert {name: (each[0].first, each[-1].last) for name, each in spans.items()} == {
+            "t": (1, 40),
+            "second": (1, 40),
+        }
+        hits = (await Recaller(store).find(Question("", Scope(USER, "t"), k=99, topic="quay"))).hits
+        assert {hit.entry.seq for hit in hits} == set(range(2, 41, 2))

@@ -1,0 +1,127 @@
+"""On the way elsewhere and back: exported and imported, copied to a store of another backend, forgotten; and what a
+store says of itself."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from langgraph.types import Command
+
+from longthread.catalog import Catalog
+from longthread.memory.forgetting import forget_thread, forget_user
+from longthread.memory.indexing import index_thread
+from longthread.store import log, transfer
+from longthread.store.bundling import bundle_all
+from longthread.store.copying import compare_stores, copy_store
+from longthread.store.driver import Driver
+from longthread.store.open import open_store as open_at
+from longthread.store.space import reclaim
+from longthread.store.status import size_of, status_of
+from longthread.testing.contract.base import USER, Contract, branch_ids, extend
+from longthread.testing.contract.base import draft as message
+from longthread.testing.contract.bundles import seen, turns
+from longthread.testing.contract.catalog import definitions
+from longthread.testing.contract.graphs import at, graph_on, told, turn
+from longthread.testing.contract.memories import contents, kept
+from longthread.testing.contract.recall import come_again, silent
+
+
+@asynccontextmanager
+async def another_store() -> AsyncIterator[Driver]:
+    """An empty store in a file of SQLite."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_at(Path(folder) / "other.db") as store:
+            yield store
+
+
+async def ids(store: Driver) -> list[str]:
+    """The ids of all threads."""
+    async with store.reading() as tx:
+        return await transfer.thread_ids(tx)
+
+
+async def fill(store: Driver) -> None:
+    """Two threads, one with runs that are put together and one of a graph that waits; a memory and a catalog."""
+    await turns(store, 40)
+    await bundle_all(store, "t")
+    await extend(store, message("other", "another way"), parent=3)
+    await turn(graph_on(store), "one", at("graph"))
+    await turn(graph_on(store), "ask", at("graph"))
+    await Catalog(store).apply(definitions())
+
+
+async def looked_at(store: Driver) -> Any:
+    """What is seen of what `fill` wrote."""
+    threads = (await seen(store), await branch_ids(store), await told(store, "graph"))
+    return *threads, await contents(store), (await Catalog(store).agent("a")).system_prompt
+
+
+class TransferContract(Contract):
+    """`longthread.store.archive`, `importing`, `copying`, `status` and `space`; `longthread.memory.forgetting`."""
+
+    async def test_a_thread_that_was_exported_is_the_same_when_it_is_imported(self, store: Driver) -> None:
+        await fill(store)
+        before = await looked_at(store)
+        await come_again(store)
+        after = await looked_at(store)
+        assert after[1:] == before[1:]
+        assert {**after[0], "uses": before[0]["uses"]} == before[0], "which memories were used is not the thread's"
+
+    async def test_a_copy_in_another_store_and_back_again_is_the_same(self, store: Driver) -> None:
+        await fill(store)
+        before = await looked_at(store)
+        async with another_store() as other:
+            outcome = await copy_store(store, other, silent)
+            assert (outcome.written, outcome.refused) == (2, [])
+            assert await looked_at(other) == before
+            compared = await compare_stores(store, other, silent)
+            assert (compared.source, compared.target, compared.differing) == (2, 2, ())
+            await turn(graph_on(other), "more", at("more"))
+            await forget_user(store, USER)
+            await forget_thread(store, "graph", user_id="default")
+            assert await ids(store) == []
+            back = await copy_store(other, store, silent)
+            assert (back.written, [refusal.what for refusal in back.refused]) == (3, [])
+            assert await looked_at(store) == before
+            await extend(other, message("later", "later"))
+            assert [each.what for each in (await copy_store(other, store, silent)).refused] == ["thread t"]
+            assert (await copy_store(other, store, silent, update=True)).updated == 1
+            assert (await branch_ids(store))[-1] == "later"
+        ended = await graph_on(store).ainvoke(Command(resume="yes"), at("graph"))
+        assert ended["messages"][-1].text == "answer to yes"
+
+    async def test_who_is_forgotten_has_left_nothing_and_others_have(self, store: Driver) -> None:
+        for name, user in (("t", USER), ("theirs", "other")):
+            async with store.writing() as tx:
+                await log.create_thread(tx, name, user_id=user)
+                await log.extend(tx, name, [message("a", f"secret of {user}")])
+            await index_thread(store, name)
+        await kept(store, "a secret")
+        gone = await forget_user(store, USER, anew=True)
+        assert (gone.threads, gone.rows["entries"], gone.rows["memories"]) == (1, 1, 1)
+        assert await ids(store) == ["theirs"]
+        assert await contents(store) == []
+        assert await forget_user(store, USER) is not None
+        async with store.reading() as tx:
+            assert await log.search_threads(tx, "secret", user_id=USER) == []
+            assert len(await log.search_threads(tx, "secret", user_id="other")) == 1
+
+    async def test_a_store_says_what_it_holds_and_shrinks(self, store: Driver) -> None:
+        await turns(store, 9)
+        await bundle_all(store, "t")
+        found = await status_of(store)
+        assert (found.rows["threads"], found.rows["entries"], found.rows["runs"], found.live) == (1, 24, 9, 0)
+        assert (found.dialect, found.schema) == (store.dialect, found.latest)
+        assert found.bytes == await size_of(store) > 0
+        await extend(store, *(message(f"m{n}", os.urandom(5000).hex()) for n in range(200)))
+        large = await size_of(store)
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id=USER)
+        await reclaim(store, lambda _: None)
+        assert await size_of(store) < large
+        assert await ids(store) == []
