@@ -136,3 +136,21 @@ def test_a_question_asked_while_its_conversation_is_loaded_stays(serve: Any, ope
     page.wait_for_selector(".turn:nth-child(2) .answer strong")
     page.wait_for_function("() => document.querySelectorAll('.turn').length === 2")
     assert page.locator(".answer strong").all_inner_texts() == ["first", "second"]
+
+
+def test_an_agent_chosen_while_the_list_of_agents_is_under_way_stays_chosen(serve: Any, open_page: Any) -> None:
+    running = serve(TALK)
+    page = open_page(running)
+    page.wait_for_selector("#agents option >> nth=1", state="attached")
+    held = Held(page, "**/api/agents*")
+    page.click("#new")
+    held.wait()
+    page.select_option("#agents", label="assistant")
+    held.give()
+    page.wait_for_load_state("networkidle")
+    assert page.locator("#agents option:checked").inner_text() == "assistant"
+    ask(page, "Hello?")
+    page.wait_for_selector(".reply > .answer strong")
+    assert page.locator("#agent").inner_text() == "assistant"
+    (thread,) = running.client.get("/api/conversations").json()["conversations"]
+    assert running.history(thread["id"])["agent"]["name"] == "assistant"

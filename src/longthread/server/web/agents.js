@@ -16,8 +16,8 @@ export class AgentChoice {
   }
 
   async load() {
-    const chosen = this.select.value;
     this.all = (await api.agents()).agents;
+    const chosen = this.select.value;  // now, for another may have been chosen meanwhile
     this.select.replaceChildren(...this.all.map((agent) => el("option", { value: agent.id, selected: agent.id === chosen }, agent.name)));
   }
 
