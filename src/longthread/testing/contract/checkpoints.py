@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -119,6 +120,33 @@ class CheckpointContract(Contract):
         assert found == [
             WriteRow("", "id-001", "task-a", "~path", 3, b"two"),
             WriteRow("", "id-001", "task-b", "", 1, b""),
+        ]
+
+    async def test_what_has_been_taken_in_of_a_task_goes_and_the_rest_stays(self, store: Driver) -> None:
+        await put(store, row(1), row(2))
+        async with store.writing() as tx:
+            for each, task in (("id-001", "a"), ("id-001", "b"), ("id-001", "c"), ("id-002", "a")):
+                await checkpoints.put_writes(tx, "t", WriteRow("", each, task, "", 1, b""))
+            await checkpoints.delete_tasks(tx, "t", "", "id-001", ["a", "c", "none"])
+        async with store.reading() as tx:
+            assert [each.task_id for each in await checkpoints.writes(tx, "t", "", "id-001")] == ["b"]
+            assert [each.task_id for each in await checkpoints.writes(tx, "t", "", "id-002")] == ["a"]
+
+    async def test_who_takes_the_number_of_one_that_is_gone_is_nobodys_parent(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            await checkpoints.lock(tx, "t", user_id=USER, create=True)
+            for n in (1, 2, 3):
+                await checkpoints.put(tx, row(n), n - 1 or None)
+        async with store.writing() as tx:
+            await checkpoints.delete(tx, [row(1)])
+            await checkpoints.tidy(tx, "t", "", set())
+            await checkpoints.put(tx, replace(row(1), id="another"), None)
+        async with store.reading() as tx:
+            found = await checkpoints.before(tx, "t", "", None, limit=9)
+        assert [(each.id, each.parent_id) for each in found] == [
+            ("id-003", "id-002"),
+            ("id-002", None),
+            ("another", None),
         ]
 
     async def test_large_values_are_kept_apart_and_replaced(self, store: Driver) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -63,6 +64,13 @@ class MemoryContract(Contract):
             assert await memories.delete_expired(tx, user_id="v") == 0
         await kept(store, "a secret", owner=other)
         assert await contents(store) == await contents(store, other) == ["a secret"]
+
+    async def test_an_agent_that_the_catalog_does_not_know_has_memories_of_its_own(self, store: Driver) -> None:
+        unknown = Owner(USER, str(uuid4()))
+        memory = await kept(store, "Ann lives in Lyon.", owner=unknown)
+        assert await contents(store, unknown) == ["Ann lives in Lyon."]
+        assert await contents(store) == []
+        assert (await kept(store, "Ann lives in Lyon.", owner=unknown)).id == memory.id
 
     async def test_an_id_that_is_none_is_not_found(self, store: Driver) -> None:
         async with store.reading() as tx:

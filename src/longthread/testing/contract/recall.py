@@ -134,12 +134,16 @@ class RecallContract(Contract):
             await say(store, [*FILLER, "my cat is grey", *FILLER])
             await say(store, ["the car is red", *FILLER], thread_id="second")
             await say(store, ["a car of others"], thread_id="theirs", user_id="other")
+            model = await model_of(embedder)
+            async with store.reading() as tx:
+                assert await vectors.behind(tx, MINE, model) == ["second", "t"]
             assert (await index_all(store, embedder, silent))[0] == 3
             assert (await found(store, "feline", embedder=embedder))[0] == "my cat is grey"
             assert (await found(store, "automobile", MINE, embedder=embedder))[0] == "the car is red"
             assert "my cat is grey" not in await found(store, "feline", OTHERS, embedder=embedder)
             async with store.reading() as tx:
-                model = await model_of(embedder)
+                assert await vectors.behind(tx, MINE, model) == []
+                assert await vectors.behind(tx, OTHERS, "another") == ["theirs"]
                 assert await vectors.missing_count(tx, "t", model, after=0) == 0
                 assert await vectors.missing_count(tx, "t", "another", after=0) == 41
         async with open_store() as again:

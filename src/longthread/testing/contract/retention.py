@@ -19,6 +19,7 @@ from longthread.memory.memories import remember
 from longthread.memory.vectors import embed_thread
 from longthread.model.event import Event
 from longthread.model.memory import Statement
+from longthread.model.run import Step
 from longthread.store import approvals, bundles, log, recall, runs, summaries, topics
 from longthread.store.bundling import bundle_all
 from longthread.store.driver import Driver
@@ -26,6 +27,7 @@ from longthread.store.log import now
 from longthread.store.pruning import Pruned, prune
 from longthread.store.queries import Sql
 from longthread.store.recall import Scope
+from longthread.store.records import step_values
 from longthread.store.retention import Policy, Retention
 from longthread.store.status import status_of
 from longthread.testing.contract.approvals import call
@@ -63,11 +65,18 @@ class RetentionContract(Contract):
     """`longthread.store.retention` and `pruning`, which is what `longthread db prune` does."""
 
     async def test_old_turns_go_with_what_their_runs_did(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-        await turns(store, 12, kind="plain")
+        await turns(store, 1, kind="silent")
+        await turns(store, 12, start=1, kind="plain")
         async with store.writing() as tx:
             await runs.save_prompt(tx, "t", "unused", b"")
+            await runs.save_prompt(tx, "t", "used", b"by a step")
             # As rows of their own, which runs had before they were packed.
             await runs.append_events(tx, [Event("t", run_id(1), 9, "warning", {}, datetime.now(UTC))])
+            for number, prompt in ((1, "unused"), (12, "used")):
+                run = await runs.find_run(tx, "t", run_id(number))
+                assert run is not None
+                step = Step("t", run.first_step, run.id, "model", "done", run.started_at, prompt=prompt)
+                await tx.run("insert_step", **step_values(step), told="[]", last_event=0)
             await approvals.let_wait(tx, "t", run_id(1), [call(1)])
         assert await pruned(store, ALL) == Pruned()
         policy = replace(ALL, entries_before=now(), window=6)
@@ -77,14 +86,22 @@ class RetentionContract(Contract):
         monkeypatch.setattr("longthread.store.retention.RUNS_AT_ONCE", 2)
         went = await pruned(store, policy)
         assert (went.rows["entries"], went.touched) == (told.rows["entries"], 1) == (30, 1)
-        assert (went.rows["events"], went.rows["approvals"]) == (1, 1)
-        assert await branch_ids(store) == [f"{n}-{part}" for n in (10, 11) for part in "qra"]
+        assert (went.rows["events"], went.rows["steps"], went.rows["approvals"]) == (1, 1, 1)
+        assert await branch_ids(store) == [f"{n}-{part}" for n in (11, 12) for part in "qra"]
         async with store.writing() as tx:
-            assert await runs.find_run(tx, "t", run_id(3)) is None
-            assert await runs.find_run(tx, "t", run_id(11)) is not None
-            assert await runs.saved_prompt(tx, "t", "unused") is None
+            assert [run.id for run in await runs.list_runs(tx, "t", limit=99)] == [run_id(12), run_id(11)]
+            prompts = [await runs.saved_prompt(tx, "t", name) for name in ("unused", "p00000", "p00001", "used")]
+            assert prompts == [None, None, b"prompt", b"by a step"]
             assert await log.count_entries(tx, "t") == 6
         assert await pruned(store, policy) == Pruned(), "the second time there is nothing"
+
+    async def test_entries_go_up_to_the_first_one_that_is_not_old(self, store: Driver) -> None:
+        await turns(store, 6, kind="plain")
+        async with store.reading() as tx:
+            at = (await log.find_entry(tx, "t", "4-q")).created_at
+        policy = replace(ALL, entries_before=at.isoformat(timespec="microseconds"), window=1)
+        assert (await pruned(store, policy)).rows["entries"] == 12
+        assert (await branch_ids(store))[0] == "4-q"
 
     async def test_bundled_runs_go_one_by_one(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("longthread.store.retention.RUNS_AT_ONCE", 3)
@@ -123,6 +140,11 @@ class RetentionContract(Contract):
         await pass_over(store)
         await index_thread(store, "t")
         await embed_thread(store, embedder, "t")
+        async with store.writing() as tx:
+            await log.position(tx, "t")
+            parts = [topics.Span("crane", 1, 9, 5, now()), topics.Span("crane", 75, 80, 3, now())]
+            await topics.add(tx, "t", parts)
+            assert (await topics.most_mentioned(tx, "t", 9))[-1] == ("crane", 8)
         went = await pruned(store, replace(ALL, entries_before=now(), window=10))
         assert went.rows["entries"] == 70
         texts = await found(store, "harbour", k=99)
@@ -136,7 +158,8 @@ class RetentionContract(Contract):
             assert (await recall.extents(tx, "t"))[-1].last == 80
             assert await summaries.find(tx, "t") is not None, "the summary still tells of what went"
             assert await topics.spans(tx, Scope(USER), "harbour") == {}
-            assert await topics.names(tx, Scope(USER)) == []
+            assert await topics.names(tx, Scope(USER)) == ["crane"]
+            assert await topics.most_mentioned(tx, "t", 9) == [("crane", 3)], "as often as what is left mentions it"
         assert {"recall_segments", "recall_postings", "memory_vectors", "memory_topics"} <= went.rows.keys()
 
     async def test_threads_that_expired_go_whole_with_those_below(self, store: Driver) -> None:

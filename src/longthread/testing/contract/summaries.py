@@ -72,6 +72,7 @@ class SummaryContract(Contract):
         assert await kept_of(store) is None
         async with store.reading() as tx:
             assert await topics.names(tx, Scope(USER)) == []
+            assert await topics.most_mentioned(tx, "t", 9) == []
 
     async def test_a_summary_of_a_branch_that_was_left_is_made_anew(self, store: Driver) -> None:
         await talk(store, 30)
