@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
@@ -271,6 +272,39 @@ async def test_a_damaged_thread_stops_pruning_for_no_other(store: Driver, name: 
     assert await history(store, "t") == before[1]
     assert (await pruned(store, apply=True)).damaged == {}
     assert len(await history(store, "t")) == 1
+
+
+async def one_run_each(store: Driver, thread_ids: list[str], *, damaged: list[str]) -> None:
+    """Threads with one checkpoint each, of the run `r`; of some nothing can be made of it."""
+    for name in thread_ids:
+        config: RunnableConfig = {"configurable": {"thread_id": name, "checkpoint_ns": ""}, "metadata": {"run_id": "r"}}
+        await LongthreadSaver(store).aput(config, empty_checkpoint(), {"step": 1, "source": "loop", "parents": {}}, {})
+    async with store.writing() as tx:
+        for name in damaged:
+            await tx.run(Sql("UPDATE checkpoints SET body = :bad WHERE thread_id = :name"), name=name, bad=BAD)
+
+
+async def threads_with_checkpoints(store: Driver) -> list[str]:
+    async with store.reading() as tx:
+        rows = await tx.fetch(Sql("SELECT thread_id FROM checkpoints ORDER BY thread_id"))
+    return [row["thread_id"] for row in rows]
+
+
+async def test_damaged_threads_stop_the_deletion_of_runs_in_no_other(store: Driver) -> None:
+    names = [f"t{number}" for number in range(9)]
+    await one_run_each(store, names, damaged=["t0", "t4"])
+    with pytest.raises(StoreDamaged, match=r"checkpoint .{36} of thread t0 .* Damaged too: thread t4\. Nothing"):
+        await LongthreadSaver(store).adelete_for_runs(["r"])
+    assert await threads_with_checkpoints(store) == ["t0", "t4"]
+
+
+async def test_of_many_damaged_threads_the_first_are_named(store: Driver) -> None:
+    names = [f"t{number}" for number in range(9)]
+    await one_run_each(store, names, damaged=names)
+    for work in (LongthreadSaver(store).aprune(names), LongthreadSaver(store).adelete_for_runs(["r"])):
+        with pytest.raises(StoreDamaged, match=r"thread t0 .* Damaged too: threads t1, t2, t3, t4, t5 and 3 more\. "):
+            await work
+    assert await threads_with_checkpoints(store) == names
 
 
 async def test_the_saver_prunes_the_others_and_then_tells(store: Driver) -> None:

@@ -35,7 +35,7 @@ from longthread.agent.trail import Trail, anew, named
 from longthread.agent.turns import Turns
 from longthread.agent.versions import next_version
 from longthread.agent.writing import Writing
-from longthread.errors import RowDamaged, StoreConflict, ThreadConflict, ThreadNotFound
+from longthread.errors import StoreConflict, ThreadConflict, ThreadNotFound
 from longthread.memory.forgetting import delete_thread
 from longthread.model.entry import Entry
 from longthread.store import checkpoints, runs
@@ -306,21 +306,24 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         found, and be another one of the same id.
 
         Raises:
-            StoreDamaged: something of a thread cannot be read. It is left as it is; others may be done.
+            StoreDamaged: something of a thread cannot be read. It is left as it is, and the others are done.
         """
         found: dict[str, list[str]] = {}
         async with self._store.reading() as tx:
             for run_id in dict.fromkeys(map(str, run_ids)):
                 for thread_id in await checkpoints.threads_of_run(tx, run_id, user_id=self._user_id):
                     found.setdefault(thread_id, []).append(run_id)
+        damaged = upkeep.Damaged()
         for thread_id, there in found.items():
             try:
-                async with self._store.writing() as tx:
-                    if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
-                        await upkeep.delete_for_runs(tx, thread_id, there, self.serde)
+                with damaged.left(thread_id):
+                    async with self._store.writing() as tx:
+                        if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
+                            await upkeep.delete_for_runs(tx, thread_id, there, self.serde)
             finally:
                 # Whether it was committed may not be known.
                 self._remembered.forget(thread_id)
+        damaged.tell()
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread's messages and checkpoints, with what their tasks have written, to a new thread.
@@ -351,16 +354,13 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         chosen = next((known for known in get_args(upkeep.Strategy) if known == strategy), None)
         if chosen is None:
             raise ValueError(f"Unknown prune strategy: {strategy!r}")
-        damaged: RowDamaged | None = None
+        damaged = upkeep.Damaged()
         for thread_id in map(str, thread_ids):
-            try:
+            with damaged.left(thread_id):
                 async with self._store.writing() as tx:
                     if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
                         await upkeep.prune(tx, thread_id, chosen, self.serde)
-            except RowDamaged as error:
-                damaged = damaged or error
-        if damaged is not None:
-            raise damaged
+        damaged.tell()
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]

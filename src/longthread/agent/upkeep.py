@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Literal
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -11,6 +13,7 @@ from longthread.agent.reading import filled, list_of
 from longthread.agent.record import Stored
 from longthread.agent.remembered import CONVERSATION
 from longthread.agent.retaining import CheckpointKeeper
+from longthread.errors import RowDamaged, ValueDamaged
 from longthread.store import checkpoints, log
 from longthread.store.checkpoints import CheckpointRow
 from longthread.store.driver import Transaction
@@ -18,6 +21,40 @@ from longthread.store.surplus import delete_surplus
 
 Strategy = Literal["keep_latest", "delete"]
 _PAGE = 256
+_MOST_NAMED = 5
+
+
+@dataclass(slots=True)
+class Damaged:
+    """Threads that are left as they are while others are done, for something of them cannot be read."""
+
+    errors: dict[str, RowDamaged] = field(default_factory=dict)
+
+    @contextmanager
+    def left(self, thread_id: str) -> Iterator[None]:
+        """Does something with a thread in its block. Damage of it is kept for later."""
+        try:
+            yield
+        except RowDamaged as error:  # of this thread alone: a database that is damaged itself is not written to
+            self.errors.setdefault(thread_id, error)
+
+    def tell(self) -> None:
+        """
+        Raises:
+            RowDamaged: there are such threads. It says what is damaged of one, and names the others.
+        """
+        if not self.errors:
+            return
+        first = next(iter(self.errors.values()))
+        # What to do is told for both kinds.
+        error = next((each for each in self.errors.values() if isinstance(each, ValueDamaged)), first)
+        others = [name for name, each in self.errors.items() if each is not error]
+        if not others:
+            raise error
+        named = ", ".join(others[:_MOST_NAMED])
+        more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+        reason = f"{error.details['reason']} Damaged too: thread{'s' * (len(others) > 1)} {named}{more}."
+        raise type(error)(reason=reason) from error
 
 
 async def prune(tx: Transaction, thread_id: str, strategy: Strategy, serde: SerializerProtocol) -> None:
