@@ -477,3 +477,18 @@ async def test_what_the_tasks_of_a_refused_checkpoint_have_written_is_deleted(st
         assert await checkpoints.writes(tx, "t", "", refused["id"]) == []
     found = await theirs.aget_tuple(AT)
     assert found is not None and found.pending_writes == [("task", "log", ["ours"])]
+
+
+async def test_checkpoints_that_were_pruned_are_not_remembered(store: Driver, second: Driver) -> None:
+    ours, theirs = LongthreadSaver(store), LongthreadSaver(second)
+    checkpoint = _checkpoint()
+    first = await ours.aput(AT, checkpoint, _metadata(0), {})
+    await ours.aput_writes(first, [("ch", "pruned")], "task 1")
+    await ours.aprune(["t"], strategy="delete")
+    # Somebody brings the same checkpoint back, as an import of what was taken over does, with as many writes.
+    await theirs.aput(AT, checkpoint, _metadata(0), {})
+    await theirs.aput_writes(first, [("ch", "theirs")], "task 2")
+    await ours.aput_writes(first, [("ch", "ours")], "task 3")
+    found = await theirs.aget_tuple(AT)
+    assert found is not None
+    assert found.pending_writes == [("task 2", "ch", "theirs"), ("task 3", "ch", "ours")]

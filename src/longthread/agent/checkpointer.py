@@ -356,10 +356,14 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             raise ValueError(f"Unknown prune strategy: {strategy!r}")
         damaged = upkeep.Damaged()
         for thread_id in map(str, thread_ids):
-            with damaged.left(thread_id):
-                async with self._store.writing() as tx:
-                    if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
-                        await upkeep.prune(tx, thread_id, chosen, self.serde)
+            try:
+                with damaged.left(thread_id):
+                    async with self._store.writing() as tx:
+                        if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
+                            await upkeep.prune(tx, thread_id, chosen, self.serde)
+            finally:
+                if chosen == "delete":
+                    self._remembered.forget(thread_id)  # what is kept otherwise stays as it is
         damaged.tell()
 
     async def aget_delta_channel_history(
