@@ -56,9 +56,7 @@ async def import_langgraph(
         StoreError: a database failed. Nothing that was imported before is lost.
     """
     async with open_stock(address) as stock:
-        threads = await stock.threads()
-        if not threads:
-            raise NotACheckpointDatabase(where=shown_address(address), reason="it holds no checkpoints.")
+        threads = await _threads(stock, address)
         taking = _Taking(stock, saver, sum(threads.values()), progress or _ignore)
         for thread_id in threads:
             await taking.take(thread_id)
@@ -66,6 +64,22 @@ async def import_langgraph(
         count = f"{len(taking.failures)} of {taking.total} checkpoints are missing. The first: "
         raise ImportIncomplete(where=shown_address(address), reason=count + taking.failures[0])
     return Imported(len(threads), taking.done, taking.writes, taking.already)
+
+
+async def check_stock(address: str) -> None:
+    """Make sure that there is something to import at an address, before a store is made for it.
+
+    Raises:
+        NotACheckpointDatabase, ExtraMissing: as `import_langgraph` does.
+    """
+    async with open_stock(address) as stock:
+        await _threads(stock, address)
+
+
+async def _threads(stock: Stock, address: str) -> dict[str, int]:
+    if found := await stock.threads():
+        return found
+    raise NotACheckpointDatabase(where=shown_address(address), reason="it holds no checkpoints.")
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from longthread.cli.named import find_thread
 from longthread.cli.outfile import SQLITE, output
 from longthread.cli.progress import counted, shown
 from longthread.cli.screen import echo
-from longthread.cli.whole import existing, run, some
+from longthread.cli.whole import existing, is_there, run, some
 from longthread.errors import InvalidInput, NotImported, RowDamaged
 from longthread.model.markdown import markdown
 from longthread.settings import Settings
@@ -28,7 +28,7 @@ from longthread.store.archive import export_lines, why_not_whole
 from longthread.store.archive_reader import check_beginning
 from longthread.store.driver import Driver, Transaction
 from longthread.store.foreign import shown_address
-from longthread.store.importing import Into, import_threads
+from longthread.store.importing import Into, check_import, import_threads
 from longthread.store.open import is_postgres, open_store
 from longthread.store.sqlite import APPLICATION_ID
 from longthread.store.transfer import Outcome, thread_ids
@@ -177,7 +177,10 @@ def import_(
 
 
 async def _import(address: str, file: BinaryIO, where: str, into: Into) -> Outcome:
-    check_beginning(file, where)  # before a store is made for it
+    check_beginning(file, where)
+    if not await is_there(address):  # none is made for what is refused
+        await check_import(file, where, into)
+        file.seek(0)
     async with open_store(address) as store:
         with shown("importing") as progress:
             return await import_threads(store, file, where, into, progress)
@@ -186,11 +189,9 @@ async def _import(address: str, file: BinaryIO, where: str, into: Into) -> Outco
 async def _take_over(address: str, source: str, user: str) -> Imported:
     # Here and not above: LangGraph takes seconds to load, and an export needs none of it.
     from longthread.agent.checkpointer import LongthreadSaver
-    from longthread.agent.stock import open_stock
-    from longthread.agent.takeover import import_langgraph
+    from longthread.agent.takeover import check_stock, import_langgraph
 
-    async with open_stock(source):
-        pass  # it can be read: a store may be made for it
+    await check_stock(source)  # before a store is made for it
     async with open_store(address) as store:
         with shown("importing") as bar:
 

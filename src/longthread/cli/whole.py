@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from longthread.cli.screen import echo
+from longthread.errors import StoreUnavailable
 from longthread.store.driver import Driver
-from longthread.store.open import open_store
+from longthread.store.open import is_postgres, open_store, why_none
 
 T = TypeVar("T")
 _MOST_SHOWN = 5
@@ -39,6 +40,17 @@ async def existing(address: str, *, migrates: bool = True) -> AsyncIterator[Driv
     """
     async with open_store(address, creates=False, migrates=migrates) as store:
         yield store
+
+
+async def is_there(address: str) -> bool:
+    """Whether there is a store, as far as that can be told without making one."""
+    if not is_postgres(address):
+        return why_none(address) is None
+    try:
+        async with existing(address, migrates=False):
+            return True
+    except StoreUnavailable:
+        return False
 
 
 def some(items: Sequence[str]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import UUID, uuid5
 
@@ -11,6 +13,7 @@ from longthread.errors import InvalidInput
 from longthread.store.archive_reader import ArchivedThread, ArchiveReader, Contents, check
 from longthread.store.driver import Driver, one
 from longthread.store.leases import left
+from longthread.store.open import open_store
 from longthread.store.tables import RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer import Outcome, Progress, Refusal, TableRow, difference, write_thread
 
@@ -51,11 +54,7 @@ async def import_threads(store: Driver, file: BinaryIO, where: str, into: Into, 
         ArchiveInvalid: it is no export, or not a complete one, or one that a newer Longthread wrote.
         InvalidInput: its threads are not for `into`.
     """
-    async with store.reading() as tx:
-        tables = await read_tables(tx)
-    contents = check(ArchiveReader(file, where, tables))
-    _check_into(contents, into, where)
-    into = replace(into, top=contents.tops[0] if contents.tops else None)
+    tables, contents, into = await _checked(store, file, where, into)
     file.seek(0)
     outcome = Outcome()
     reader = ArchiveReader(file, where, tables)
@@ -64,6 +63,26 @@ async def import_threads(store: Driver, file: BinaryIO, where: str, into: Into, 
         await _import_thread(store, tables, thread, reader, into, outcome)
     progress(contents.threads, contents.threads, "")
     return outcome
+
+
+async def check_import(file: BinaryIO, where: str, into: Into) -> None:
+    """Make sure that an export can be imported, before a store is made for it.
+
+    Raises:
+        ArchiveInvalid, InvalidInput: as `import_threads` does.
+    """
+    # What tables there are, and of which columns, only a store says; all say the same.
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_store(Path(folder) / "empty.db") as empty:
+            await _checked(empty, file, where, into)
+
+
+async def _checked(store: Driver, file: BinaryIO, where: str, into: Into) -> tuple[Tables, Contents, Into]:
+    async with store.reading() as tx:
+        tables = await read_tables(tx)
+    contents = check(ArchiveReader(file, where, tables))
+    _check_into(contents, into, where)
+    return tables, contents, replace(into, top=contents.tops[0] if contents.tops else None)
 
 
 def _check_into(contents: Contents, into: Into, where: str) -> None:
