@@ -153,7 +153,23 @@ def test_a_store_is_copied(run: Run, store_address: str, other_address: str) -> 
     assert "1 thread copied" in run("db", "copy", store_address, other_address).stdout
     again = json.loads(run("db", "copy", store_address, other_address, "--json").stdout)
     assert (again["written"], again["same"], again["refused"], again["went_on"]) == (0, 1, [], [])
-    assert "to itself" in said(run("db", "copy", store_address, store_address, code=2))
+
+
+def test_a_store_is_not_copied_to_itself_by_another_name(run: Run, tmp_path: Path, store_address: str) -> None:
+    in_store(store_address, lambda store: fill(store, "t"))
+    others = [store_address]
+    if "://" in store_address:
+        others += [f"{store_address}{'&' if '?' in store_address else '?'}application_name=another"]
+        others += [store_address.replace("postgresql://", "postgres://")]
+    else:
+        (tmp_path / "link.db").symlink_to(store_address)
+        (tmp_path / "linked.db").hardlink_to(store_address)
+        others += [os.path.relpath(store_address, tmp_path), "link.db", "linked.db", f"sqlite:///{store_address}"]
+    for other in others:
+        for places in ((store_address, other), (other, store_address)):
+            told = said(run("db", "copy", *places, code=2))
+            assert "cannot be copied to itself. Name another file or database as TO." in told
+    assert {path.name for path in tmp_path.iterdir()} <= {"conversations.db", "link.db", "linked.db"}
 
 
 def test_a_thread_without_a_name_is_one(run: Run, tmp_path: Path, store_address: str, other_address: str) -> None:

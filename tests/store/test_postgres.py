@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.store.samples import fill
 
 from longthread.errors import (
     CommitUnknown,
@@ -25,6 +26,7 @@ from longthread.errors import (
 )
 from longthread.model.entry import Draft
 from longthread.store import log, postgres, runs
+from longthread.store.copying import copy_store
 from longthread.store.driver import Driver
 from longthread.store.open import described, open_store
 from longthread.store.placeholders import translated
@@ -552,3 +554,16 @@ async def test_what_was_told_ahead_is_asked_again_where_the_connection_was_cut_b
     async with store.reading() as tx:
         await tx.ahead(("select_position", {"id": "t"}))
         assert await log.position(tx, "t") == (1, 1)
+
+
+async def test_two_schemas_of_a_database_are_two_stores(postgres_url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(postgres_url, autocommit=True) as connection:
+        for statement in ("CREATE EXTENSION vector", "CREATE SCHEMA one", "CREATE SCHEMA two"):
+            await connection.execute(statement.encode())
+    at = f"{postgres_url}{'&' if '?' in postgres_url else '?'}options=-csearch_path%3D"
+    async with open_store(f"{at}one,public") as one, open_store(f"{at}two,public") as two:
+        await fill(one, "t")
+        assert (await copy_store(one, two, lambda *_: None)).written == 1
+        async with open_store(f"{at}none,one,public") as again:
+            with pytest.raises(InvalidInput, match="cannot be copied to itself"):
+                await copy_store(one, again, lambda *_: None)

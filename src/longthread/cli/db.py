@@ -15,9 +15,10 @@ from longthread.cli.prune import prune_
 from longthread.cli.screen import Console, echo
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing, run, some
-from longthread.errors import InvalidInput, NotCopied
+from longthread.errors import NotCopied
 from longthread.settings import Settings
 from longthread.store.copying import Comparison, compare_stores, copy_store
+from longthread.store.identity import refuse_same_place
 from longthread.store.migrate import latest
 from longthread.store.open import open_store
 from longthread.store.status import StoreStatus, status_of
@@ -67,11 +68,10 @@ def copy(
 ) -> None:
     """Copy everything from one store to another. Stopped or killed, it goes on when it is given again."""
     addresses = [Settings.load(database=given).database for given in (source, target)]
+    refuse_same_place(*addresses)
 
     async def work() -> tuple[Outcome, Comparison, str]:
         async with existing(addresses[0]) as here, open_store(addresses[1]) as there:
-            if here.where == there.where:
-                raise InvalidInput(reason=f"{here.where} cannot be copied to itself. Give two stores.")
             with shown("copying") as progress:
                 outcome = await copy_store(here, there, progress, update=update)
             with shown("comparing") as progress:

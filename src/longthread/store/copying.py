@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from longthread.errors import NotStorable, RowDamaged, StoreError, ThreadNotFound, ValueRefused
 from longthread.store import bundles, log
 from longthread.store.driver import Driver, Row, Transaction, one
+from longthread.store.identity import refuse_same
 from longthread.store.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
 from longthread.store.tables import RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer import (
@@ -37,8 +38,10 @@ async def copy_store(source: Driver, target: Driver, progress: Progress, *, upda
     Both may be in use: each thread is copied as it is at one moment, in one transaction.
 
     Raises:
+        InvalidInput: both are the same store.
         StoreError: a database failed. What was copied before stays, and another copy goes on from there.
     """
+    await refuse_same(source, target)
     copying = await _open(source, target, update=update)
     early = [table.name for table in copying.theirs.shared if THREADS not in table.needs]
     late = [table.name for table in copying.theirs.shared if THREADS in table.needs]

@@ -10,9 +10,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langgraph.types import Command
 
 from longthread.catalog import Catalog
+from longthread.errors import InvalidInput
 from longthread.memory.forgetting import forget_thread, forget_user
 from longthread.memory.indexing import index_thread
 from longthread.store import log, transfer
@@ -22,7 +24,7 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store as open_at
 from longthread.store.space import reclaim
 from longthread.store.status import size_of, status_of
-from longthread.testing.contract.base import USER, Contract, branch_ids, extend
+from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, extend
 from longthread.testing.contract.base import draft as message
 from longthread.testing.contract.bundles import seen, turns
 from longthread.testing.contract.catalog import definitions
@@ -94,6 +96,11 @@ class TransferContract(Contract):
             assert (await branch_ids(store))[-1] == "later"
         ended = await graph_on(store).ainvoke(Command(resume="yes"), at("graph"))
         assert ended["messages"][-1].text == "answer to yes"
+
+    async def test_a_store_is_not_copied_to_itself(self, open_store: OpenStore) -> None:
+        async with open_store() as first, open_store() as second:
+            with pytest.raises(InvalidInput, match="cannot be copied to itself"):
+                await copy_store(first, second, silent)
 
     async def test_who_is_forgotten_has_left_nothing_and_others_have(self, store: Driver) -> None:
         for name, user in (("t", USER), ("theirs", "other")):

@@ -1,3 +1,9 @@
+-- name: select_database
+-- Which one it is, and which schema of it the store is in. The servers of two that come from the same backup have not
+-- begun at the same microsecond.
+SELECT CAST(pg_postmaster_start_time() AS TEXT) AS server, CAST(current_database() AS TEXT) AS name,
+       CAST('threads'::regclass::oid AS BIGINT) AS place;
+
 -- name: select_server
 SELECT 'PostgreSQL ' || current_setting('server_version') AS server;
 
