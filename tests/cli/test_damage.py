@@ -133,6 +133,8 @@ def test_a_thread_whose_tip_is_gone_is_damaged_for_whoever_reads_it(run: Run, st
 TIME = "UPDATE threads SET created_at = 'zzz' WHERE id = 'harmed'"
 DAMAGE = {
     "a time": TIME,
+    "an entry's time": "UPDATE entries SET created_at = '?' WHERE thread_id = 'harmed' AND seq = 2",
+    "an entry's metadata": "UPDATE entries SET metadata = '{' WHERE thread_id = 'harmed' AND seq = 2",
     "a list": "UPDATE threads SET tags = '[' WHERE id = 'harmed'",
     "a bundle": "UPDATE run_bundles SET body = :v WHERE thread_id = 'harmed'",
     "the tip": "DELETE FROM entries WHERE thread_id = 'harmed' AND seq = (SELECT tip FROM threads WHERE id = 'harmed')",
@@ -195,6 +197,28 @@ def test_one_that_is_named_is_not_left_in_silence(run: Run, store_address: str) 
     assert isinstance(run("threads", "export", "first", "harmed", code=5).exception, StoreDamaged)
     assert isinstance(run("threads", "export", "harmed", "--to", "x.md", code=5).exception, StoreDamaged)
     assert not Path("x.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("created_at", "?", "created_at of entry 2 cannot be read: ValueError: Invalid isoformat string: '?'."),
+        ("tool_calls", "[{", "tool_calls of entry 2 cannot be read: JSONDecodeError: "),
+        ("parent_seq", 9, "entry 2 stands behind entry 9, which is not there."),
+    ],
+)
+def test_one_that_is_named_is_written_as_it_is_and_told(
+    run: Run, store_address: str, column: str, value: object, words: str
+) -> None:
+    change(store_address, f"UPDATE entries SET {column} = :v WHERE thread_id = 'harmed' AND seq = 2", v=value)
+    done = run("threads", "export", "first", "harmed", "--to", "two.jsonl", code=5)
+    assert "2 threads exported to two.jsonl." in done.stderr
+    assert f"Not exported whole, for it is damaged: thread harmed: {words}" in done.stderr
+    assert "thread first" not in done.stderr
+    assert ids_of("two.jsonl") == ["first", "harmed"]
+    refused = run("threads", "import", "two.jsonl", "--database", "other.db", code=2).exception
+    assert words.rstrip(".") in str(refused)
+    assert not Path("other.db").exists()
 
 
 def test_a_list_names_what_is_damaged_and_lists_the_others(run: Run, store_address: str) -> None:

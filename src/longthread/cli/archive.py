@@ -70,24 +70,24 @@ def export(
     settings = Settings.load(database=database)
 
     damaged: dict[str, str] = {}
+    """Where all are exported, what was left out; else what was written as it is."""
 
     async def work() -> int:
         async with existing(settings.database) as store:
             with output(to, settings.database, force=force) as file:
-                passed = damaged if everything else None
-                return await _export(store, settings.user, file, names or [], chosen, passed)
+                return await _export(store, settings.user, file, names or [], chosen, damaged)
 
     count = run(work())
     if to is not None:
         echo(f"{counted(count, 'thread')} exported to {to}.", err=True)
-    leave_damaged("exported", damaged)
+    leave_damaged("exported" if everything else "exported whole", damaged)
 
 
 async def _export(
-    store: Driver, user: str, file: BinaryIO, names: Sequence[str], chosen: Format, damaged: dict[str, str] | None
+    store: Driver, user: str, file: BinaryIO, names: Sequence[str], chosen: Format, damaged: dict[str, str]
 ) -> int:
-    """Export the threads of these names, or all of the user's, and say how many. Where all are exported, those of which
-    something is damaged are passed over and noted in `damaged`."""
+    """Export the threads of these names, or all of the user's, and say how many. Damaged ones are noted in
+    `damaged`: where all are exported they are passed over, and one that is named is written as it is."""
     ids = [str(await find_thread(store, name, user=user)) for name in names]
     # One snapshot for all: the file holds what there was at one moment.
     async with store.reading() as tx:
@@ -97,14 +97,14 @@ async def _export(
         ids = list(dict.fromkeys(ids))
         if chosen is Format.JSONL:
             for thread_id in list(ids):
-                if damaged is None:
+                if names:
                     await log.find_thread(tx, thread_id, user_id=user)  # it may have been deleted since it was named
                 ids += await log.threads_below(tx, thread_id, user_id=user)
             ids = list(dict.fromkeys(ids))
-            if damaged is not None:
+            if not names:
                 ids = await _whole(tx, ids, user, damaged)
             with shown("exporting") as progress:
-                async for line in export_lines(tx, ids, progress):
+                async for line in export_lines(tx, ids, progress, damaged if names else None):
                     file.write(line)
         else:
             for thread_id in ids:
@@ -112,12 +112,12 @@ async def _export(
                     thread = await log.find_thread(tx, thread_id, user_id=user)
                     entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
                 except RowDamaged as error:
-                    if damaged is None:
+                    if names:
                         raise
                     damaged[thread_id] = str(error.details["reason"])
                     continue
                 file.write(markdown(thread, entries).encode())
-    return len(ids) - (len(damaged or ()) if chosen is Format.MARKDOWN else 0)
+    return len(ids) - (len(damaged) if chosen is Format.MARKDOWN else 0)
 
 
 async def _whole(tx: Transaction, ids: Sequence[str], user: str, damaged: dict[str, str]) -> list[str]:

@@ -25,11 +25,16 @@ FORMAT = "longthread_export"
 VERSION = 1
 
 
-async def export_lines(tx: Transaction, thread_ids: Sequence[str], progress: Progress) -> AsyncIterator[bytes]:
-    """The lines of an export of these threads, as they are in this snapshot; a thread that is not there has no rows."""
+async def export_lines(
+    tx: Transaction, thread_ids: Sequence[str], progress: Progress, damaged: dict[str, str] | None = None
+) -> AsyncIterator[bytes]:
+    """The lines of an export of these threads, as they are in this snapshot; a thread that is not there has no rows.
+
+    Those that would not be imported are noted in `damaged`, with why.
+    """
     checksum = hashlib.sha256()
     lines = 0
-    async for data in _objects(tx, thread_ids, progress):
+    async for data in _objects(tx, thread_ids, progress, damaged):
         line = dump(data).encode() + b"\n"
         checksum.update(line)
         lines += 1
@@ -40,33 +45,64 @@ async def export_lines(tx: Transaction, thread_ids: Sequence[str], progress: Pro
     )
 
 
-async def _objects(tx: Transaction, thread_ids: Sequence[str], progress: Progress) -> AsyncIterator[Mapping[str, Any]]:
+async def _objects(
+    tx: Transaction, thread_ids: Sequence[str], progress: Progress, damaged: dict[str, str] | None
+) -> AsyncIterator[Mapping[str, Any]]:
     tables = await read_tables(tx)
     yield {FORMAT: VERSION, "schema": latest("sqlite"), "threads": len(thread_ids)}
     for done, thread_id in enumerate(thread_ids):
         progress(done, len(thread_ids), thread_id)
         yield {"thread": thread_id, "rows": await count_exported(tx, tables, thread_id)}
+        check = _Check()
         async for name, row in read_exported(tx, tables, thread_id):
-            yield {"table": name, "row": row_json(tables[name], row)}
+            data = row_json(tables[name], row)
+            if damaged is not None:
+                check.add(tables[name], data)
+            yield {"table": name, "row": data}
+        if damaged is not None and (reason := check.end()):
+            damaged[thread_id] = reason
     progress(len(thread_ids), len(thread_ids), "")
 
 
 async def why_not_whole(tx: Transaction, thread_id: str) -> str | None:
     """Why the lines of a thread would not be imported, for what of it is damaged; None: they would."""
     tables = await read_tables(tx)
-    tree, thread = Tree(), dict[str, Any]()
+    check = _Check()
     try:
         async for name, row in read_exported(tx, tables, thread_id):
-            given = row_of(tables[name], row_json(tables[name], row))
-            if name == THREADS:
-                thread = given
-            elif name == ENTRIES and (reason := tree.add(given, thread)):
-                return reason
+            check.add(tables[name], row_json(tables[name], row))
+            if check.reason is not None:
+                break
     except RowDamaged as error:
         return str(error.details["reason"])
-    except ValueError as error:
-        return str(error)
-    return tree.check(thread)
+    return check.end()
+
+
+class _Check:
+    """The rows of a thread, as their lines give them, on their way out. `reason`: why they would not be imported."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self._tree = Tree()
+        self._thread: dict[str, Any] = {}
+
+    def add(self, table: Table, data: Mapping[str, Any]) -> None:
+        """Take in the next row."""
+        if self.reason is not None:
+            return
+        try:
+            row = row_of(table, data)
+        except ValueError as error:
+            self.reason = str(error)
+            return
+        if table.name == THREADS:
+            self._thread = row
+        elif table.name == ENTRIES:
+            self.reason = self._tree.add(row, self._thread)
+
+    def end(self) -> str | None:
+        """The reason, now that all rows are there."""
+        return self.reason or self._tree.check(self._thread)
 
 
 def exported(table: Table) -> Sequence[Column]:

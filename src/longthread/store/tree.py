@@ -1,15 +1,26 @@
-"""Whether the entries of a thread make a tree, as their rows tell it."""
+"""Whether the entries of a thread make a tree that can be read, as their rows tell it."""
 
 from __future__ import annotations
 
-from typing import get_args
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, get_args
 
-from longthread.model.entry import Role
+from longthread.model.entry import Role, ToolCall
+from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.driver import Row
+
+_READ: dict[str, Callable[[str], Any]] = {
+    "created_at": datetime.fromisoformat,
+    "tool_calls": lambda text: [ToolCall.from_json(call) for call in json.loads(text)],
+    "metadata": json.loads,
+}
+"""Columns of which whoever reads an entry makes something, and how."""
 
 
 class Tree:
-    """The entries of a thread: each one's parent is there, and each id is given once."""
+    """The entries of a thread: each one's parent is there, each id is given once, and something can be made of each."""
 
     def __init__(self) -> None:
         self._seqs: set[int] = set()
@@ -28,9 +39,19 @@ class Tree:
             return f"two entries have the id {entry['id']}."
         self._seqs.add(seq)
         self._ids.add(entry["id"])
-        return None
+        return _unreadable(entry)
 
     def check(self, thread: Row) -> str | None:
         """What is wrong with the thread, now that all entries are there."""
         tip = thread.get("tip", 0)
         return f"the thread ends in entry {tip}, which is not there." if tip and tip not in self._seqs else None
+
+
+def _unreadable(entry: Row) -> str | None:
+    for name, read in _READ.items():
+        try:
+            if entry.get(name):
+                read(entry[name])
+        except UNREADABLE as error:
+            return str(damaged(f"{name} of entry {entry['seq']}", error).details["reason"])
+    return None
