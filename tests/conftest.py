@@ -180,7 +180,7 @@ def guarded_url(postgres_server: str, postgres_url: str) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def warmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with the commands `longthread` and `python`, which need not import anything any more."""
-    with warm(tmp_path_factory.mktemp("warm")) as commands:
+    with warm(tmp_path_factory.mktemp("warm"), LANGGRAPH_STRICT_MSGPACK="false") as commands:
         yield commands
 
 

@@ -42,10 +42,10 @@ with socket.socket(socket.AF_UNIX) as there:
 
 
 @contextmanager
-def warm(folder: Path) -> Iterator[Path]:
+def warm(folder: Path, **environment: str) -> Iterator[Path]:
     """A folder with the commands `longthread` and `python`, which a warm process carries out.
 
-    A command that is killed takes along what it started; other signals go to that process itself.
+    `environment` is what there is besides while modules are imported: some read it then and never again. A command that is killed takes along what it started; other signals go to that process itself.
     """
     place = folder / "warm"
     for name, first in (("longthread", '"longthread"'), ("python", '"python"')):
@@ -55,7 +55,7 @@ def warm(folder: Path) -> Iterator[Path]:
         command.chmod(0o755)
     command_line = [sys.executable, "-m", "tests.warm", str(place)]
     with subprocess.Popen(
-        command_line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONUTF8": "1"}
+        command_line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONUTF8": "1"} | environment
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"

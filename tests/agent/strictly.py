@@ -1,6 +1,6 @@
 """A process of its own with messages of a class of its own: what it reads, as JSON.
 
-    python strictly.py ADDRESS write|read|allowlists [--encrypted]
+    python -m tests.agent.strictly ADDRESS write|read|allowlists [--encrypted]
 
 LangGraph reads LANGGRAPH_STRICT_MSGPACK when it is imported.
 """
