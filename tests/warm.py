@@ -30,14 +30,18 @@ from pathlib import Path
 from typing import Any
 
 CLIENT = """#!{python} -IS
-import array, json, os, socket, sys
+import array, json, os, signal, socket, sys
 asked = json.dumps([[{first}] + sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
 with socket.socket(socket.AF_UNIX) as there:
     there.connect({place!r})
     fds = array.array("i", [0, 1, 2])
     there.sendmsg([len(asked).to_bytes(8, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
     there.sendall(asked)
-    sys.exit(int(there.makefile().readline() or 70))
+    told = there.makefile()
+    pid = int(told.readline())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: os.kill(pid, number))
+    sys.exit(int(told.readline() or 70))
 """
 
 
@@ -45,7 +49,9 @@ with socket.socket(socket.AF_UNIX) as there:
 def warm(folder: Path, **environment: str) -> Iterator[Path]:
     """A folder with the commands `longthread` and `python`, which a warm process carries out.
 
-    `environment` is what there is besides while modules are imported: some read it then and never again. A command that is killed takes along what it started; other signals go to that process itself.
+    `environment` is what there is besides while modules are imported: some read it then and never again. A command
+    that is killed takes along what it started, and hands on SIGINT and SIGTERM; other signals go to that process
+    itself.
     """
     place = folder / "warm"
     for name, first in (("longthread", '"longthread"'), ("python", '"python"')):
@@ -122,6 +128,8 @@ def _forked(there: socket.socket) -> tuple[list[str], str, dict[str, str], list[
         return *asked, list(fds)
     for fd in [0, 1, 2, held, *fds]:
         os.close(fd)
+    with suppress(BrokenPipeError):
+        there.sendall(b"%d\n" % pid)
     ready, _, _ = select.select([lives, there], [], [])
     if lives not in ready:  # whoever asked was killed
         os.kill(pid, signal.SIGKILL)

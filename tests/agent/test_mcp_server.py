@@ -18,7 +18,7 @@ COMMAND = "from longthread.cli.start import main; main()"
 
 
 async def test_an_agent_asks_the_analyst_of_another_process(
-    open_analyst: OpenAnalyst, store_address: str, tmp_path: Path
+    open_analyst: OpenAnalyst, backend: str, store_address: str, tmp_path: Path, warmed: Path
 ) -> None:
     env = {
         "PATH": os.environ["PATH"],
@@ -27,8 +27,9 @@ async def test_an_agent_asks_the_analyst_of_another_process(
         "LONGTHREAD_DATA_DIR": str(tmp_path / "data"),
         "LONGTHREAD_DATABASE_URL": store_address,
     }
+    python = sys.executable if backend == "sqlite" else str(warmed / "python")
     args = ["-c", COMMAND, "mcp", "--source", "demo", "--model", "demo", "--user", "clerk"]
-    program: dict[str, Any] = {"command": sys.executable, "args": args, "env": env, "tools": ["ask", "recall"]}
+    program: dict[str, Any] = {"command": python, "args": args, "env": env, "tools": ["ask", "recall"]}
     script = [
         call("space_ask", question="运载火箭有多少？"),
         call("space_recall", query="运载火箭"),

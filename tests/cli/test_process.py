@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +48,15 @@ class Command:
         self._folder = folder
         self._warmed = warmed
 
-    def start(self, *args: str, command: Sequence[str] = AS_IT_IS) -> subprocess.Popen[str]:
-        """A process to be signalled or killed."""
+    def start(self, *args: str, as_it_is: bool = False) -> subprocess.Popen[str]:
+        """A process to be signalled or killed; one that is `as_it_is` imports all it needs first."""
+        command = AS_IT_IS if as_it_is else [str(self._warmed / "longthread")]
         pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen([*command, *args], env=self._env, cwd=self._folder, text=True, **pipes)
 
     def run(self, *args: str) -> tuple[int, list[dict[str, Any]], str]:
         """The exit code, the events, and for who reads a failure what was said last."""
-        with self.start(*args, command=[str(self._warmed / "longthread")]) as process:
+        with self.start(*args) as process:
             out, err = process.communicate(timeout=120)
         events = [json.loads(line) for line in out.splitlines()]
         return process.returncode, events, f"{err}\n{events[-1:]}"
@@ -92,10 +93,12 @@ def test_an_openai_compatible_server_is_asked_over_a_socket(
     assert ("".join(streamed) == "There are 3 [q1].") is (protocol == "native")
 
 
-def test_ctrl_c_stops_a_run_and_keeps_it(tmp_path: Path, store_address: str, shop: str, warmed: Path) -> None:
+def test_ctrl_c_stops_a_run_and_keeps_it(
+    tmp_path: Path, backend: str, store_address: str, shop: str, warmed: Path
+) -> None:
     with ProviderEmulator([COUNT, Slow(ANSWER, seconds=60)]) as provider:
         command = Command(tmp_path, store_address, provider.base_url, warmed)
-        process = command.start("ask", "How many?", "--source", shop, "--json")
+        process = command.start("ask", "How many?", "--source", shop, "--json", as_it_is=backend == "sqlite")
         told = list(until(process, "step_finished"))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
@@ -113,11 +116,11 @@ def test_ctrl_c_stops_a_run_and_keeps_it(tmp_path: Path, store_address: str, sho
 
 
 def test_a_killed_run_is_resumed_by_another_process_without_repeating_its_calls(
-    tmp_path: Path, store_address: str, shop: str, warmed: Path
+    tmp_path: Path, backend: str, store_address: str, shop: str, warmed: Path
 ) -> None:
     with ProviderEmulator([LIST, COUNT, Slow(ANSWER, seconds=60)]) as provider:
         process = Command(tmp_path, store_address, provider.base_url, warmed).start(
-            "ask", "How many?", "--source", shop, "--json"
+            "ask", "How many?", "--source", shop, "--json", as_it_is=backend == "postgres"
         )
         told = [*until(process, "step_finished"), *until(process, "step_finished")]
         process.kill()

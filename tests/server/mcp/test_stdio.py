@@ -135,7 +135,9 @@ async def test_a_call_is_cancelled_while_it_begins(open_analyst: Open) -> None:
     assert {run.status for run in last if run} <= {"paused"}
 
 
-async def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path, store_address: str) -> None:
+async def test_the_command_speaks_the_protocol_and_nothing_else(
+    tmp_path: Path, backend: str, store_address: str, warmed: Path
+) -> None:
     env = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
@@ -143,9 +145,10 @@ async def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path, 
         "LONGTHREAD_DATA_DIR": str(tmp_path / "data"),
         "LONGTHREAD_DATABASE_URL": store_address,
     }
+    python = sys.executable if backend == "sqlite" else str(warmed / "python")
     code = "from longthread.cli.start import main; main()"
     process = await asyncio.create_subprocess_exec(
-        *[sys.executable, "-c", code, "mcp", "--source", "demo", "--model", "demo", "--user", "ada"],
+        *[python, "-c", code, "mcp", "--source", "demo", "--model", "demo", "--user", "ada"],
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
