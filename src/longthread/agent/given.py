@@ -20,7 +20,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import Cell, cell_of
-from longthread.agent.kept import Held
+from longthread.agent.listed import Listed
 from longthread.agent.record import Task, slim_of
 from longthread.agent.remembered import Memory
 from longthread.agent.trail import named
@@ -33,7 +33,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=s
 class Given:
     """A checkpoint that is to be stored. Nothing of it is shared with the caller, but for the messages in `lists`.
 
-    `cells` are the values that are not lists of messages. They refer to what `memory` knew of the log.
+    `cells` are the values that are not such lists. They refer to what `memory` knew of the log.
     """
 
     config: RunnableConfig
@@ -43,8 +43,7 @@ class Given:
     slim: tuple[str, bytes]
     metadata: str
     new: ChannelVersions
-    lists: Mapping[str, list[BaseMessage]]
-    held: Mapping[str, Held]
+    lists: Mapping[str, Listed]
     cells: Mapping[str, Cell]
     memory: Memory
     first_seq: int
@@ -63,15 +62,15 @@ class Given:
     ) -> Given:
         """What `put` is called with. `memory` is what is remembered of the thread, as far as that is right."""
         values = dict(checkpoint["channel_values"])
-        lists, held = dict[str, list[BaseMessage]](), dict[str, Held]()
+        lists = dict[str, Listed]()
         for name, value in values.items():
             if name not in new or not isinstance(value, list):
                 continue
-            messages, kept = list(value), memory.lists.get((ns, name))
-            same = kept.held(messages) if kept is not None else Held([], 0)
+            kept = memory.lists.get((ns, name))
+            messages = kept.listed(value) if kept is not None else Listed(value.copy())
             # What is held was such a list before.
-            if messages and _are_messages(messages[same.count :]):
-                lists[name], held[name] = messages, same
+            if value and _are_messages(messages.rest):
+                lists[name] = messages
         newest = memory.newest.get(ns)
         stored = newest.cells.keys() if newest is not None else ()
         rest = [name for name in values if name not in lists and (name in new or name not in stored)]
@@ -79,13 +78,12 @@ class Given:
         return cls(
             config=config,
             id=checkpoint["id"],
-            values=values | lists,
+            values=values,
             versions=dict(checkpoint["channel_versions"]),
             slim=slim_of(checkpoint, serde),
             metadata=_metadata(config, metadata),
             new=dict(new),
             lists=lists,
-            held=held,
             cells={name: cell_of(values[name], serde, finder) for name in rest},
             memory=memory,
             first_seq=memory.first_seq,

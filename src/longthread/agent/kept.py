@@ -8,7 +8,6 @@ import weakref
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, repeat
 from operator import attrgetter, is_, methodcaller
@@ -20,6 +19,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from pydantic import BaseModel
 
 from longthread.agent.collector import paused
+from longthread.agent.listed import Listed
 from longthread.agent.messages import KNOWN, Fields, alike, build, copied, copy_of, pack, unpack
 
 RECENT = 64
@@ -82,14 +82,6 @@ class Message:
         if made.id is None:
             made.id = self.fields["id"]
         return made
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """How many of a list's first messages are those objects that a list of ours holds."""
-
-    objects: Sequence[BaseMessage]
-    count: int
 
 
 class Kept:
@@ -203,47 +195,57 @@ class Kept:
             self._places = {fields["id"] or "": place for place, fields in enumerate(self._fields)}
         return self._places.get(message_id or "")
 
-    def hold(self, messages: list[BaseMessage]) -> None:
-        """Note that these objects are the first messages, as they are now: see `equal`. The list is taken over.
+    def hold(self, messages: Listed) -> None:
+        """Note that these objects are the first messages, as they are now: see `equal`.
 
         Only while somebody else has the last of them: whoever has dropped that has mostly dropped them all.
         """
-        self._held = held = [messages]
-        self._last_held = weakref.ref(messages[-1], lambda _: held.clear()) if messages else None
-        del messages[-RECENT:]
+        last = messages.since(len(messages) - 1)
+        mine, count = messages.objects, messages.count
+        more = messages.rest[: max(0, len(messages.rest) - RECENT)]
+        if mine is self._objects and len(mine) == count:
+            mine += more
+        else:
+            mine = mine[: min(count, max(0, len(messages) - RECENT))] + more
+        self._held = held = [mine]
+        self._last_held = weakref.ref(last[0], lambda _: held.clear()) if last else None
 
-    def held(self, messages: Sequence[BaseMessage]) -> Held:
-        """How many of the first messages are held; 0 when not all are that could be. From any thread."""
+    def listed(self, messages: list[BaseMessage]) -> Listed:
+        """A list as it is now. What is held are its first messages, if they all are that could be. From any thread."""
         objects = self._objects
         count = min(len(messages), len(objects))
-        return Held(objects, count if all(map(is_, messages, objects)) else 0)
+        if count and all(map(is_, messages, objects)):
+            return Listed(messages[count:], objects, count)
+        return Listed(messages.copy(), objects)
 
     @property
-    def _objects(self) -> Sequence[BaseMessage]:
-        return next(iter(self._held), ())  # it may be dropped at any moment
+    def _objects(self) -> list[BaseMessage]:
+        return next(iter(self._held), [])  # it may be dropped at any moment
 
-    def equal(self, messages: Sequence[BaseMessage], place: int = 0, held: Held | None = None) -> int:
-        """How many of `messages`, from their first on, are equal to those kept from `place` on.
+    def equal(self, messages: Listed) -> int:
+        """How many of `messages`, from their first on, are equal to those kept.
 
         Objects that are held are taken for what they were, but for the last ones: who changes a message in its place,
         and does not return another one, does so to a new one.
-
-        Args:
-            held: what `held` has said of these messages, if that was asked before.
         """
+        if messages.objects is not self._objects:
+            messages = self.listed(messages.since(0))
+        count = min(len(messages), len(self))
+        same = max(0, min(messages.count, count - RECENT))
+        return same + self.like(messages.since(same, count), same)
+
+    def like(self, messages: Sequence[BaseMessage], place: int) -> int:
+        """How many of `messages`, from their first on, are equal to those kept from `place` on."""
         count = min(len(messages), len(self) - place)
-        if place == 0 and (held is None or held.objects is not self._objects):
-            held = self.held(messages[:count])
-        same = max(0, min(held.count, count - RECENT)) if place == 0 and held is not None else 0
-        given = messages if same == 0 and count == len(messages) else messages[same:count]
+        given = messages if count == len(messages) else messages[:count]
         if not self._odd:
             # Nearly always they all are, and comparing whole lists is many times faster than message by message.
-            whole = same == place == 0 and count == len(self)
-            fields, types = (self._fields, self._types) if whole else self._between(place + same, place + count)
+            whole = place == 0 and count == len(self)
+            fields, types = (self._fields, self._types) if whole else self._between(place, place + count)
             same_types = list(map(type, given)) == types
             if same_types and not any(map(_extra_of, given)) and alike(list(map(_fields_of, given)), fields):
                 return count
-        for number, message in enumerate(given, same):
+        for number, message in enumerate(given):
             if not self.at(place + number).is_like(message):
                 return number
         return count
@@ -286,14 +288,14 @@ class Kept:
         Raises:
             ValueError: the serializer does not allow the class of one.
         """
-        self.hold([])
+        self.hold(Listed([]))
         self._expect_allowed(count, serde)
         with paused():
             lent = self._returned(count)
             lent += self._made(len(lent), count)
         self._lent = [*self._lent[-1:], lent]
         given = self._with_odd(lent.copy(), serde, goes_on=True)
-        self.hold(given.copy())
+        self.hold(Listed(given.copy()))
         return given
 
     def call_in(self) -> None:

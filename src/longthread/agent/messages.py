@@ -84,7 +84,7 @@ def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
     """
     role = ROLES.get(type(message), "user")
     note = note_in(message.__dict__)
-    usage = getattr(message, "usage_metadata", None) or {}
+    usage = _field(message, "usage_metadata") or {}
     calls = calls_of(message)
     metadata = as_json({key: value for key, value in note.items() if key not in _NOT_NOTED}) if note else {}
     text = storable(_text(message))
@@ -94,7 +94,7 @@ def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
         role=role,
         text=text,
         tool_calls=calls.told,
-        tool_call_id=storable(getattr(message, "tool_call_id", None)),
+        tool_call_id=storable(_field(message, "tool_call_id")),
         name=storable(message.name),
         payload=payload,
         tokens=_whole_number(usage.get("output_tokens")),
@@ -102,6 +102,11 @@ def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
         run_id=run_id,
         metadata=metadata,
     )
+
+
+def _field(message: BaseMessage, name: str) -> Any:
+    # To ask a message for an attribute that its class lacks takes as long as much of the rest of a draft.
+    return message.__dict__[name] if name in message.__dict__ else (message.__pydantic_extra__ or {}).get(name)
 
 
 def _whole_number(value: Any) -> int | None:

@@ -125,8 +125,8 @@ class Placing:
     known: Kept
     leads: bool
 
-    async def place(self, messages: Sequence[BaseMessage], count: int) -> Placed:
-        """The place of each message. The first `count` are those that are known first.
+    async def place(self, rest: Sequence[BaseMessage], count: int) -> Placed:
+        """The place of each message: the first `count` are those that are known first, and `rest` come behind them.
 
         Raises:
             ThreadConflict: the conversation was extended by somebody else than the run.
@@ -134,7 +134,6 @@ class Placing:
         more: list[Message] = []
         before = self.known.at(count - 1) if count else None
         tip = self.growth.tip
-        rest = messages[count:]
         there = await self._look_up(rest)
         for message in rest:
             place = await self._known(message, before)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import Cell, Inline, cell_of, cell_of_runs
 from longthread.agent.given import Given
 from longthread.agent.kept import Kept, Message
+from longthread.agent.listed import Listed
 from longthread.agent.messages import alike
 from longthread.agent.places import Growth, Placed, Placing
 from longthread.agent.reading import kept_on_branch
@@ -30,7 +30,7 @@ class Putting:
     ns: str
     place: Place
     placed: dict[Name, tuple[Kept | None, Placed]] = field(default_factory=dict)
-    given: dict[Name, list[BaseMessage]] = field(default_factory=dict)
+    given: dict[Name, Listed] = field(default_factory=dict)
     stored: Stored | None = None
     parent_n: int | None = None
 
@@ -106,10 +106,11 @@ class Putting:
             if known is None:
                 thread = self.growth.thread
                 known = await kept_on_branch(self.growth.tx, thread.id, thread.tip, len(messages), self.serde)
-            count = known.equal(messages, held=given.held[name[1]])
-            if all(message.id for message in messages[count:]):
+            count = known.equal(messages)
+            rest = messages.since(count)
+            if all(message.id for message in rest):
                 self.given[name] = messages
-                self.placed[name] = kept, await Placing(self.growth, known, leads).place(messages, count)
+                self.placed[name] = kept, await Placing(self.growth, known, leads).place(rest, count)
 
     def _cells(self, given: Given, parent: Stored | None, number: int) -> dict[str, Cell]:
         """The checkpoint's values. Those that have not changed are the parent's."""
@@ -130,7 +131,9 @@ class Putting:
         if channel in given.cells:
             cell = given.cells[channel].settled(self._seq_of)
             return Cell(cell.kind, cell.body, cell.hole, cell.stored_by)
-        return cell_of(given.values[channel], self.serde, self.memory.finder(self.growth.new))
+        listed = given.lists.get(channel)
+        value = listed.since(0) if listed is not None else given.values[channel]
+        return cell_of(value, self.serde, self.memory.finder(self.growth.new))
 
     async def _put_again(self, stored: Stored, row: CheckpointRow, n: int) -> None:
         """Store a checkpoint that was stored before, in its place."""

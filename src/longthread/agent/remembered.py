@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from longthread.agent.kept import Kept, Message
+from longthread.agent.listed import Listed
 from longthread.agent.record import Stored, Task
 from longthread.store.checkpoints import Head, Locked, Place
 
@@ -189,9 +190,9 @@ class Known:
             place = kept.place_of(first.id)
             if place is None:
                 continue
-            if count := kept.equal(messages, place):
+            if count := kept.like(messages, place):
                 return list(kept.seqs[place : place + count])
-            kept.hold([])  # it may have been changed where it stands
+            kept.hold(Listed([]))  # it may have been changed where it stands
         new = self.new.get(first.id)
         return [new.seq if new is not None and new.is_like(first) else None]
 
