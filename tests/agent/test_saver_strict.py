@@ -73,7 +73,9 @@ def test_where_all_classes_are_allowed_every_schema_gives_them(store_address: st
         assert [each[0] for each in found.values()] == [OURS, OURS, OURS]
 
 
-async def test_graphs_over_one_saver_are_given_what_each_allows(store_address: str, tmp_path: Path, strictly: Strictly) -> None:
+async def test_graphs_over_one_saver_are_given_what_each_allows(
+    store_address: str, tmp_path: Path, strictly: Strictly
+) -> None:
     found = strictly(store_address, "allowlists")
     assert found[:3] == strictly(str(tmp_path / "of.stock"), "allowlists")[:3]
     artifacts = [messages[0][3] for messages, _ in found]
