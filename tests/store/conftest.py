@@ -1,19 +1,42 @@
-"""A store's database as any other program sees it: a plain connection, with nothing of Longthread's on it."""
+"""A store's database as others see it: by a plain connection, or as a user who owns nothing."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
 from longthread.store.driver import Driver
+from longthread.testing.contract.base import USER
 
 Plain = Callable[..., list[tuple[Any, ...]]]
 """`plain(sql, values)`: the rows of a statement, committed. Values are marked by `?`."""
+
+AsNobody = Callable[..., str]
+"""`as_nobody(file, *command)`: what is said where nobody opens a store, or carries out a command on it."""
+
+
+@pytest.fixture
+def as_nobody(warmed: Path) -> AsNobody:
+    """Runs `tests.store.unprivileged`."""
+
+    def run(path: Path, *command: str) -> str:
+        return subprocess.run(
+            [warmed / "python", "-m", "tests.store.unprivileged", path, *command],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"LONGTHREAD_USER": USER},
+        ).stdout
+
+    return run
 
 
 @pytest.fixture

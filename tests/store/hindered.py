@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import resource
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from longthread.testing.contract.base import USER
 
 
 @contextmanager
@@ -36,13 +31,3 @@ def permitted(path: Path, file: int, folder: int) -> Iterator[None]:
     finally:
         path.parent.chmod(0o755)
         path.chmod(0o644)
-
-
-def as_nobody(path: Path, *command: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", "tests.store.unprivileged", str(path), *command],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"LONGTHREAD_USER": USER},
-    ).stdout

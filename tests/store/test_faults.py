@@ -17,7 +17,8 @@ from typing import Any
 import psycopg
 import pytest
 from tests.conftest import new_server
-from tests.store.hindered import as_nobody, no_page_more, permitted
+from tests.store.conftest import AsNobody
+from tests.store.hindered import no_page_more, permitted
 from tests.store.proxy import proxy_to
 
 from longthread.cli.doctor import _findings
@@ -165,7 +166,7 @@ def _postgres_room(admin: psycopg.Connection[Any]) -> Any:
 class TestReadOnly:
     @pytest.mark.parametrize(("file", "folder"), [(0o444, 0o555), (0o444, 0o777), (0o666, 0o555)])
     async def test_a_file_or_folder_that_may_not_be_written_to_is_read(
-        self, tmp_path: Path, file: int, folder: int
+        self, tmp_path: Path, file: int, folder: int, as_nobody: AsNobody
     ) -> None:
         path = await self._store(tmp_path)
         with permitted(path, file, folder):
@@ -181,7 +182,7 @@ class TestReadOnly:
         async with open_store(path) as store:
             await is_whole(store, "a")
 
-    async def test_what_is_in_the_wal_alone_is_not_passed_over(self, tmp_path: Path) -> None:
+    async def test_what_is_in_the_wal_alone_is_not_passed_over(self, tmp_path: Path, as_nobody: AsNobody) -> None:
         path = await self._store(tmp_path)
         async with open_store(path) as store:
             await extend(store, draft("b"))
@@ -212,7 +213,7 @@ class TestReadOnly:
                 await log.set_tip(tx, "t", 0)
 
     async def test_a_file_of_an_older_schema_says_what_to_do(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_nobody: AsNobody
     ) -> None:
         every = migrations("sqlite")
         with monkeypatch.context() as patch:

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.sqlite import SqliteSaver
-from tests.store.hindered import as_nobody, no_page_more, permitted
+from tests.store.conftest import AsNobody
+from tests.store.hindered import no_page_more, permitted
 
 from longthread.errors import StoreError
 from longthread.store.foreign import open_foreign
 
 
-def test_a_stock_savers_file_that_may_not_be_written_to_is_imported(tmp_path: Path) -> None:
+def test_a_stock_savers_file_that_may_not_be_written_to_is_imported(tmp_path: Path, as_nobody: AsNobody) -> None:
     stock, store = _stock(tmp_path), tmp_path / "new" / "c.db"
     store.parent.mkdir()
     store.parent.chmod(0o777)
@@ -23,7 +24,7 @@ def test_a_stock_savers_file_that_may_not_be_written_to_is_imported(tmp_path: Pa
         assert "1 there already" in as_nobody(store, "threads", "import", str(stock))
 
 
-def test_what_is_in_a_stock_savers_wal_alone_is_not_passed_over(tmp_path: Path) -> None:
+def test_what_is_in_a_stock_savers_wal_alone_is_not_passed_over(tmp_path: Path, as_nobody: AsNobody) -> None:
     stock, store = _stock(tmp_path), tmp_path / "new" / "c.db"
     store.parent.mkdir()
     store.parent.chmod(0o777)
