@@ -60,9 +60,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """`-n auto`: as many as there are processors that this process may use."""
+    """`-n auto`: one more than there are processors that this process may use. A fifth of all time a test waits for a
+    server, a timeout or another process."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
-    return min(usable, WORKERS)
+    return min(usable + 1, WORKERS)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
