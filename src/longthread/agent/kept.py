@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from longthread.agent.collector import paused
 from longthread.agent.listed import Listed
-from longthread.agent.messages import KNOWN, Fields, alike, build, copied, copy_of, pack, unpack
+from longthread.agent.messages import KNOWN, Fields, alike, build, copied, copy_of, pack, showing, unpack
 
 RECENT = 64
 """So many of the last messages are compared whole even where they are the very objects that they were."""
@@ -75,6 +75,15 @@ class Message:
             return alike(self.odd, message)
         plain = type(message) is self.type and not message.__pydantic_extra__
         return plain and alike(self.fields, message.__dict__)
+
+    def standing(self, seq: int, parent_seq: int) -> Message:
+        """The same, now that it is known where it stands."""
+        self.seq, self.parent_seq = seq, parent_seq
+        return self
+
+    def shown(self) -> BaseMessage:
+        """A message with these very fields: to be looked at, and neither kept nor changed."""
+        return self.odd if self.odd is not None else showing(self.type, self.fields)
 
     def anew(self, serde: SerializerProtocol) -> BaseMessage:
         """What makes it anew, made: see `unpack`."""

@@ -190,8 +190,13 @@ def read_message(
 
 def build(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
     """A message of these very fields, as they are: nothing is checked or completed. Containers are copied."""
+    return showing(cls, copied(fields))
+
+
+def showing(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
+    """The same with the fields themselves, which are not copied."""
     message: BaseMessage = object.__new__(cls)
-    _set_dict(message, copied(fields))
+    _set_dict(message, fields)
     _set_fields_set(message, set(fields))
     _set_extra(message, {})
     _set_private(message, None)

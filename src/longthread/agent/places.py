@@ -21,6 +21,20 @@ FEW = 16
 """So many messages are taken for new without looking."""
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A message as it was at one moment, and the draft of that: LangGraph may go on to change it while it is stored."""
+
+    message: Message
+    draft: Draft
+
+    @classmethod
+    def of(cls, message: BaseMessage, run_id: str | None) -> Taken:
+        """The message as it is now."""
+        taken = private(message, 0, 0)
+        return cls(taken, draft_of(taken.shown(), run_id=run_id))
+
+
 @dataclass(slots=True)
 class Growth:
     """A thread's log while a transaction makes it grow: its tip, its number of entries, and rows not yet written.
@@ -52,8 +66,9 @@ class Growth:
             return {}
         return await log.find_entries(self.tx, self.thread.id, ids)
 
-    async def add(self, message: BaseMessage, draft: Draft, parent: int, *, is_free: bool) -> Message:
+    async def add(self, taken: Taken, parent: int, *, is_free: bool) -> Message:
         """Add an entry behind `parent`. `is_free`: no entry has the draft's id."""
+        draft = taken.draft
         if is_free and draft.id not in self._ids:
             self.size += 1
             seq = self.size
@@ -63,7 +78,7 @@ class Growth:
             await self.flush()
             [entry] = await log.add(self.tx, self.thread.id, [draft], parent=parent)
             seq, self.size = entry.seq, max(self.size, entry.seq)
-        made = self.new[message.id or ""] = private(message, seq, parent)
+        made = self.new[taken.message.fields["id"] or ""] = taken.message.standing(seq, parent)
         return made
 
     def name(self, messages: Sequence[BaseMessage]) -> None:
@@ -138,10 +153,10 @@ class Placing:
         for message in rest:
             place = await self._known(message, before)
             if place is None:
-                draft, entry = there.get(id(message)) or await self._look_again(message)
-                place = await self._fitting(message, draft, entry, before)
+                taken, entry = there.get(id(message)) or await self._look_again(message)
+                place = await self._fitting(taken, entry, before)
                 if place is None:
-                    place = await self._add(message, draft, entry, before, tip)
+                    place = await self._add(taken, entry, before, tip)
                     tip = place.seq
             more.append(place)
             before = place
@@ -151,17 +166,17 @@ class Placing:
             self.growth.name(rest)
         return Placed(self.known, count, more)
 
-    async def _look_up(self, messages: Sequence[BaseMessage]) -> dict[int, tuple[Draft, Entry | None]]:
-        """The drafts of those messages that are not known, and the entries that have their ids."""
+    async def _look_up(self, messages: Sequence[BaseMessage]) -> dict[int, tuple[Taken, Entry | None]]:
+        """Those messages that are not known, and the entries that have their ids."""
         unknown = [message for message in messages if self._same(message) is None]
-        drafts = {id(message): draft_of(message, run_id=self.growth.run_id) for message in unknown}
-        found = await self.growth.find([draft.id for draft in drafts.values()]) if drafts else {}
-        return {key: (draft, found.get(draft.id)) for key, draft in drafts.items()}
+        taken = {id(message): Taken.of(message, self.growth.run_id) for message in unknown}
+        found = await self.growth.find([each.draft.id for each in taken.values()]) if taken else {}
+        return {key: (each, found.get(each.draft.id)) for key, each in taken.items()}
 
-    async def _look_again(self, message: BaseMessage) -> tuple[Draft, Entry | None]:
+    async def _look_again(self, message: BaseMessage) -> tuple[Taken, Entry | None]:
         """The same of one that is known, and does not stand behind the one before it."""
-        draft = draft_of(message, run_id=self.growth.run_id)
-        return draft, (await self.growth.find([draft.id])).get(draft.id)
+        taken = Taken.of(message, self.growth.run_id)
+        return taken, (await self.growth.find([taken.draft.id])).get(taken.draft.id)
 
     def _same(self, message: BaseMessage) -> Message | None:
         """The message of this id that is known, if it is still the same."""
@@ -173,13 +188,11 @@ class Placing:
         known = self._same(message)
         return known if known is not None and await self._fits(known.seq, known.parent_seq, before) else None
 
-    async def _fitting(
-        self, message: BaseMessage, draft: Draft, entry: Entry | None, before: Message | None
-    ) -> Message | None:
-        if entry is None or not entry.says_the_same_as(draft):
+    async def _fitting(self, taken: Taken, entry: Entry | None, before: Message | None) -> Message | None:
+        if entry is None or not entry.says_the_same_as(taken.draft):
             return None
         fits = await self._fits(entry.seq, entry.parent_seq, before)
-        return private(message, entry.seq, entry.parent_seq) if fits else None
+        return taken.message.standing(entry.seq, entry.parent_seq) if fits else None
 
     async def _fits(self, seq: int, parent_seq: int, before: Message | None) -> bool:
         """Whether a branch leads from the message before to this place."""
@@ -190,17 +203,15 @@ class Placing:
         await self.growth.flush()
         return await log.descends(self.growth.tx, self.growth.thread.id, seq, before.seq)
 
-    async def _add(
-        self, message: BaseMessage, draft: Draft, entry: Entry | None, before: Message | None, tip: int
-    ) -> Message:
-        parent = before.seq if before is not None else self._parent_of_first(message, entry)
+    async def _add(self, taken: Taken, entry: Entry | None, before: Message | None, tip: int) -> Message:
+        parent = before.seq if before is not None else self._parent_of_first(taken, entry)
         if self.leads:
             self._expect_tip(tip, parent)
-        return await self.growth.add(message, draft, parent, is_free=entry is None)
+        return await self.growth.add(taken, parent, is_free=entry is None)
 
-    def _parent_of_first(self, message: BaseMessage, entry: Entry | None) -> int:
+    def _parent_of_first(self, taken: Taken, entry: Entry | None) -> int:
         """Where a list begins whose first message is new: beside the entry that it is an edit of, or at the root."""
-        place = self.known.place_of(message.id)
+        place = self.known.place_of(taken.message.fields["id"])
         if place is not None:
             return self.known.at(place).parent_seq
         return entry.parent_seq if entry is not None else 0
