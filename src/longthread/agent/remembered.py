@@ -55,6 +55,8 @@ class Memory:
     """How many messages of it are in the sum over all threads."""
     copies: int = 0
     """How many copies of them are."""
+    forgotten: bool = False
+    """Whether it is in that sum no more, for the thread was forgotten while something was stored there."""
 
     def keep(self, name: Name, kept: Kept) -> None:
         """Remember a list."""
@@ -137,6 +139,7 @@ class Remembered:
         if memory is not None:
             self._size -= memory.counted
             self._copies -= memory.copies
+            memory.forgotten = True
 
     def trim(self, memory: Memory) -> None:
         """Forget the oldest threads, as far as it is too much now that this one has grown. This one stays."""
@@ -153,6 +156,8 @@ class Remembered:
             self._count(other)
 
     def _count(self, memory: Memory) -> None:
+        if memory.forgotten:
+            return
         size = sum(map(len, memory.lists.values()))
         copies = sum(kept.spare for kept in memory.lists.values())
         self._size += size - memory.counted
