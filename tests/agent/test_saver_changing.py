@@ -50,3 +50,18 @@ async def test_what_it_is_then_is_stored_the_next_time(
     config = await put(saver, config, [QUESTION, answer, HumanMessage("more", id="m")], 4)
     for reader in (saver, LongthreadSaver(store)):
         assert await contents(reader, config) == ["a question", "an answer", "more"]
+
+
+async def test_a_message_that_is_in_a_list_twice_stands_at_two_places(store: Driver) -> None:
+    answer = AIMessage("an answer", id="a")
+    saver = LongthreadSaver(store)
+    config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    twice = [QUESTION, answer, answer]
+    config = await put(saver, config, twice, 1)
+    kept = saver._remembered.peek("t").lists["", "messages"]
+    assert len(set(kept.seqs)) == 3
+    for more in range(2, 4):
+        twice = [*twice, HumanMessage(f"more {more}", id=f"m{more}")]
+        config = await put(saver, config, twice, more)
+        for reader in (saver, LongthreadSaver(store)):
+            assert await contents(reader, config) == [message.content for message in twice]

@@ -77,9 +77,9 @@ class Message:
         return plain and alike(self.fields, message.__dict__)
 
     def standing(self, seq: int, parent_seq: int) -> Message:
-        """The same, now that it is known where it stands."""
-        self.seq, self.parent_seq = seq, parent_seq
-        return self
+        """The same at a place. A list may have it at several."""
+        message = self.odd if self.odd is not None else (self.type, self.fields)
+        return Message(message, seq, parent_seq, self.packed)
 
     def shown(self) -> BaseMessage:
         """A message with these very fields: to be looked at, and neither kept nor changed."""
