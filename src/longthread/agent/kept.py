@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import marshal
 import sys
 import weakref
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
-from itertools import chain, repeat
-from operator import attrgetter, is_, methodcaller
+from itertools import repeat
+from operator import attrgetter, is_
 from sys import getrefcount
 from typing import Any
 
@@ -19,12 +17,12 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from pydantic import BaseModel
 
 from longthread.agent.collector import paused
+from longthread.agent.containers import FLAT, Containers
 from longthread.agent.listed import Listed
 from longthread.agent.messages import KNOWN, Fields, alike, build, copied, copy_of, pack, showing, unpack
 
 RECENT = 64
 """So many of the last messages are compared whole even where they are the very objects that they were."""
-COMPACT_BYTES = 2048
 STRETCH = 256
 """So many messages are made at a time: as many as a processor's cache holds."""
 Run = tuple[int, int]
@@ -32,14 +30,10 @@ Run = tuple[int, int]
 
 _fields_of = attrgetter("__dict__")
 _extra_of = attrgetter("__pydantic_extra__")
-_flat_copied = methodcaller("copy")
 _set_dict = BaseModel.__dict__["__dict__"].__set__
 _set_fields_set = BaseModel.__dict__["__pydantic_fields_set__"].__set__
 _set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
 _set_private = BaseModel.__dict__["__pydantic_private__"].__set__
-_EMPTY_OBJECT: dict[str, Any] = {}
-_EMPTY_LIST: list[Any] = []
-_FLAT = frozenset((str, int, float, bool, type(None), bytes))
 _COUNTED = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 """Whether an object's references are all counted, so that it can be told whether somebody else still has it."""
 
@@ -105,12 +99,7 @@ class Kept:
         self._fields: list[Fields] = []
         self._types: list[type[BaseMessage]] = []
         self._names: list[set[str]] = []
-        # By the field's name, the places of the messages whose field is one, and what it is.
-        self._nested: dict[str, tuple[list[int], list[Any]]] = {}
-        self._flat: dict[str, tuple[list[int], list[Any]]] = {}
-        self._single: dict[str, tuple[list[int], list[Any]]] = {}
-        self._empty_objects: dict[str, tuple[list[int], list[Any]]] = {}
-        self._empty_lists: dict[str, tuple[list[int], list[Any]]] = {}
+        self._containers = Containers()
         self._odd: dict[int, Message] = {}
         # The first places of classes of the application's, and the serializer that last was seen to allow them all.
         self._own: dict[type[BaseMessage], int] = {}
@@ -142,18 +131,23 @@ class Kept:
         """
         kept = cls()
         kept.seqs, kept._parent_seqs = list(seqs), list(parent_seqs)
+        plain: dict[type[BaseMessage], list[int]] = {}
         for place, message in enumerate(messages):
             if isinstance(message, tuple):
                 kind, fields = message
+                plain.setdefault(kind, []).append(place)
             else:
                 kind, fields = type(message), message.__dict__
                 kept._odd[place] = Message(message, seqs[place], parent_seqs[place], packed.get(place))
             kept._types.append(kind)
             kept._fields.append(fields)
         kept._names = list(map(_names_of, kept._types))
-        for seq in seqs:
-            add_run(kept.runs, seq, seq)
-        kept._sort_all(varied)
+        if kept.seqs and kept.seqs == list(range(seqs[0], seqs[0] + len(seqs))):
+            kept.runs.append((seqs[0], seqs[-1]))
+        else:
+            for seq in seqs:
+                add_run(kept.runs, seq, seq)
+        kept._containers.add_all(kept._fields, plain, varied)
         return kept
 
     def __len__(self) -> int:
@@ -192,11 +186,7 @@ class Kept:
             else:
                 if message.type not in KNOWN and message.type not in self._own:
                     self._own[message.type], self._allowed_by = place, None
-                fields = message.fields
-                for name, value in fields.items():
-                    self._sort(name, place, value)
-                    if value == {} or value == []:
-                        fields[name] = _EMPTY_OBJECT if type(value) is dict else _EMPTY_LIST
+                self._containers.add(place, message.fields)
 
     def place_of(self, message_id: str | None) -> int | None:
         """Where in the list the message of this id is: the last one, if there are several."""
@@ -348,7 +338,7 @@ class Kept:
         alone = next(map(getrefcount, [object()])) + 1
         if any(map(_extra_of, lent)) or not {alone}.issuperset(map(getrefcount, fields)):
             return False
-        self._fill(fields, first)
+        self._containers.fill(fields, first)
         return alike(fields, self._fields[first : first + len(fields)])
 
     def _made(self, first: int, stop: int) -> list[BaseMessage]:
@@ -361,91 +351,15 @@ class Kept:
         types = self._types[first:stop]
         made: list[BaseMessage] = list(map(object.__new__, types))
         fields = list(map(dict.copy, self._fields[first:stop]))
-        self._fill(fields, first)
+        self._containers.fill(fields, first)
         _exhaust(map(_set_dict, made, fields))
         _exhaust(map(_set_fields_set, made, self._names[first:stop]))
         _exhaust(map(_set_extra, made, [{} for _ in types]))
         _exhaust(map(_set_private, made, repeat(None)))
         return made
 
-    def _fill(self, fields: list[Fields], first: int) -> None:
-        """Give copies of the fields from place `first` on lists and objects of their own.
-
-        One kind of field after the other: that is several times faster than one message after the other.
-        """
-        for name, (places, _) in self._empty_objects.items():
-            for target in _at(fields, first, places)[0]:
-                target[name] = {}
-        for name, (places, _) in self._empty_lists.items():
-            for target in _at(fields, first, places)[0]:
-                target[name] = []
-        for table, anew in (self._flat, _flat_copied), (self._single, _single_copied), (self._nested, _nested_copied):
-            for name, (places, values) in table.items():
-                targets, part = _at(fields, first, places)
-                for target, value in zip(targets, map(anew, values[part]), strict=True):
-                    target[name] = value
-
-    def _sort_all(self, varied: Set[str]) -> None:
-        """Note of all messages which fields hold what must be copied, and how: one field after the other."""
-        places: dict[type[BaseMessage], list[int]] = {}
-        for place, kind in enumerate(self._types):
-            if place not in self._odd:
-                places.setdefault(kind, []).append(place)
-        blank = {kind: self._fields[where[0]] for kind, where in places.items()}
-        for name in {name: None for fields in blank.values() for name in fields}:
-            if name in varied:
-                having = [kind for kind, fields in blank.items() if name in fields]
-                for place in sorted(chain(*(places[kind] for kind in having))):
-                    self._sort(name, place, self._fields[place][name])
-                continue
-            for empty, table in ({}, self._empty_objects), ([], self._empty_lists):
-                having = [kind for kind, fields in blank.items() if type(fields.get(name)) is type(empty)]
-                if having:
-                    table[name] = sorted(chain(*(places[kind] for kind in having))), []
-
-    def _sort(self, name: str, place: int, value: Any) -> None:
-        """Note of a field whether it holds what must be copied, and how."""
-        if type(value) not in _FLAT:
-            kind = self._kind(value)
-            places, values = kind.setdefault(name, ([], []))
-            places.append(place)
-            values.append(_compact(value) if kind is self._nested else value)
-
-    def _kind(self, value: dict[Any, Any] | list[Any]) -> dict[str, tuple[list[int], list[Any]]]:
-        if not value:
-            return self._empty_objects if type(value) is dict else self._empty_lists
-        items = value.values() if isinstance(value, dict) else value
-        if _FLAT.issuperset(map(type, items)):
-            return self._flat
-        return self._single if _is_single(value) else self._nested
-
     def _between(self, first: int, stop: int) -> tuple[list[Fields], list[type[BaseMessage]]]:
         return self._fields[first:stop], self._types[first:stop]
-
-
-def _is_single(value: Any) -> bool:
-    """Whether it is a list of nothing but a call, or what looks like one: an object with a flat one under `args`."""
-    if type(value) is not list or len(value) != 1 or type(value[0]) is not dict:
-        return False
-    args = value[0].get("args")
-    inner = type(args) is dict and _FLAT.issuperset(map(type, args.values()))
-    return inner and all(type(item) in _FLAT for key, item in value[0].items() if key != "args")
-
-
-def _single_copied(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    call = value[0].copy()
-    call["args"] = call["args"].copy()
-    return [call]
-
-
-def _compact(value: Any) -> Any:
-    """Containers in containers: as bytes, which are copied faster, unless there is much in them that need not be."""
-    packed = marshal.dumps(value)
-    return packed if len(packed) <= COMPACT_BYTES else value
-
-
-def _nested_copied(value: Any) -> Any:
-    return marshal.loads(value) if type(value) is bytes else copied(value)
 
 
 def add_run(runs: list[Run], first: int, last: int) -> None:
@@ -471,20 +385,11 @@ def private(message: BaseMessage, seq: int, parent_seq: int) -> Message:
 
 def _is_plain(value: Any) -> bool:
     kind = type(value)
-    if kind in _FLAT:
+    if kind in FLAT:
         return True
     if kind is dict:
         return all(map(_is_plain, value.keys())) and all(map(_is_plain, value.values()))
     return kind is list and all(map(_is_plain, value))
-
-
-def _at(fields: list[Fields], first: int, places: list[int]) -> tuple[Iterable[Fields], slice]:
-    """Of fields that stand from place `first` on, those at these places; and which of the places those are."""
-    part = slice(bisect_left(places, first), bisect_left(places, first + len(fields)))
-    if part.stop - part.start == len(fields):
-        return fields, part
-    chosen = places[part] if first == 0 else [place - first for place in places[part]]
-    return map(fields.__getitem__, chosen), part
 
 
 @cache
