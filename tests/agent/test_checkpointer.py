@@ -503,6 +503,50 @@ async def test_of_what_a_task_says_twice_the_first_is_kept(store: Driver, where:
     assert ("task", "a", 1) in mine[0] and ("task", INTERRUPT, "three") in mine[0]
 
 
+@pytest.mark.parametrize("where", ["in its checkpoint", "apart"])
+@pytest.mark.parametrize("size", [1, 3000])
+async def test_a_checkpoint_that_is_put_again_keeps_what_was_written_to_it_and_later_ones_their_values(
+    store: Driver, where: str, size: int
+) -> None:
+    def checkpoint(x: tuple[str, int], y: int = 0) -> Any:
+        values = {"x": x[0] * size} | ({"y": y} if y else {})
+        versions = {"x": x[1]} | ({"y": y} if y else {})
+        return {**empty_checkpoint(), "channel_values": values, "channel_versions": versions}
+
+    found = []
+    for saver in (InMemorySaver(), LongthreadSaver(store)):
+        ours: Any = LongthreadSaver(store) if where == "apart" and isinstance(saver, LongthreadSaver) else saver
+        first = checkpoint(("a", 1))
+        config = again(await saver.aput(at("t"), first, {}, {"x": 1}))
+        await ours.aput_writes(config, [("x", "written"), (INTERRUPT, "wait")], "task")
+        later = await saver.aput(config, checkpoint(("a", 1), y=1), {}, {"y": 1})
+        await saver.aput(at("t"), checkpoint(("b", 2)) | {"id": first["id"]}, {}, {"x": 2})
+        last = await saver.aput(config, checkpoint(("b", 2), y=2), {}, {"y": 2})
+        last = await saver.aput(again(last), checkpoint(("b", 2), y=3), {}, {"y": 3})
+        readers: Any = (saver, ours, LongthreadSaver(store)) if isinstance(saver, LongthreadSaver) else [saver] * 3
+        for reader in readers:
+            tuples = [await reader.aget_tuple(again(each)) for each in (config, later, last)]
+            values = [each.checkpoint["channel_values"] for each in tuples]
+            found.append((values, sorted(tuples[0].pending_writes)))
+    assert found[:3] == found[3:]
+    assert found[0][0][1]["x"] == "a" * size
+
+
+async def test_what_a_task_has_written_keeps_its_messages_id(store: Driver) -> None:
+    saver = LongthreadSaver(store)
+    before = await put(saver, [HumanMessage("q", id="q")])
+    answer = AIMessage("an answer", id="as written")
+    await saver.aput_writes(before, [("messages", [answer])], "task")
+    answer.id = "given later"
+    values = {"messages": [HumanMessage("q", id="q"), answer]}
+    checkpoint: Any = {**empty_checkpoint(), "channel_values": values, "channel_versions": {"messages": 2}}
+    await saver.aput(before, checkpoint, {"source": "loop", "step": 1, "parents": {}}, {"messages": 2})
+    for each in (saver, LongthreadSaver(store)):
+        [(_, _, [written])] = await pending(each, again(before))
+        assert written.id == "as written"
+        assert [message.id for message in await loaded(each)] == ["q", "given later"]
+
+
 async def test_a_message_of_an_id_is_not_taken_for_one_that_has_more_fields(store: Driver) -> None:
     saver = LongthreadSaver(store)
     before = await put(saver, [])

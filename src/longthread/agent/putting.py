@@ -118,7 +118,8 @@ class Putting:
         for channel in {**given.versions, **given.values}:
             cell = parent.cells.get(channel) if parent is not None and channel not in given.new else None
             if parent is not None and cell is not None and parent.versions.get(channel) == given.versions.get(channel):
-                cells[channel] = cell
+                in_body = cell.stored_by is None and is_large(cell)  # as of a checkpoint that was put again
+                cells[channel] = replace(cell, stored_by=number) if in_body else cell
             elif channel in given.values:
                 cells[channel] = self._cell(given, channel)
                 if is_large(cells[channel]):
@@ -136,12 +137,18 @@ class Putting:
         return cell_of(value, self.serde, self.memory.finder(self.growth.new))
 
     async def _put_again(self, stored: Stored, row: CheckpointRow, n: int) -> None:
-        """Store a checkpoint that was stored before, in its place."""
+        """Store a checkpoint that was stored before, in its place. What its tasks have written since stays.
+
+        Its values are all in its body: later checkpoints may have those that it stored apart.
+        """
         for cell in stored.cells.values():
             if cell.stored_by == stored.n:
-                cell.stored_by = n
+                cell.stored_by = None
         stored.n = n
-        await checkpoints.replace_checkpoint(self.growth.tx, replace(row, n=n, body=stored.body()), self.parent_n)
+        there = await checkpoints.find(self.growth.tx, row.thread_id, row.ns, row.id)
+        stored.tasks = Stored.from_row(there, self.serde).tasks if there is not None else {}
+        row = replace(row, n=n, body=stored.body(), writes=stored.writes)
+        await checkpoints.replace_checkpoint(self.growth.tx, row, self.parent_n)
 
     async def _settled(self, parent_id: str | None) -> _Settled | None:
         """The checkpoint that this one goes on from, with what its tasks have written taken in, and with references to
@@ -190,7 +197,7 @@ class Putting:
     def _seq_of(self, inline: Inline) -> int | None:
         """The entry that an inline message has become: its own id may have been given to it since."""
         message, fields = inline.message, inline.fields
-        if message is None or fields is None or not message.id:
+        if message is None or fields is None or not message.id or fields["id"] not in (None, message.id):
             return None
         found = self.growth.new.get(message.id) or self._known(message.id)
         if found is None or found.odd is not None or found.type is not type(message):
