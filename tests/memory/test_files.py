@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from langgraph.checkpoint.base import empty_checkpoint
 from sqlalchemy.engine import make_url
 from tests.conftest import new_server
 from tests.memory.canary import CANARY, in_files, in_folder, marks, places
@@ -76,6 +77,26 @@ async def test_who_was_forgotten_is_in_no_file_of_the_embedded_server(folder: Pa
             await pass_over(store)
     assert in_folder(folder, wanted) == set()
     assert in_folder(folder, [KEPT.encode()])
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("forget", [forget_thread, forget_user])
+async def test_what_a_checkpoint_has_taken_in_of_its_tasks_is_forgotten_where_it_was_before(
+    folder: Path, forget: Any
+) -> None:
+    async with open_store(f"embedded:{folder}") as store:
+        saver, other = LongthreadSaver(store, user_id="u"), LongthreadSaver(store, user_id="u")
+        config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+        at = await saver.aput(config, empty_checkpoint(), {}, {})
+        await other.aput_writes(at, [("note", CANARY)], CANARY)
+        await saver.aput(at, empty_checkpoint(), {}, {})
+        async with store.maintaining() as tx:
+            await tx.run("checkpoint")
+            assert await tx.fetch(Sql("SELECT task_id FROM checkpoint_writes")) == []
+        assert any(path.startswith("base/") for path in in_folder(folder, [CANARY.encode()]))
+        given: Any = {"user_id": "u"} if forget is forget_thread else {}
+        assert (await forget(store, "t" if given else "u", **given, anew=True)).problems == []
+        assert in_folder(folder, [CANARY.encode()]) == set()
 
 
 @pytest.mark.postgres

@@ -7,7 +7,7 @@ still there and still the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from longthread.errors import RunInProgress, ThreadNotFound
@@ -48,7 +48,9 @@ async def forget_thread(
         StoreError: the database failed.
     """
     gone = await delete_thread(store, thread_id, user_id=user_id, alive=alive)
-    gone.problems += await scrub(store, {*gone.rows, *_with_volumes(gone)}, anew=anew)
+    async with store.reading() as tx:
+        tables = await read_tables(tx)
+    gone.problems += await scrub(store, _concerned(tables, gone, anew=anew), anew=anew)
     return gone
 
 
@@ -104,7 +106,7 @@ async def forget_user(store: Driver, user_id: str, *, alive: Alive | None = None
             )
         signed = await catalog.forget_maker(tx, user_id)
     gone.rows += Counter()
-    changed = {*gone.rows, *_with_volumes(gone), *_beside(tables), *(("catalog_versions",) if signed else ())}
+    changed = {*_concerned(tables, gone, anew=anew), *_beside(tables), *(("catalog_versions",) if signed else ())}
     gone.problems += await scrub(store, changed, anew=anew)
     return gone
 
@@ -229,9 +231,11 @@ def _of_users(tables: Tables) -> list[Table]:
     return [table for table in tables.all if table.thread is None and _USER in table.by_name]
 
 
-def _with_volumes(gone: Forgotten) -> Sequence[str]:
-    """The tables of the volumes that went with threads that were in them."""
-    return _VOLUMES if gone.rows["recall_bound"] else ()
+def _concerned(tables: Tables, gone: Forgotten, *, anew: bool) -> set[str]:
+    """The tables that rows went from, those of volumes with threads that were in them; with `anew` all that may have
+    had rows of such threads before: what a task had written, say, until its checkpoint took that in."""
+    before = {name for name, _ in _of_threads(tables)} if anew and gone.threads else set[str]()
+    return {*gone.rows, *(_VOLUMES if gone.rows["recall_bound"] else ()), *before}
 
 
 def _beside(tables: Tables) -> list[str]:
