@@ -21,12 +21,14 @@ from langgraph.types import Command
 from longthread.agent import remembered
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.messages import message_of
+from longthread.agent.packing import pack_body, unpack_body
 from longthread.agent.trail import anew
-from longthread.errors import LeaseLost, ThreadConflict, ThreadNotFound, ThreadTaken
+from longthread.errors import LeaseLost, StoreDamaged, ThreadConflict, ThreadNotFound, ThreadTaken
 from longthread.model.entry import Draft
 from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
+from longthread.store.queries import Sql
 from longthread.store.runs import Lease, Plan
 
 Said = list[tuple[str, str]]
@@ -545,6 +547,34 @@ async def test_what_a_task_has_written_keeps_its_messages_id(store: Driver) -> N
         [(_, _, [written])] = await pending(each, again(before))
         assert written.id == "as written"
         assert [message.id for message in await loaded(each)] == ["q", "given later"]
+
+
+async def test_what_a_task_writes_late_is_not_for_a_thread_that_was_begun_anew(store: Driver) -> None:
+    saver, other = LongthreadSaver(store), LongthreadSaver(store)
+    before = await put(saver, [HumanMessage("q", id="q")])
+    await other.adelete_thread("t")
+    await put(other, [HumanMessage("another", id="q")])
+    with pytest.raises(ThreadNotFound):
+        await saver.aput_writes(before, [("messages", [AIMessage("of the one before")])], "task")
+    async with store.reading() as tx:
+        assert await tx.fetch(Sql("SELECT task_id FROM checkpoint_writes")) == []
+    await put(saver, [HumanMessage("another", id="q"), AIMessage("gone on", id="a")])
+    assert [message.text for message in await loaded(other)] == ["another", "gone on"]
+
+
+async def test_a_list_with_fewer_items_than_places_is_told_as_damaged(store: Driver) -> None:
+    first, second = HumanMessage("a", id="1"), HumanMessage("b", id="2")
+    saver = LongthreadSaver(store)
+    await put(saver, [first, second], other=[first, 1, second])
+    await put(saver, [first, second], other=[first, 2, second])
+    async with store.writing() as tx:
+        [row] = await tx.fetch(Sql("SELECT n, body FROM checkpoints ORDER BY n DESC LIMIT 1"))
+        head, parts = unpack_body(bytes(row["body"]))
+        head["cells"]["other"][2][1][-1][0] += 1
+        body = pack_body(head, [bytes(parts)])
+        await tx.run(Sql("UPDATE checkpoints SET body = :body WHERE n = :n"), body=body, n=row["n"])
+    with pytest.raises(StoreDamaged):
+        await LongthreadSaver(store).aget_tuple(at("t"))
 
 
 async def test_a_message_of_an_id_is_not_taken_for_one_that_has_more_fields(store: Driver) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from longthread.agent import kept as module
@@ -71,6 +71,10 @@ def add_what_is_not_declared(found: list[BaseMessage]) -> None:
     found[0].seen = True  # type: ignore[attr-defined]
 
 
+def make_another_kind(found: list[BaseMessage]) -> None:
+    found[0].__class__ = SystemMessage
+
+
 def add_to_the_fields(found: list[BaseMessage]) -> None:
     found[0].__dict__["seen"] = True
 
@@ -92,6 +96,7 @@ CHANGES = [
     fill_what_was_empty,
     put_another_container,
     add_what_is_not_declared,
+    make_another_kind,
     add_to_the_fields,
     take_a_field_away,
     change_the_list,

@@ -259,8 +259,9 @@ def _filled_list(bare: list[Any], gap: Gap, source: Source, serde: SerializerPro
 
 
 def _item(items: Iterator[Any], inner: dict[Any, Hole], place: int, source: Source, serde: SerializerProtocol) -> Any:
-    item = next(items)
-    return _filled(item, inner[place], source, serde) if place in inner else item
+    for item in items:
+        return _filled(item, inner[place], source, serde) if place in inner else item
+    raise ValueError("it has fewer items than places")
 
 
 def _has_inline(hole: Hole) -> bool:

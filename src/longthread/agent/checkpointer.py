@@ -281,7 +281,10 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=checkpoint_id)
             # A graph that begins with a command writes before its first checkpoint.
             create = thread_id in self._new or not self._remembered.has_seen(thread_id)
+            before = self._remembered.peek(thread_id).incarnation
             place = known or await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
+            if before not in (None, place.thread.incarnation):
+                raise ThreadNotFound(thread=thread_id)  # who has begun it anew knows nothing of this task
             memory = self._remembered.of_locked(place.thread)
             goes_on = self._trail.holds(checkpoint_id)
             seen = self._trail.seen(checkpoint_id)

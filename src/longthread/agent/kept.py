@@ -338,6 +338,8 @@ class Kept:
         alone = next(map(getrefcount, [object()])) + 1
         if any(map(_extra_of, lent)) or not {alone}.issuperset(map(getrefcount, fields)):
             return False
+        if list(map(type, lent)) != self._types[first : first + len(lent)]:
+            return False
         self._containers.fill(fields, first)
         return alike(fields, self._fields[first : first + len(fields)])
 

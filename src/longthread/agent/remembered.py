@@ -92,9 +92,10 @@ class Memory:
         return Place(self.thread, Head(newest.n, newest.id, newest.writes), None, 0)
 
     def finder(self, new: dict[str, Message] | None = None) -> Known:
-        """Finds the messages that are remembered, the conversation's first; and those in `new`, by id."""
-        names = sorted(self.lists, key=lambda name: name != CONVERSATION)
-        return Known([self.lists[name] for name in names], new or {}, self.first_seq)
+        """Finds the messages that are remembered, the conversation's first; and those in `new`, by id. From any thread:
+        others may remember and forget lists meanwhile."""
+        lists = sorted(self.lists.copy().items(), key=lambda each: each[0] != CONVERSATION)
+        return Known([kept for _, kept in lists], new or {}, self.first_seq)
 
 
 class Remembered:
