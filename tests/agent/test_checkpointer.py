@@ -522,7 +522,10 @@ async def test_a_checkpoint_that_is_put_again_keeps_what_was_written_to_it_and_l
         config = again(await saver.aput(at("t"), first, {}, {"x": 1}))
         await ours.aput_writes(config, [("x", "written"), (INTERRUPT, "wait")], "task")
         later = await saver.aput(config, checkpoint(("a", 1), y=1), {}, {"y": 1})
+        await ours.aput_writes(config, [("x", "said twice"), ("y", "later"), (INTERRUPT, "still")], "task")
         await saver.aput(at("t"), checkpoint(("b", 2)) | {"id": first["id"]}, {}, {"x": 2})
+        await ours.aput_writes(config, [("x", "said again"), ("y", 1), ("z", "last")], "task")
+        await ours.aput_writes(config, [("x", "another's")], "other task")
         last = await saver.aput(config, checkpoint(("b", 2), y=2), {}, {"y": 2})
         last = await saver.aput(again(last), checkpoint(("b", 2), y=3), {}, {"y": 3})
         readers: Any = (saver, ours, LongthreadSaver(store)) if isinstance(saver, LongthreadSaver) else [saver] * 3

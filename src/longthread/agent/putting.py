@@ -145,10 +145,21 @@ class Putting:
             if cell.stored_by == stored.n:
                 cell.stored_by = None
         stored.n = n
-        there = await checkpoints.find(self.growth.tx, row.thread_id, row.ns, row.id)
-        stored.tasks = Stored.from_row(there, self.serde).tasks if there is not None else {}
-        row = replace(row, n=n, body=stored.body(), writes=stored.writes)
-        await checkpoints.replace_checkpoint(self.growth.tx, row, self.parent_n)
+        await self._take_out_tasks(row)
+        await checkpoints.replace_checkpoint(self.growth.tx, replace(row, n=n, body=stored.body()), self.parent_n)
+
+    async def _take_out_tasks(self, row: CheckpointRow) -> None:
+        """Give the tasks in the body of a checkpoint rows again, so that who remembers that body sees that it is not it
+        any more: by how many writes are in there."""
+        tx, thread_id, at = self.growth.tx, row.thread_id, (row.ns, row.id)
+        there = await checkpoints.find(tx, thread_id, *at)
+        in_body = Stored.from_row(there, self.serde).tasks if there is not None else {}
+        in_rows = {each.task_id: each for each in await checkpoints.writes(tx, thread_id, *at)} if in_body else {}
+        for task in in_body.values():
+            if task.id in in_rows:
+                task.merge(Task.from_row(in_rows[task.id], thread_id))
+            store = checkpoints.replace_writes if task.id in in_rows else checkpoints.put_writes
+            await store(tx, thread_id, task.row(*at))
 
     async def _settled(self, parent_id: str | None) -> _Settled | None:
         """The checkpoint that this one goes on from, with what its tasks have written taken in, and with references to
