@@ -535,6 +535,10 @@ async def test_a_checkpoint_that_is_put_again_keeps_what_was_written_to_it_and_l
             found.append((values, sorted(tuples[0].pending_writes)))
     assert found[:3] == found[3:]
     assert found[0][0][1]["x"] == "a" * size
+    async with store.reading() as tx:
+        for row in await tx.fetch(Sql("SELECT writes, body FROM checkpoints")):
+            head, _ = unpack_body(bytes(row["body"]))
+            assert row["writes"] == sum(len(items) for _, _, items in head.get("tasks", ()))
 
 
 async def test_what_a_task_has_written_keeps_its_messages_id(store: Driver) -> None:
