@@ -127,6 +127,17 @@ def test_of_what_somebody_has_still_the_lists_before_are_lent_again() -> None:
     assert kept.spare == 0
 
 
+def test_of_several_that_nobody_has_the_last_is_lent_again() -> None:
+    kept = kept_of(messages())
+    first = kept.lend(4, SERDE)
+    second = kept.lend(4, SERDE)
+    last = ids(second)
+    del first, second
+    assert ids(kept.lend(4, SERDE)) == last
+    assert ids(kept.lend(4, SERDE)) == last
+    assert kept.spare == 8
+
+
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("turns", [1, STRETCH])
 def test_what_was_changed_is_lent_as_it_was(change: Callable[[list[BaseMessage]], None], turns: int) -> None:

@@ -325,7 +325,9 @@ class Kept:
     def _returned(self, count: int) -> list[BaseMessage]:
         """The first copies of a list that was lent, as they were then, if nobody else has one of them."""
         alone = next(map(getrefcount, [object()]))
-        for number, lent in enumerate(self._lent if _COUNTED else ()):
+        # The last one lent first: more of it is in the processor's cache.
+        for number in reversed(range(len(self._lent) if _COUNTED else 0)):
+            lent = self._lent[number]
             if {alone}.issuperset(map(getrefcount, lent)) and not any(map(weakref.getweakrefcount, lent)):
                 del self._lent[number], lent[count:]
                 whole = all(self._restored(lent[first : first + STRETCH], first) for first in range(0, count, STRETCH))
