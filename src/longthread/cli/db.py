@@ -107,7 +107,9 @@ def _remedy(refused: Sequence[Refusal], *, update: bool) -> str:
 
 
 _OF_DAMAGED = "Threads with values that cannot be read or taken are damaged: mend them in FROM, or delete them there."
-_OF_THREADS = "Copy again with --update: it brings threads up to date that have not gone on there."
+_OF_THREADS = (
+    "Copy again with --update: it brings threads up to date that have not gone on there, and names those that have."
+)
 _OF_REST = "Delete it there and copy again, or copy to an empty database."
 
 

@@ -10,12 +10,12 @@ from longthread.model.thread import Thread
 
 
 def markdown(thread: Thread, entries: Sequence[Entry]) -> str:
-    """The questions and answers of a branch, with the calls between them."""
+    """What people and models say on a branch, with the calls between it. What tools found is left out."""
     parts = [f"# {thread.title or thread.id}\n"]
     for entry in entries:
         if entry.role == "user":
             parts.append(f"\n## {entry.text}\n")
-        elif entry.role == "assistant" and not entry.tool_calls:
+        elif entry.role == "assistant" and entry.text.strip():
             parts.append(f"\n{entry.text}\n")
         for call in entry.tool_calls:
             sql = call.args.get("sql")
