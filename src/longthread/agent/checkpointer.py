@@ -281,9 +281,9 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=checkpoint_id)
             # A graph that begins with a command writes before its first checkpoint.
             create = thread_id in self._new or not self._remembered.has_seen(thread_id)
-            before = self._remembered.peek(thread_id).incarnation
+            before = self._remembered.peek(thread_id).thread
             place = known or await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
-            if before not in (None, place.thread.incarnation):
+            if before is not None and before.born != place.thread.born:
                 raise ThreadNotFound(thread=thread_id)  # who has begun it anew knows nothing of this task
             memory = self._remembered.of_locked(place.thread)
             goes_on = self._trail.holds(checkpoint_id)
@@ -321,8 +321,8 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             try:
                 with damaged.left(thread_id):
                     async with self._store.writing() as tx:
-                        if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
-                            await upkeep.delete_for_runs(tx, thread_id, there, self.serde)
+                        if (thread := await checkpoints.lock(tx, thread_id, user_id=self._user_id)) is not None:
+                            await upkeep.delete_for_runs(tx, thread, there, self.serde)
             finally:
                 # Whether it was committed may not be known.
                 self._remembered.forget(thread_id)
@@ -362,8 +362,8 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             try:
                 with damaged.left(thread_id):
                     async with self._store.writing() as tx:
-                        if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
-                            await upkeep.prune(tx, thread_id, chosen, self.serde)
+                        if (thread := await checkpoints.lock(tx, thread_id, user_id=self._user_id)) is not None:
+                            await upkeep.prune(tx, thread, chosen, self.serde)
             finally:
                 if chosen == "delete":
                     self._remembered.forget(thread_id)  # what is kept otherwise stays as it is

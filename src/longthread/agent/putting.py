@@ -66,7 +66,7 @@ class Putting:
 
     def remember(self) -> None:
         """Note what has been stored."""
-        self.memory.thread = self.growth.thread
+        self.memory.thread, self.memory.incarnation = self.growth.thread, self.growth.thread.incarnation
         for name, (base, placed) in self.placed.items():
             current = self.memory.lists.get(name)
             kept = placed.kept(current if current is base else None)
@@ -147,10 +147,10 @@ class Putting:
         stored.n = n
         await self._take_out_tasks(row)
         await checkpoints.replace_checkpoint(self.growth.tx, replace(row, n=n, body=stored.body()), self.parent_n)
+        self.growth.thread = await checkpoints.renew(self.growth.tx, self.growth.thread)
 
     async def _take_out_tasks(self, row: CheckpointRow) -> None:
-        """Give the tasks in the body of a checkpoint rows again, so that who remembers that body sees that it is not it
-        any more: by how many writes are in there."""
+        """Give the tasks in the body of a checkpoint rows again: the body that it gets has none."""
         tx, thread_id, at = self.growth.tx, row.thread_id, (row.ns, row.id)
         there = await checkpoints.find(tx, thread_id, *at)
         in_body = Stored.from_row(there, self.serde).tasks if there is not None else {}

@@ -178,8 +178,8 @@ class Stored:
 
     @property
     def writes(self) -> int:
-        """How many writes of its tasks are in its body. While it is the newest, nothing in there is replaced: bodies
-        with as many hold the same."""
+        """How many writes of its tasks are in its body. As long as the thread is not renewed, nothing in there is
+        replaced while it is the newest: bodies with as many hold the same."""
         return sum(len(task.items) for task in self.tasks.values()) if self.tasks else 0
 
     @classmethod

@@ -15,7 +15,7 @@ from longthread.agent.remembered import CONVERSATION
 from longthread.agent.retaining import CheckpointKeeper
 from longthread.errors import RowDamaged, ValueDamaged
 from longthread.store import checkpoints, log
-from longthread.store.checkpoints import CheckpointRow
+from longthread.store.checkpoints import CheckpointRow, Locked
 from longthread.store.driver import Transaction
 from longthread.store.surplus import delete_surplus
 
@@ -57,28 +57,30 @@ class Damaged:
         raise type(error)(reason=reason) from error
 
 
-async def prune(tx: Transaction, thread_id: str, strategy: Strategy, serde: SerializerProtocol) -> None:
+async def prune(tx: Transaction, thread: Locked, strategy: Strategy, serde: SerializerProtocol) -> None:
     """Delete a thread's checkpoints, but for the newest of each namespace when the strategy is `keep_latest`.
 
     Of those before it, the ones stay that its delta channels are made of. A call of a subgraph goes with the root's
     checkpoint that it was made from. The messages stay in the log.
     """
     if strategy == "keep_latest":
-        surplus = await CheckpointKeeper(serde).surplus(tx, thread_id, keep=1, before=None)
-        await delete_surplus(tx, thread_id, surplus)
+        surplus = await CheckpointKeeper(serde).surplus(tx, thread.id, keep=1, before=None)
+        await delete_surplus(tx, thread.id, surplus)
         return
-    for ns in await checkpoints.namespaces(tx, thread_id):
-        await checkpoints.delete_namespace(tx, thread_id, ns)
+    for ns in await checkpoints.namespaces(tx, thread.id):
+        await checkpoints.delete_namespace(tx, thread.id, ns)
+    await checkpoints.renew(tx, thread)
 
 
-async def delete_for_runs(tx: Transaction, thread_id: str, run_ids: Iterable[str], serde: SerializerProtocol) -> None:
-    """Delete the checkpoints of runs from a thread, which is locked, and lead the conversation back to where it was
-    before them."""
+async def delete_for_runs(tx: Transaction, thread: Locked, run_ids: Iterable[str], serde: SerializerProtocol) -> None:
+    """Delete the checkpoints of runs from a thread, and lead the conversation back to where it was before them."""
+    thread_id = thread.id
     rows = [row for run_id in run_ids for row in await checkpoints.of_run(tx, thread_id, run_id)]
     if not rows:
         return
     end = await _end(tx, thread_id, serde)
     await checkpoints.delete(tx, rows)
+    await checkpoints.renew(tx, thread)
     for ns in sorted({row.ns for row in rows}):
         await _tidy(tx, thread_id, ns, serde)
     before = await _end(tx, thread_id, serde)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from secrets import token_hex
 from typing import Any
 
 from longthread.errors import ThreadNotFound, ThreadTaken
@@ -22,6 +23,8 @@ _USUAL_METADATA = '{"source":"loop","step":%s,"parents":{}}'
 _STEP = re.compile(r"0|[1-9][0-9]{0,17}")
 _USUAL = re.compile(rf'\{{"source":"loop","step":({_STEP.pattern}),"parents":\{{\}}\}}')
 _MOMENT = timedelta(seconds=1)
+_RENEWED = "."
+"""In an incarnation, before what tells the last renewal."""
 LAST = "\U0010ffff"
 """Sorts behind every id: where a listing starts."""
 
@@ -30,8 +33,8 @@ LAST = "\U0010ffff"
 class Locked:
     """A thread that is locked until the transaction ends; `size` is the number of its last entry.
 
-    `incarnation` tells it from another of the same id that was deleted, or will come after it. `untitled`: nothing
-    tells yet what it is listed as.
+    `incarnation` tells it from another of the same id that was deleted, or will come after it, and from what it was
+    before a checkpoint was replaced or taken back: see `renew`. `untitled`: nothing tells yet what it is listed as.
     """
 
     id: str
@@ -42,6 +45,11 @@ class Locked:
     untitled: bool = False
     active_at: datetime | None = field(default=None, compare=False)
     """When it was noted to be active; None: not known."""
+
+    @property
+    def born(self) -> str:
+        """What of the incarnation stays the same as long as the thread is there."""
+        return self.incarnation.partition(_RENEWED)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +175,15 @@ async def put(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> None
         parent_n: the number of the checkpoint that it goes on from, if that is there.
     """
     await tx.later("insert_checkpoint", **_values(row, parent_n), id=row.id)
+
+
+async def renew(tx: Transaction, thread: Locked) -> Locked:
+    """Have whoever remembers checkpoints of a thread look at them anew, for one was replaced, or is gone and may be put
+    again; the thread as it is then. Their numbers and ids alone do not tell the one from the other.
+    """
+    renewed = replace(thread, incarnation=f"{thread.born}{_RENEWED}{token_hex(6)}")
+    await tx.later("renew_thread", id=thread.id, incarnation=renewed.incarnation)
+    return renewed
 
 
 async def replace_checkpoint(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> None:

@@ -71,6 +71,16 @@ class CheckpointContract(Contract):
                 await log.delete_thread(tx, "t", user_id=USER)
         assert len(set(marks)) == 3
 
+    async def test_a_thread_that_is_renewed_is_told_from_what_it_was(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            before = await checkpoints.lock(tx, "t", user_id=USER, create=True)
+            assert before is not None
+            renewed = [await checkpoints.renew(tx, before), await checkpoints.renew(tx, before)]
+        async with store.reading() as tx:
+            assert await checkpoints.lock(tx, "t", user_id=USER) == renewed[1]
+        assert len({before.incarnation, *(thread.incarnation for thread in renewed)}) == 3
+        assert {thread.born for thread in renewed} == {before.born} == {before.incarnation}
+
     async def test_the_same_checkpoint_is_stored_once(self, store: Driver) -> None:
         await put(store, row(1))
         with pytest.raises(StoreConflict):

@@ -38,6 +38,9 @@ WHERE id = :id;
 -- name: grow_active_thread quick
 UPDATE threads SET tip = :tip, entry_count = :entry_count WHERE id = :id;
 
+-- name: renew_thread quick
+UPDATE threads SET incarnation = :incarnation WHERE id = :id;
+
 -- name: insert_checkpoint quick
 INSERT INTO checkpoints (thread_id, ns, n, parent_n, id, parent_id, metadata, body)
 VALUES (:thread_id, :ns, :n, :parent_n, :id, :parent_id, :metadata, :body);

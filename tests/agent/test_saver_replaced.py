@@ -1,0 +1,102 @@
+"""A checkpoint that another saver has put again, or taken back and put again, is not what one remembers of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.memory import InMemorySaver
+
+from longthread.agent.checkpointer import LongthreadSaver
+from longthread.store import checkpoints
+from longthread.store.driver import Driver
+
+AT: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+IDS = [f"1f000000-0000-6000-8000-{number:012}" for number in range(9)]
+MESSAGES = [HumanMessage("one", id="1"), HumanMessage("two", id="2")]
+Replacing = Callable[[Any], Awaitable[None]]
+
+
+def under(number: int) -> Any:
+    return {"configurable": {**AT["configurable"], "checkpoint_id": IDS[number]}}
+
+
+async def put(saver: Any, number: int, version: int, config: Any = AT, new: bool = True, **values: Any) -> None:
+    versions: Any = dict.fromkeys(values, version)
+    checkpoint: Any = empty_checkpoint() | {"id": IDS[number]}
+    checkpoint |= {"channel_values": values, "channel_versions": versions}
+    await saver.aput(config, checkpoint, {"run_id": "r"}, versions if new else {})
+
+
+async def nothing(saver: Any) -> None:
+    """It is put again where it is."""
+
+
+async def prune(saver: Any) -> None:
+    await saver.aprune(["t"], strategy="delete")
+
+
+async def take_back(saver: Any) -> None:
+    await saver.adelete_for_runs(["r"])
+
+
+async def seen(saver: Any) -> Any:
+    found = [each async for each in saver.alist(AT)]
+    return [
+        (each.checkpoint["channel_values"], each.checkpoint["channel_versions"], sorted(each.pending_writes))
+        for each in found
+    ]
+
+
+@pytest.mark.parametrize("replacing", [nothing, prune, take_back])
+@pytest.mark.parametrize("size", [1, 200])
+@pytest.mark.parametrize("looks", [True, False])
+async def test_writes_and_children_are_of_what_is_there(
+    store: Driver, second: Driver, replacing: Replacing, size: int, looks: bool
+) -> None:
+    mine, theirs = LongthreadSaver(store), LongthreadSaver(second)
+    plain = InMemorySaver()
+    await put(mine, 1, 1, x="one" * size, messages=MESSAGES)
+    await replacing(theirs)
+    for saver in (theirs, plain):
+        await put(saver, 1, 2, x="two" * size, y=5, messages=MESSAGES[1:])
+    if looks:
+        await mine.aget_tuple(AT)
+    for saver in (mine, plain):
+        await saver.aput_writes(under(1), [("z", 1)], "task")
+        await put(saver, 2, 2, under(1), new=False, x="two" * size, y=5, messages=MESSAGES[1:])
+        await saver.aput_writes(under(2), [("z", 2)], "task")
+    expected = await seen(plain)
+    assert await seen(mine) == expected
+    assert await seen(theirs) == expected
+    assert await seen(LongthreadSaver(second)) == expected
+
+
+@pytest.mark.parametrize("replacing", [nothing, prune, take_back])
+async def test_a_child_has_no_value_of_before_even_at_the_same_version(
+    store: Driver, second: Driver, replacing: Replacing
+) -> None:
+    mine, theirs = LongthreadSaver(store), LongthreadSaver(second)
+    await put(mine, 1, 1, x="one")
+    await replacing(theirs)
+    await put(theirs, 1, 1, x="two")
+    await put(mine, 2, 1, under(1), new=False, x="two")
+    assert [values for values, *_ in await seen(theirs)] == [{"x": "two"}] * 2
+
+
+async def test_who_puts_a_checkpoint_again_goes_on_knowing_the_thread(store: Driver) -> None:
+    saver = LongthreadSaver(store)
+    await put(saver, 1, 1, x="one", messages=MESSAGES)
+    held = (await saver.aget_tuple(AT) or pytest.fail()).checkpoint["channel_values"]["messages"]
+    await put(saver, 1, 2, x="two", messages=held)
+    async with store.reading() as tx:
+        thread = await checkpoints.lock(tx, "t", user_id="default")
+    known = saver._remembered.peek("t")
+    assert thread is not None
+    assert (known.thread, known.incarnation) == (thread, thread.incarnation)
+    assert len(known.lists) == 1
+    await saver.aput_writes(under(1), [("z", 1)], "task")
+    assert [(values["x"], writes) for values, _, writes in await seen(saver)] == [("two", [("task", "z", 1)])]
