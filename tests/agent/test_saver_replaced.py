@@ -87,6 +87,25 @@ async def test_a_child_has_no_value_of_before_even_at_the_same_version(
     assert [values for values, *_ in await seen(theirs)] == [{"x": "two"}] * 2
 
 
+async def test_what_was_not_the_newest_any_more_and_is_put_again_is_not_what_it_was(
+    store: Driver, second: Driver
+) -> None:
+    mine, theirs = LongthreadSaver(store), LongthreadSaver(second)
+    await put(mine, 1, 1, x="one")
+    await put(theirs, 2, 2, x="other")
+    await theirs.aprune(["t"])
+    await put(theirs, 1, 1, x="two")
+    await mine.aput_writes(under(1), [("z", 1)], "task")
+    await put(mine, 3, 1, under(1), new=False, x="two")
+    found = {each.config["configurable"]["checkpoint_id"]: each async for each in theirs.alist(AT)}
+    assert {id_: each.checkpoint["channel_values"]["x"] for id_, each in found.items()} == {
+        IDS[1]: "two",
+        IDS[2]: "other",
+        IDS[3]: "two",
+    }
+    assert found[IDS[1]].pending_writes == [("task", "z", 1)]
+
+
 async def test_who_puts_a_checkpoint_again_goes_on_knowing_the_thread(store: Driver) -> None:
     saver = LongthreadSaver(store)
     await put(saver, 1, 1, x="one", messages=MESSAGES)

@@ -92,9 +92,10 @@ class Putting:
 
     def _newest(self, parent_id: str | None) -> Stored | None:
         """The checkpoint that this one goes on from, if it is the newest and was put by this process."""
-        newest = self.memory.newest.get(self.ns)
-        is_it = newest is not None and self.head is not None and newest.id == self.head.id == parent_id
-        return newest if is_it else None
+        newest, head = self.memory.newest.get(self.ns), self.head
+        if newest is None or head is None:
+            return None
+        return newest if (newest.n, newest.id, newest.id) == (head.n, head.id, parent_id) else None
 
     async def _place_lists(self, given: Given) -> None:
         lists = given.lists

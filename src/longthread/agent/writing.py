@@ -15,7 +15,7 @@ from longthread.agent.record import TASK_BYTES, Stored, Task
 from longthread.agent.remembered import Memory
 from longthread.errors import ThreadConflict, ValueDamaged
 from longthread.store import checkpoints
-from longthread.store.checkpoints import Place
+from longthread.store.checkpoints import Head, Place
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 
@@ -62,7 +62,7 @@ class Writing:
         newest, head = self.memory.newest.get(self.ns), self.place.head
         if newest is None or head is None or self.place.tasks:
             return None
-        if (newest.id, newest.id, newest.writes) != (self.checkpoint_id, head.id, head.writes):
+        if newest.id != self.checkpoint_id or Head(newest.n, newest.id, newest.writes) != head:
             return None
         there = newest.tasks.get(task.id)
         rest = await self._rest(there, task)
