@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,12 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 
 from longthread.agent.checkpointer import LongthreadSaver
-from longthread.store import checkpoints
+from longthread.store import checkpoints, recall
+from longthread.store.copying import copy_store
 from longthread.store.driver import Driver
+from longthread.store.open import open_store
+from longthread.store.summaries import find_thread
+from longthread.store.vectors import find_mark
 
 AT: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 IDS = [f"1f000000-0000-6000-8000-{number:012}" for number in range(9)]
@@ -41,6 +46,10 @@ async def prune(saver: Any) -> None:
 
 async def take_back(saver: Any) -> None:
     await saver.adelete_for_runs(["r"])
+
+
+def silent(done: int, total: int, what: str) -> None:
+    """Tells nobody."""
 
 
 async def seen(saver: Any) -> Any:
@@ -104,6 +113,52 @@ async def test_what_was_not_the_newest_any_more_and_is_put_again_is_not_what_it_
         IDS[3]: "two",
     }
     assert found[IDS[1]].pending_writes == [("task", "z", 1)]
+
+
+@pytest.mark.parametrize("size", [1, 200])
+async def test_a_subgraph_that_was_pruned_and_is_put_again_is_not_what_it_was(
+    store: Driver, second: Driver, size: int
+) -> None:
+    """All of its namespace goes with the root's checkpoint that it was called from, and its numbers begin anew."""
+    sub = {"configurable": {**AT["configurable"], "checkpoint_ns": "sub:1"}}
+    mine, theirs = LongthreadSaver(store), LongthreadSaver(second)
+    await put(mine, 0, 1, a=1)
+    called: Any = empty_checkpoint() | {"id": IDS[1], "channel_values": {"x": "one" * size}}
+    called |= {"channel_versions": {"x": 1}}
+    await mine.aput(sub, called, {"parents": {"": IDS[0]}}, {"x": 1})  # type: ignore[typeddict-item]
+    await put(theirs, 2, 2, under(0), a=2)
+    await theirs.aprune(["t"])
+    assert await theirs.aget_tuple(sub) is None
+    again = called | {"channel_values": {"x": "two" * size}}
+    await theirs.aput(sub, again, {"parents": {"": IDS[2]}}, {"x": 1})  # type: ignore[typeddict-item]
+    here: Any = {"configurable": {**sub["configurable"], "checkpoint_id": IDS[1]}}
+    await mine.aput_writes(here, [("z", 1)], "task")
+    await mine.aput(here, again | {"id": IDS[3]}, {"parents": {"": IDS[2]}}, {})  # type: ignore[typeddict-item]
+    found = [(each.checkpoint["channel_values"], each.pending_writes) async for each in theirs.alist(sub)]
+    assert found == [({"x": "two" * size}, []), ({"x": "two" * size}, [("task", "z", 1)])]
+
+
+async def test_what_a_copy_brought_up_to_date_is_not_what_it_was(store: Driver, second: Driver, tmp_path: Path) -> None:
+    mine = LongthreadSaver(store)
+    await put(mine, 1, 1, x="one")
+    async with open_store(tmp_path / "copy.db") as copy:
+        await copy_store(store, copy, silent)
+        await put(LongthreadSaver(copy), 1, 2, x="two", y=5)
+        assert (await copy_store(copy, second, silent, update=True)).updated == 1
+    await mine.aput_writes(under(1), [("z", 1)], "task")
+    expected = [({"x": "two", "y": 5}, {"x": 2, "y": 2}, [("task", "z", 1)])]
+    assert await seen(mine) == await seen(LongthreadSaver(second)) == expected
+
+
+async def test_what_is_indexed_of_a_thread_stays_as_it_is_when_checkpoints_are_replaced(store: Driver) -> None:
+    async with store.writing() as tx:
+        thread = await checkpoints.lock(tx, "t", user_id="default", create=True)
+        assert thread is not None
+        before = await recall.incarnation(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
+        await checkpoints.renew(tx, thread)
+        after = await recall.incarnation(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
+    assert before == after
+    assert None not in before
 
 
 async def test_who_puts_a_checkpoint_again_goes_on_knowing_the_thread(store: Driver) -> None:

@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from secrets import token_hex
 from typing import Any
 
 from longthread.errors import ThreadNotFound, ThreadTaken
 from longthread.model.entry import Draft
-from longthread.store import log
+from longthread.store import incarnation, log
 from longthread.store.decoding import Decoding, decoder
 from longthread.store.driver import Asked, Row, Transaction, one
 from longthread.store.encoding import dump
@@ -23,8 +22,6 @@ _USUAL_METADATA = '{"source":"loop","step":%s,"parents":{}}'
 _STEP = re.compile(r"0|[1-9][0-9]{0,17}")
 _USUAL = re.compile(rf'\{{"source":"loop","step":({_STEP.pattern}),"parents":\{{\}}\}}')
 _MOMENT = timedelta(seconds=1)
-_RENEWED = "."
-"""In an incarnation, before what tells the last renewal."""
 LAST = "\U0010ffff"
 """Sorts behind every id: where a listing starts."""
 
@@ -49,7 +46,7 @@ class Locked:
     @property
     def born(self) -> str:
         """What of the incarnation stays the same as long as the thread is there."""
-        return self.incarnation.partition(_RENEWED)[0]
+        return incarnation.born(self.incarnation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +176,8 @@ async def put(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> None
 
 async def renew(tx: Transaction, thread: Locked) -> Locked:
     """Have whoever remembers checkpoints of a thread look at them anew, for one was replaced, or is gone and may be put
-    again; the thread as it is then. Their numbers and ids alone do not tell the one from the other.
-    """
-    renewed = replace(thread, incarnation=f"{thread.born}{_RENEWED}{token_hex(6)}")
-    await tx.later("renew_thread", id=thread.id, incarnation=renewed.incarnation)
-    return renewed
+    again; the thread as it is then."""
+    return replace(thread, incarnation=await incarnation.renew(tx, thread.id))
 
 
 async def replace_checkpoint(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> None:

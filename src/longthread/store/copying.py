@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from longthread.errors import NotStorable, RowDamaged, StoreError, ThreadNotFound, ValueRefused
-from longthread.store import bundles, log
+from longthread.store import bundles, incarnation, log
 from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.identity import refuse_same
 from longthread.store.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
@@ -141,6 +141,7 @@ class _Copying:
                 return reason
             rows = read_thread(here, self.ours, thread_id)
             self.outcome.rows += await write_thread(tx, self.theirs, thread_id, counts, rows, over_old=True)
+            await incarnation.renew(tx, thread_id)
         self.outcome.updated += 1
         return None
 

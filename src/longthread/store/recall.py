@@ -11,6 +11,7 @@ from typing import Any
 
 from longthread.model.content import said_beside
 from longthread.model.entry import ToolCall
+from longthread.store import incarnation as incarnations
 from longthread.store.decoding import decoder
 from longthread.store.driver import Asked, Row, Transaction, one
 from longthread.store.logged import of_thread
@@ -276,8 +277,8 @@ async def incarnation(tx: Transaction, thread_id: str) -> str | None:
     What was read of a thread is written only where this is still the same, under its lock: else what was deleted would
     come back.
     """
-    row = await one(tx, "select_incarnation", thread_id=thread_id)
-    return str(row["incarnation"]) if row else None
+    found = await incarnations.find(tx, thread_id)
+    return incarnations.born(found) if found is not None else None
 
 
 def active_ranges(tip: int, apart: Mapping[int, int]) -> list[tuple[int, int]]:

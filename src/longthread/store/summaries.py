@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.store import topics
+from longthread.store import incarnation, topics
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
@@ -62,7 +62,7 @@ async def find_thread(tx: Transaction, thread_id: str) -> Summarised | None:
     kept = _kept(row, thread_id) if row["summary"] is not None else None
     with of_thread(thread_id):
         position = (int(row["tip"]), int(row["entry_count"]), int(row["thread_first"]))
-    return Summarised(row["user_id"], *position, row["incarnation"], kept)
+    return Summarised(row["user_id"], *position, incarnation.born(row["incarnation"]), kept)
 
 
 def _kept(row: Row, thread_id: str) -> Kept | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from longthread.store import incarnation
 from longthread.store.driver import Transaction, one
 
 
@@ -56,13 +57,15 @@ async def deletions_of(
     tx: Transaction, thread_id: str, surplus: Surplus, *, few: int | None = None
 ) -> tuple[Deletions, Deletions, bool]:
     """The rows that go with a surplus, what is to be done when they are gone, and whether there is more then: of each
-    namespace no more than `few` checkpoints go at once."""
+    namespace no more than `few` checkpoints go at once. Where all of one go, their numbers are given out again."""
     rows = [
         Deletion(query, {"ns": ns})
         for ns in surplus.over
         for query in ("prune_ns", "prune_ns_writes", "prune_ns_blobs")
     ]
     after: list[Deletion] = []
+    if surplus.over and (now := await incarnation.find(tx, thread_id)) is not None:
+        after.append(Deletion("renew_thread", {"incarnation": incarnation.renewed(now)}))
     more = False
     for ns, kept in surplus.staying.items():
         if await _behind(tx, thread_id, ns, kept.first, 0) is None:

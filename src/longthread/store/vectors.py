@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from longthread.store import incarnation
 from longthread.store.driver import Asked, Row, Transaction, one
 from longthread.store.queries import Sql, queries
 from longthread.store.recall import Scope
@@ -106,7 +107,7 @@ async def find_mark(tx: Transaction, thread_id: str, model: str) -> Mark | None:
     if row is None:
         return None
     last, signed_from = (None if row[name] is None else int(row[name]) for name in ("last_seq", "signed_from"))
-    of_thread = int(row["first_seq"]), int(row["entry_count"]), str(row["incarnation"])
+    of_thread = int(row["first_seq"]), int(row["entry_count"]), incarnation.born(row["incarnation"])
     return Mark(*of_thread, last, signed_from, int(row["refused"]), bool(row["others"]))
 
 

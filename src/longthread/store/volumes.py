@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from longthread.store import incarnation
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction
 from longthread.store.recall import Scope, Searched, searched
@@ -109,7 +110,7 @@ async def bindable(tx: Transaction, user_id: str, threads: Sequence[str]) -> lis
 @decoder
 def _bindable(row: Row) -> Bindable:
     first, count = int(row["first_seq"]), int(row["entry_count"])
-    return Bindable(row["id"], row["agent_id"], first, count, str(row["incarnation"]), row["volume"])
+    return Bindable(row["id"], row["agent_id"], first, count, incarnation.born(row["incarnation"]), row["volume"])
 
 
 async def write_volume(

@@ -39,7 +39,7 @@ WHERE id = :id;
 UPDATE threads SET tip = :tip, entry_count = :entry_count WHERE id = :id;
 
 -- name: renew_thread quick
-UPDATE threads SET incarnation = :incarnation WHERE id = :id;
+UPDATE threads SET incarnation = :incarnation WHERE id = :thread_id;
 
 -- name: insert_checkpoint quick
 INSERT INTO checkpoints (thread_id, ns, n, parent_n, id, parent_id, metadata, body)
