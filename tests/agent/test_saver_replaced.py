@@ -12,10 +12,12 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 
 from longthread.agent.checkpointer import LongthreadSaver
-from longthread.store import checkpoints, recall
+from longthread.agent.retaining import CheckpointKeeper
+from longthread.store import checkpoints, pruning, recall
 from longthread.store.copying import copy_store
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
+from longthread.store.retention import Policy, Retention
 from longthread.store.summaries import find_thread
 from longthread.store.vectors import find_mark
 
@@ -23,6 +25,7 @@ AT: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 IDS = [f"1f000000-0000-6000-8000-{number:012}" for number in range(9)]
 MESSAGES = [HumanMessage("one", id="1"), HumanMessage("two", id="2")]
 Replacing = Callable[[Any], Awaitable[None]]
+Pruning = Callable[[Driver], Awaitable[None]]
 
 
 def under(number: int) -> Any:
@@ -48,6 +51,15 @@ async def take_back(saver: Any) -> None:
     await saver.adelete_for_runs(["r"])
 
 
+async def prune_all_but_the_newest(store: Driver) -> None:
+    await LongthreadSaver(store).aprune(["t"])
+
+
+async def retain_the_newest(store: Driver) -> None:
+    """As `longthread db prune --apply` does."""
+    await pruning.prune(store, Retention(Policy(), CheckpointKeeper(), lambda owner: True), silent, apply=True)
+
+
 def silent(done: int, total: int, what: str) -> None:
     """Tells nobody."""
 
@@ -61,7 +73,7 @@ async def seen(saver: Any) -> Any:
 
 
 @pytest.mark.parametrize("replacing", [nothing, prune, take_back])
-@pytest.mark.parametrize("size", [1, 200])
+@pytest.mark.parametrize("size", [1, 2000])
 @pytest.mark.parametrize("looks", [True, False])
 async def test_writes_and_children_are_of_what_is_there(
     store: Driver, second: Driver, replacing: Replacing, size: int, looks: bool
@@ -115,27 +127,31 @@ async def test_what_was_not_the_newest_any_more_and_is_put_again_is_not_what_it_
     assert found[IDS[1]].pending_writes == [("task", "z", 1)]
 
 
-@pytest.mark.parametrize("size", [1, 200])
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (2000, 1), (1, 2000)])
+@pytest.mark.parametrize("looks", [True, False])
+@pytest.mark.parametrize("pruned", [prune_all_but_the_newest, retain_the_newest])
 async def test_a_subgraph_that_was_pruned_and_is_put_again_is_not_what_it_was(
-    store: Driver, second: Driver, size: int
+    store: Driver, second: Driver, before: int, after: int, looks: bool, pruned: Pruning
 ) -> None:
     """All of its namespace goes with the root's checkpoint that it was called from, and its numbers begin anew."""
     sub = {"configurable": {**AT["configurable"], "checkpoint_ns": "sub:1"}}
     mine, theirs = LongthreadSaver(store), LongthreadSaver(second)
     await put(mine, 0, 1, a=1)
-    called: Any = empty_checkpoint() | {"id": IDS[1], "channel_values": {"x": "one" * size}}
+    called: Any = empty_checkpoint() | {"id": IDS[1], "channel_values": {"x": "one" * before}}
     called |= {"channel_versions": {"x": 1}}
     await mine.aput(sub, called, {"parents": {"": IDS[0]}}, {"x": 1})  # type: ignore[typeddict-item]
     await put(theirs, 2, 2, under(0), a=2)
-    await theirs.aprune(["t"])
+    await pruned(second)
     assert await theirs.aget_tuple(sub) is None
-    again = called | {"channel_values": {"x": "two" * size}}
+    again = called | {"channel_values": {"x": "two" * after}}
     await theirs.aput(sub, again, {"parents": {"": IDS[2]}}, {"x": 1})  # type: ignore[typeddict-item]
+    if looks:
+        await mine.aget_tuple(sub)
     here: Any = {"configurable": {**sub["configurable"], "checkpoint_id": IDS[1]}}
     await mine.aput_writes(here, [("z", 1)], "task")
     await mine.aput(here, again | {"id": IDS[3]}, {"parents": {"": IDS[2]}}, {})  # type: ignore[typeddict-item]
     found = [(each.checkpoint["channel_values"], each.pending_writes) async for each in theirs.alist(sub)]
-    assert found == [({"x": "two" * size}, []), ({"x": "two" * size}, [("task", "z", 1)])]
+    assert found == [({"x": "two" * after}, []), ({"x": "two" * after}, [("task", "z", 1)])]
 
 
 async def test_what_a_copy_brought_up_to_date_is_not_what_it_was(store: Driver, second: Driver, tmp_path: Path) -> None:
@@ -154,9 +170,9 @@ async def test_what_is_indexed_of_a_thread_stays_as_it_is_when_checkpoints_are_r
     async with store.writing() as tx:
         thread = await checkpoints.lock(tx, "t", user_id="default", create=True)
         assert thread is not None
-        before = await recall.incarnation(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
+        before = await recall.born(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
         await checkpoints.renew(tx, thread)
-        after = await recall.incarnation(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
+        after = await recall.born(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
     assert before == after
     assert None not in before
 

@@ -46,7 +46,7 @@ async def index_thread(store: Driver, thread_id: str, progress: Progress | None 
     await _drop_other_forms(store, thread_id)
     while True:
         async with store.reading() as tx:
-            born = await recall.incarnation(tx, thread_id)
+            born = await recall.born(tx, thread_id)
             gap = await _first_gap(tx, thread_id)
         if gap is None:
             await merge_segments(store, thread_id)
@@ -56,7 +56,7 @@ async def index_thread(store: Driver, thread_id: str, progress: Progress | None 
         async with store.writing() as tx:
             if not await tx.fetch("select_position", id=thread_id):
                 return done
-            if await recall.incarnation(tx, thread_id) == born and await _is_free(tx, thread_id, first, last):
+            if await recall.born(tx, thread_id) == born and await _is_free(tx, thread_id, first, last):
                 await write_segment(tx, thread_id, segment)
         done += last - first + 1
         if progress is not None:

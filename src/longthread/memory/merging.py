@@ -22,7 +22,7 @@ async def merge_segments(store: Driver, thread_id: str) -> None:
     """
     while True:
         async with store.reading() as tx:
-            born = await recall.incarnation(tx, thread_id)
+            born = await recall.born(tx, thread_id)
             group = _group(await recall.extents(tx, thread_id))
             if group is None:
                 return
@@ -35,7 +35,7 @@ async def merge_segments(store: Driver, thread_id: str) -> None:
             if not await tx.fetch("select_position", id=thread_id):
                 return
             there = [extent for extent in await recall.extents(tx, thread_id) if first <= extent.first <= last]
-            if there != group or await recall.incarnation(tx, thread_id) != born:
+            if there != group or await recall.born(tx, thread_id) != born:
                 return  # Somebody else was faster, and goes on.
             await recall.delete_segments(tx, thread_id, first, last, below=below)
             await write_segment(tx, thread_id, segment)

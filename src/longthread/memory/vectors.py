@@ -124,7 +124,7 @@ async def sign_thread(store: Driver, thread_id: str, model: str, mark: Mark | No
 async def _is_same(tx: Transaction, thread_id: str, model: str, mark: Mark) -> bool:
     """Whether it is still the thread that was read, and nobody else has gone on with it."""
     now = await vectors.find_mark(tx, thread_id, model)
-    return now is not None and (now.incarnation, now.last_seq) == (mark.incarnation, mark.last_seq)
+    return now is not None and (now.born, now.last_seq) == (mark.born, mark.last_seq)
 
 
 def text_of(text: Text) -> str:

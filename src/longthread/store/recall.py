@@ -11,7 +11,7 @@ from typing import Any
 
 from longthread.model.content import said_beside
 from longthread.model.entry import ToolCall
-from longthread.store import incarnation as incarnations
+from longthread.store import incarnation
 from longthread.store.decoding import decoder
 from longthread.store.driver import Asked, Row, Transaction, one
 from longthread.store.logged import of_thread
@@ -271,14 +271,14 @@ async def first_seq(tx: Transaction, thread_id: str) -> tuple[int, int]:
         return (int(row["first_seq"]), int(row["entry_count"])) if row else (1, 0)
 
 
-async def incarnation(tx: Transaction, thread_id: str) -> str | None:
+async def born(tx: Transaction, thread_id: str) -> str | None:
     """What tells a thread from a later one of the same id; None where there is none.
 
     What was read of a thread is written only where this is still the same, under its lock: else what was deleted would
     come back.
     """
-    found = await incarnations.find(tx, thread_id)
-    return incarnations.born(found) if found is not None else None
+    found = await incarnation.find(tx, thread_id)
+    return incarnation.born(found) if found is not None else None
 
 
 def active_ranges(tip: int, apart: Mapping[int, int]) -> list[tuple[int, int]]:

@@ -38,13 +38,13 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """A thread as a pass finds it: where it begins and ends, which one of its id it is, and what is kept of it."""
+    """A thread as a pass finds it: where it begins and ends, which of its id it is (`born`), and what is kept."""
 
     user_id: str
     tip: int
     entry_count: int
     first_seq: int
-    incarnation: str
+    born: str
     kept: Kept | None
 
 

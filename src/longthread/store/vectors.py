@@ -69,7 +69,7 @@ class Mark:
     """How far a thread has vectors of a model, and the thread as it was then.
 
     Args:
-        first_seq, entry_count, incarnation: the thread's.
+        first_seq, entry_count, born: the thread's.
         last_seq: up to this entry all that can have a vector do; None: nobody has begun.
         signed_from: from this entry on all vectors have signatures; None: nobody has looked.
         refused: entries that the embedder did not take.
@@ -78,7 +78,7 @@ class Mark:
 
     first_seq: int
     entry_count: int
-    incarnation: str
+    born: str
     last_seq: int | None
     signed_from: int | None
     refused: int

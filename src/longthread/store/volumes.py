@@ -56,7 +56,7 @@ class Bindable:
     agent_id: str
     first_seq: int
     entry_count: int
-    incarnation: str
+    born: str
     volume: str | None
 
 
