@@ -561,8 +561,9 @@ async def test_what_a_task_writes_late_is_not_for_a_thread_that_was_begun_anew(s
     before = await put(saver, [HumanMessage("q", id="q")])
     await other.adelete_thread("t")
     await put(other, [HumanMessage("another", id="q")])
-    with pytest.raises(ThreadNotFound):
-        await saver.aput_writes(before, [("messages", [AIMessage("of the one before")])], "task")
+    for task_id in ("task", "another"):
+        with pytest.raises(ThreadNotFound):
+            await saver.aput_writes(before, [("messages", [AIMessage("of the one before")])], task_id)
     async with store.reading() as tx:
         assert await tx.fetch(Sql("SELECT task_id FROM checkpoint_writes")) == []
     await put(saver, [HumanMessage("another", id="q"), AIMessage("gone on", id="a")])

@@ -190,3 +190,74 @@ async def test_who_puts_a_checkpoint_again_goes_on_knowing_the_thread(store: Dri
     assert len(known.lists) == 1
     await saver.aput_writes(under(1), [("z", 1)], "task")
     assert [(values["x"], writes) for values, _, writes in await seen(saver)] == [("two", [("task", "z", 1)])]
+
+
+@pytest.mark.parametrize("size", [1, 2000])
+@pytest.mark.parametrize("remembers", [True, False])
+async def test_a_checkpoint_that_is_put_again_may_go_on_from_itself(
+    store: Driver, second: Driver, size: int, remembers: bool
+) -> None:
+    mine, theirs = LongthreadSaver(store), LongthreadSaver(second)
+    await put(mine, 1, 1, x="one" * size)
+    await put(mine if remembers else theirs, 1, 1, under(1), new=False, x="one" * size)
+    assert [values for values, *_ in await seen(theirs)] == [{"x": "one" * size}]
+    await put(mine, 2, 1, under(1), new=False, x="one" * size)
+    assert [values for values, *_ in await seen(theirs)] == [{"x": "one" * size}] * 2
+
+
+@pytest.mark.parametrize("changes", [True, False])
+@pytest.mark.parametrize("remembers", [True, False])
+async def test_a_checkpoint_that_is_put_again_may_go_on_from_a_later_one_that_goes(
+    store: Driver, second: Driver, changes: bool, remembers: bool
+) -> None:
+    """The number of the later one, which had stored its value apart, is given out again."""
+    mine, theirs = LongthreadSaver(store), LongthreadSaver(second)
+    await put(mine, 1, 1, x="one")
+    await put(mine, 2, 2, under(1), x="two" * 2000)
+    await put(mine if remembers else theirs, 1, 2, under(2), new=False, x="two" * 2000)
+    async with second.writing() as tx:
+        gone = await checkpoints.find(tx, "t", "", IDS[2])
+        assert gone is not None
+        await checkpoints.delete(tx, [gone])
+        await checkpoints.tidy(tx, "t", "", set())
+    last = "new" * 2000 if changes else "two" * 2000
+    await put(mine, 3, 2 + changes, under(1), new=changes, x=last)
+    expected = [{"x": last}, {"x": "two" * 2000}]
+    assert [values for values, *_ in await seen(theirs)] == expected
+    assert [values for values, *_ in await seen(mine)] == expected
+
+
+@pytest.mark.parametrize("pruned", [prune_all_but_the_newest, retain_the_newest])
+async def test_messages_are_still_known_when_subgraphs_are_pruned(
+    store: Driver, second: Driver, pruned: Pruning
+) -> None:
+    sub = {"configurable": {**AT["configurable"], "checkpoint_ns": "sub:1"}}
+    mine = LongthreadSaver(store)
+    await put(mine, 0, 1, messages=MESSAGES)
+    called: Any = empty_checkpoint() | {"id": IDS[1]}
+    await mine.aput(sub, called, {"parents": {"": IDS[0]}}, {})  # type: ignore[typeddict-item]
+    await put(mine, 2, 2, under(0), messages=MESSAGES)
+    before = mine._remembered.peek("t")
+    assert await mine.aget_tuple(sub) is not None
+    await pruned(second)
+    assert await mine.aget_tuple(sub) is None
+    after = mine._remembered.peek("t")
+    assert set(before.newest) == {"", "sub:1"}
+    assert not after.newest
+    assert after.lists["", "messages"] is before.lists["", "messages"]
+    await put(mine, 3, 3, under(2), messages=[*MESSAGES, HumanMessage("three", id="3")])
+    assert [len(values["messages"]) for values, *_ in await seen(LongthreadSaver(second))] == [3, 2]
+
+
+@pytest.mark.parametrize("has", [True, False])
+async def test_all_is_looked_at_anew_only_where_something_is_gone(store: Driver, has: bool) -> None:
+    saver = LongthreadSaver(store)
+    async with store.writing() as tx:
+        before = await checkpoints.lock(tx, "t", user_id="default", create=True)
+    if has:
+        await put(saver, 1, 1, x="one")
+    await prune(saver)
+    async with store.reading() as tx:
+        after = await checkpoints.lock(tx, "t", user_id="default")
+    assert before is not None and after is not None
+    assert (after.incarnation == before.incarnation) is not has

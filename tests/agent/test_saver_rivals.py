@@ -479,6 +479,23 @@ async def test_what_the_tasks_of_a_refused_checkpoint_have_written_is_deleted(st
     assert found is not None and found.pending_writes == [("task", "log", ["ours"])]
 
 
+async def test_what_tasks_have_written_stays_where_a_checkpoint_is_refused_that_is_there(
+    store: Driver, second: Driver
+) -> None:
+    ours, theirs = LongthreadSaver(store), LongthreadSaver(second)
+    first = await ours.aput(AT, _checkpoint(), _metadata(0), {})
+    going_on = await ours.aget_tuple(AT)
+    assert going_on is not None
+    there = _checkpoint()
+    at = await theirs.aput(first, there, _metadata(1), {})
+    await theirs.aput(at, _checkpoint(), _metadata(2), {})
+    await ours.aput_writes(at, [("log", ["ours"])], "task")
+    with pytest.raises(ThreadConflict):
+        await ours.aput(going_on.config, there, _metadata(1), {})
+    found = await theirs.aget_tuple(at)
+    assert found is not None and found.pending_writes == [("task", "log", ["ours"])]
+
+
 async def test_checkpoints_that_were_pruned_are_not_remembered(store: Driver, second: Driver) -> None:
     ours, theirs = LongthreadSaver(store), LongthreadSaver(second)
     checkpoint = _checkpoint()

@@ -109,11 +109,14 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             thread, row, rows = await checkpoints.look(tx, *at, user_id=self._user_id, last=at_once)
             if thread is None:
                 self._expect_new(thread_id)
+                self._remembered.forget(thread_id)
+            else:
+                memory = self._remembered.of_locked(thread)
+                self._remembered.see(thread_id)
             if thread is None or row is None:
                 if not wanted:
                     self._trail.note_nothing((thread_id, ns))
                 return None
-            memory = self._remembered.of_locked(thread)
             found = await self._reader(None if at_once else tx, thread, memory).read(row, rows)
         self._remembered.trim(memory)
         if not wanted:
@@ -182,21 +185,18 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._turns.of(thread_id):
             putting = None
             try:
-                if (known := self._known(thread_id, ns, parent_id)) is not None:
-                    with suppress(StoreConflict, ThreadConflict):
-                        putting = await self._putting(given, known)
-                if putting is None:
-                    putting = await self._putting(given)
+                with self._remembered.unless_it_fails(thread_id):
+                    if (known := self._known(thread_id, ns, parent_id)) is not None:
+                        with suppress(StoreConflict, ThreadConflict):
+                            putting = await self._putting(given, known)
+                    if putting is None:
+                        putting = await self._putting(given)
             except ThreadConflict:
                 self._trail.lose(given.id)
-                self._remembered.forget(thread_id)
                 await self._drop_writes(thread_id, ns, given.id)
                 raise
-            finally:
-                if putting is None:
-                    # What was prepared may be half of it, and whether it was committed is not known for certain.
-                    self._remembered.forget(thread_id)
             putting.remember()
+            self._remembered.see(thread_id)
             self._remembered.trim(putting.memory)
             self._new.discard(thread_id)
         if parent_id is None:
@@ -259,15 +259,17 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 raise ThreadConflict(thread=thread_id)
             remember = None
             try:
-                if (known := self._known(thread_id, ns, checkpoint_id)) is not None:
-                    with suppress(StoreConflict, ThreadConflict):
-                        remember = await self._writing(given, checkpoint_id, known)
-                if remember is None:
-                    remember = await self._writing(given, checkpoint_id)
+                with self._remembered.unless_it_fails(thread_id):
+                    if (known := self._known(thread_id, ns, checkpoint_id)) is not None:
+                        with suppress(StoreConflict, ThreadConflict):
+                            remember = await self._writing(given, checkpoint_id, known)
+                    if remember is None:
+                        remember = await self._writing(given, checkpoint_id)
             except ThreadConflict:
                 self._trail.refuse(checkpoint_id)
                 raise
             remember()
+            self._remembered.see(thread_id)
 
     async def _writing(self, given: GivenWrites, checkpoint_id: str, known: Place | None = None) -> Callable[[], None]:
         """Store what a task has written, at its place as it is known or else looked up; what is to be remembered of it.
@@ -279,14 +281,14 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._store.writing() as tx:
             if known is not None:
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=checkpoint_id)
+            goes_on = self._trail.holds(checkpoint_id)
             # A graph that begins with a command writes before its first checkpoint.
-            create = thread_id in self._new or not self._remembered.has_seen(thread_id)
+            create = not goes_on and (thread_id in self._new or not self._remembered.has_seen(thread_id))
             before = self._remembered.peek(thread_id).thread
             place = known or await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
             if before is not None and before.born != place.thread.born:
                 raise ThreadNotFound(thread=thread_id)  # who has begun it anew knows nothing of this task
             memory = self._remembered.of_locked(place.thread)
-            goes_on = self._trail.holds(checkpoint_id)
             seen = self._trail.seen(checkpoint_id)
             writing = Writing(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
             return await writing.put(given.task_for(memory, self.serde))
@@ -318,14 +320,10 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                     found.setdefault(thread_id, []).append(run_id)
         damaged = upkeep.Damaged()
         for thread_id, there in found.items():
-            try:
-                with damaged.left(thread_id):
-                    async with self._store.writing() as tx:
-                        if (thread := await checkpoints.lock(tx, thread_id, user_id=self._user_id)) is not None:
-                            await upkeep.delete_for_runs(tx, thread, there, self.serde)
-            finally:
-                # Whether it was committed may not be known.
-                self._remembered.forget(thread_id)
+            with damaged.left(thread_id):
+                async with self._store.writing() as tx:
+                    if (thread := await checkpoints.lock(tx, thread_id, user_id=self._user_id)) is not None:
+                        await upkeep.delete_for_runs(tx, thread, there, self.serde)
         damaged.tell()
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -359,14 +357,10 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             raise ValueError(f"Unknown prune strategy: {strategy!r}")
         damaged = upkeep.Damaged()
         for thread_id in map(str, thread_ids):
-            try:
-                with damaged.left(thread_id):
-                    async with self._store.writing() as tx:
-                        if (thread := await checkpoints.lock(tx, thread_id, user_id=self._user_id)) is not None:
-                            await upkeep.prune(tx, thread, chosen, self.serde)
-            finally:
-                if chosen == "delete":
-                    self._remembered.forget(thread_id)  # what is kept otherwise stays as it is
+            with damaged.left(thread_id):
+                async with self._store.writing() as tx:
+                    if (thread := await checkpoints.lock(tx, thread_id, user_id=self._user_id)) is not None:
+                        await upkeep.prune(tx, thread, chosen, self.serde)
         damaged.tell()
 
     async def aget_delta_channel_history(
@@ -415,9 +409,10 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         return found
 
     async def _drop_writes(self, thread_id: str, ns: str, checkpoint_id: str) -> None:
-        """Delete what the tasks of a checkpoint that was refused have written already."""
+        """Delete what the tasks of a checkpoint that was refused have written already, unless it is there."""
         async with self._store.writing() as tx:
-            if await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None:
+            is_there = await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None
+            if is_there and await checkpoints.find(tx, thread_id, ns, checkpoint_id) is None:
                 await checkpoints.delete_writes(tx, thread_id, ns, checkpoint_id)
 
     def _where(self, config: RunnableConfig | None, before: RunnableConfig | None) -> Where:
@@ -445,6 +440,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 thread = await checkpoints.lock(tx, row.thread_id, user_id=self._user_id)
                 assert thread is not None  # its rows are in the same snapshot
                 memory = self._remembered.of_locked(thread)
+                self._remembered.see(thread.id)
                 reader = Reader(tx, thread.id, memory, self.serde, thread.first_seq, remembers=False)
                 readers[thread.id] = reader
             writes = await checkpoints.writes(tx, row.thread_id, row.ns, row.id)

@@ -13,7 +13,7 @@ from longthread.agent.kept import Kept, Message
 from longthread.agent.listed import Listed
 from longthread.agent.messages import alike
 from longthread.agent.places import Growth, Placed, Placing
-from longthread.agent.reading import kept_on_branch
+from longthread.agent.reading import filled, kept_on_branch
 from longthread.agent.record import Stored, Task, blob_of, is_large, stub
 from longthread.agent.remembered import CONVERSATION, Memory, Name
 from longthread.store import checkpoints
@@ -140,11 +140,14 @@ class Putting:
     async def _put_again(self, stored: Stored, row: CheckpointRow, n: int) -> None:
         """Store a checkpoint that was stored before, in its place. What its tasks have written since stays.
 
-        Its values are all in its body: later checkpoints may have those that it stored apart.
+        Its values are in its body: later checkpoints may have those that it stored apart. Those that checkpoints before
+        it have stored are only named, as with any other.
         """
-        for cell in stored.cells.values():
-            if cell.stored_by == stored.n:
-                cell.stored_by = None
+        for channel, cell in stored.cells.items():
+            if cell.stored_by is not None and cell.stored_by >= n:
+                is_stub = cell == stub(cell.stored_by)  # of itself, or of a later one that it goes on from now
+                whole = await filled(self.growth.tx, row, channel, cell) if is_stub else cell
+                stored.cells[channel] = replace(whole, stored_by=None)
         stored.n = n
         await self._take_out_tasks(row)
         await checkpoints.replace_checkpoint(self.growth.tx, replace(row, n=n, body=stored.body()), self.parent_n)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from langchain_core.messages import BaseMessage
 from longthread.agent.kept import Kept, Message
 from longthread.agent.listed import Listed
 from longthread.agent.record import Stored, Task
+from longthread.errors import ThreadNotFound
 from longthread.store.checkpoints import Head, Locked, Place
 
 THREADS = 2048
@@ -122,17 +124,41 @@ class Remembered:
         self._threads.move_to_end(thread_id)
         return memory
 
+    def see(self, thread_id: str) -> None:
+        """The thread is there, and has been committed."""
+        _put(self._seen, thread_id, None, SEEN)
+
     def of_locked(self, thread: Locked) -> Memory:
-        """A thread as the database has it. What is known of an earlier thread of the same id is forgotten."""
+        """A thread as the database has it. What is known of an earlier thread of the same id is forgotten; where
+        checkpoints were replaced or taken back, all but the messages."""
         memory = self.of(thread.id)
         if memory.incarnation not in (None, thread.incarnation):
-            self.forget(thread.id)
-            memory = self.of(thread.id)
+            memory = self._renewed(memory, thread)
         if memory.first_seq != thread.first_seq:
             memory.drop_before(thread.first_seq)
         memory.incarnation, memory.first_seq, memory.thread = thread.incarnation, thread.first_seq, thread
-        _put(self._seen, thread.id, None, SEEN)
         return memory
+
+    def _renewed(self, memory: Memory, thread: Locked) -> Memory:
+        """Another one in the place of this one, which somebody may be storing with still."""
+        self.forget(thread.id)
+        renewed = self.of(thread.id)
+        if memory.thread is not None and memory.thread.born == thread.born:
+            renewed.lists = memory.lists.copy()
+            self._count(renewed)
+        return renewed
+
+    @contextmanager
+    def unless_it_fails(self, thread_id: str) -> Iterator[None]:
+        """Something is stored in its block. If that fails the thread is forgotten: what was prepared may be half of it,
+        and whether it was committed is not known for certain."""
+        try:
+            yield
+        except ThreadNotFound:
+            raise  # nothing was prepared, and what is remembered tells this to the run's other tasks too
+        except BaseException:
+            self.forget(thread_id)
+            raise
 
     def forget(self, thread_id: str) -> None:
         """A thread is not there any more."""

@@ -67,9 +67,11 @@ async def prune(tx: Transaction, thread: Locked, strategy: Strategy, serde: Seri
         surplus = await CheckpointKeeper(serde).surplus(tx, thread.id, keep=1, before=None)
         await delete_surplus(tx, thread.id, surplus)
         return
-    for ns in await checkpoints.namespaces(tx, thread.id):
+    namespaces = await checkpoints.namespaces(tx, thread.id)
+    for ns in namespaces:
         await checkpoints.delete_namespace(tx, thread.id, ns)
-    await checkpoints.renew(tx, thread)
+    if namespaces:
+        await checkpoints.renew(tx, thread)
 
 
 async def delete_for_runs(tx: Transaction, thread: Locked, run_ids: Iterable[str], serde: SerializerProtocol) -> None:

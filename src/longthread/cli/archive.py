@@ -165,7 +165,7 @@ def import_(
         taken = run(_take_over(settings.database, source, owner))
         echo(
             f"{counted(taken.threads, 'thread')}: {counted(taken.checkpoints - taken.already, 'checkpoint')} imported, "
-            f"{taken.already:,} there already; {counted(taken.writes, 'write')}."
+            f"{taken.already:,} there already; both together have {counted(taken.writes, 'write')}."
         )
         return
     into = Into(owner, takes_over=user is not None, thread_id=as_id)
