@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any, TypedDict
 
 import pytest
@@ -10,14 +9,30 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
+from longthread.agent import remembered
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.errors import ThreadNotFound
 from longthread.store import checkpoints
 from longthread.store.driver import Driver
+from longthread.store.queries import Sql
 from longthread.testing.failpoints import Failpoints
 
 AT: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 FIRST: Any = {"configurable": {**AT["configurable"], "checkpoint_id": "1f000000-0000-6000-8000-000000000001"}}
+
+
+class Broken(Exception):
+    """What ends a transaction in these tests."""
+
+
+class Commits:
+    """Ends transactions before their commit as long as they are to fail."""
+
+    fail = False
+
+    def reach(self, boundary: str) -> None:
+        if self.fail and boundary == "before COMMIT":
+            raise Broken
 
 
 class State(TypedDict):
@@ -51,41 +66,67 @@ async def test_a_command_begins_a_thread_that_another_has_deleted(
     assert (await adding(LongthreadSaver(second)).aget_state(AT)).values == {"x": 6}
 
 
-async def test_a_task_of_a_thread_that_another_has_deleted_does_not_begin_it_even_if_somebody_has_looked(
-    store: Driver, second: Driver
+@pytest.mark.parametrize("begun_anew", [False, True])
+@pytest.mark.parametrize("looked", [False, True])
+@pytest.mark.parametrize("explicit", [False, True])
+@pytest.mark.parametrize("failed", [False, True])
+async def test_nothing_of_a_thread_that_another_has_deleted_goes_into_a_later_one(
+    store: Driver, second: Driver, begun_anew: bool, looked: bool, explicit: bool, failed: bool
 ) -> None:
-    saver = LongthreadSaver(store)
-    config = await saver.aput(AT, empty_checkpoint(), {}, {})
-    going_on = await saver.aget_tuple(AT)
+    commits = Commits()
+    saver, other = LongthreadSaver(Failpoints(store, commits.reach)), LongthreadSaver(second)
+    await saver.aget_tuple(AT)
+    put = await saver.aput(AT, empty_checkpoint(), {}, {})
+    going_on = await saver.aget_tuple(put if explicit else AT)
     assert going_on is not None
-    await LongthreadSaver(second).adelete_thread("t")
-    assert await saver.aget_tuple(AT) is None
+    if failed:
+        commits.fail = True
+        with pytest.raises(Broken):
+            await saver.aput_writes(going_on.config, [("x", 1)], "first")
+        commits.fail = False
+    await other.adelete_thread("t")
+    if looked:
+        assert await saver.aget_tuple(AT) is None
+    if begun_anew:
+        await other.aput(AT, empty_checkpoint(), {}, {})
+    child = empty_checkpoint()
+    after: Any = {"configurable": {**AT["configurable"], "checkpoint_id": child["id"]}}
+    for config in (put, going_on.config):
+        with pytest.raises(ThreadNotFound):
+            await saver.aput_writes(config, [("x", 1)], "late")
     with pytest.raises(ThreadNotFound):
-        await saver.aput_writes(going_on.config, [("x", 1)], "late")
+        await saver.aput(going_on.config, child, {}, {})
+    with pytest.raises(ThreadNotFound):  # LangGraph stores them side by side
+        await saver.aput_writes(after, [("x", 1)], "later")
     async with store.reading() as tx:
-        assert await checkpoints.lock(tx, "t", user_id="default") is None
-    assert await written(store, config["configurable"]["checkpoint_id"]) == []
+        assert (await checkpoints.lock(tx, "t", user_id="default") is not None) is begun_anew
+        assert await tx.fetch(Sql("SELECT task_id FROM checkpoint_writes")) == []
+        assert len(await tx.fetch(Sql("SELECT n FROM checkpoints"))) == begun_anew
 
 
-class Broken(Exception):
-    """What ends a transaction in these tests."""
+async def test_threads_that_are_looked_at_and_have_no_checkpoints_are_not_remembered_for_ever(
+    store: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remembered, "THREADS", 3)
+    saver = LongthreadSaver(store)
+    for number in range(9):
+        async with store.writing() as tx:
+            await checkpoints.lock(tx, str(number), user_id="default", create=True)
+        await saver.aget_tuple({"configurable": {"thread_id": str(number), "checkpoint_ns": ""}})
+    assert len(saver._remembered._threads) == 3
 
 
 @pytest.mark.parametrize("looks", [True, False])
 @pytest.mark.parametrize("again", ["writes", "child"])
 async def test_a_thread_that_was_rolled_back_was_never_there(store: Driver, looks: bool, again: str) -> None:
-    broken = True
-
-    def reach(boundary: str) -> None:
-        if broken and boundary == "before COMMIT":
-            raise Broken
-
-    saver = LongthreadSaver(Failpoints(store, reach))
+    commits = Commits()
+    saver = LongthreadSaver(Failpoints(store, commits.reach))
     if looks:
         await saver.aget_tuple(AT)
-    with suppress(Broken):
+    commits.fail = True
+    with pytest.raises(Broken):
         await saver.aput_writes(FIRST, [("x", 1)], "task")
-    broken = False
+    commits.fail = False
     if again == "writes":
         await saver.aput_writes(FIRST, [("x", 1)], "task")
         assert await written(store, FIRST["configurable"]["checkpoint_id"]) == ["task"]

@@ -113,6 +113,7 @@ async def test_of_two_that_answer_one_interrupt_the_winner_is_what_is_read(
         ours = _asking(LongthreadSaver(store))
         theirs = _asking(LongthreadSaver(second)) if savers == "two" else ours
         await ours.ainvoke({"log": ["in"]}, at)
+        _wait_for_each_other(*{id(graph): graph.checkpointer for graph in (ours, theirs)}.values())
         answers = (graph.ainvoke(Command(resume=said), at) for graph, said in ((ours, "1"), (theirs, "2")))
         found = await asyncio.gather(*answers, return_exceptions=True)
         won = [each["log"] for each in found if isinstance(each, dict)]
@@ -318,7 +319,7 @@ async def test_an_update_that_comes_late_is_refused_when_another_took_it_for_a_f
 
 
 def _wait_for_each_other(*savers: Any) -> None:
-    """Two updates are at once when both have loaded before either goes on."""
+    """Two are at once when both have loaded before either goes on."""
     both = asyncio.Barrier(2)
 
     def waiting(load: Any) -> Any:

@@ -107,22 +107,28 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._store.reading() as tx:
             at = thread_id, ns, wanted
             thread, row, rows = await checkpoints.look(tx, *at, user_id=self._user_id, last=at_once)
-            if thread is None:
-                self._expect_new(thread_id)
-                self._remembered.forget(thread_id)
-            else:
+            found = None
+            if thread is not None:
                 memory = self._remembered.of_locked(thread)
                 self._remembered.see(thread_id)
-            if thread is None or row is None:
-                if not wanted:
-                    self._trail.note_nothing((thread_id, ns))
-                return None
-            found = await self._reader(None if at_once else tx, thread, memory).read(row, rows)
-        self._remembered.trim(memory)
-        if not wanted:
-            seen = (channel for _, channel, _ in found.pending_writes or ())
-            self._trail.note(found.config["configurable"]["checkpoint_id"], seen)
+                if row is not None:
+                    found = await self._reader(None if at_once else tx, thread, memory).read(row, rows)
+                self._remembered.trim(memory)
+            else:
+                self._expect_new(thread_id)
+                self._remembered.forget(thread_id)
+        if found is not None and thread is not None:
+            self._note(found, thread, newest=not wanted)
+        elif not wanted:
+            self._trail.note_nothing((thread_id, ns))
         return found
+
+    def _note(self, found: CheckpointTuple, thread: Locked, *, newest: bool) -> None:
+        """Somebody is given this checkpoint, to go on from."""
+        checkpoint_id = found.config["configurable"]["checkpoint_id"]
+        self._trail.belongs(checkpoint_id, thread.born)
+        if newest:
+            self._trail.note(checkpoint_id, (channel for _, channel, _ in found.pending_writes or ()))
 
     async def alist(
         self,
@@ -183,7 +189,9 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         thread_id, ns = _address(given.config)
         parent_id = given.parent_id
         async with self._turns.of(thread_id):
-            putting = None
+            putting, born = None, self._trail.born(parent_id)
+            if born is not None:
+                self._trail.belongs(given.id, born)
             try:
                 with self._remembered.unless_it_fails(thread_id):
                     if (known := self._known(thread_id, ns, parent_id)) is not None:
@@ -202,8 +210,10 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         if parent_id is None:
             self._trail.began((thread_id, ns))
         self._trail.note(given.id)
-        at = {"thread_id": thread_id, "checkpoint_ns": ns}
-        return {"configurable": {**at, "checkpoint_id": anew(given.id)}}
+        stored_id = anew(given.id)
+        for each in (given.id, stored_id):
+            self._trail.belongs(each, putting.growth.thread.born)
+        return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": stored_id}}
 
     async def _putting(self, given: Given, known: Place | None = None) -> Putting:
         """Store a checkpoint, at its place as it is known or else looked up.
@@ -216,8 +226,11 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._store.writing() as tx:
             if known is not None:
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=ids["written_id"])
-            create = given.parent_id is None or not self._remembered.has_seen(thread_id)
+            born = self._trail.born(given.parent_id)
+            create = born is None and (given.parent_id is None or not self._remembered.has_seen(thread_id))
             place = known or await self._place(tx, thread_id, ns, create=create, **ids)
+            if born not in (None, place.thread.born):
+                raise ThreadNotFound(thread=thread_id)  # it was begun anew
             memory = self._remembered.of_locked(place.thread)
             self._trail.check((thread_id, ns), place.head, given.config, given.id)
             growth = Growth(tx, place.thread, self._lease.run_id if self._lease else None, guesses=known is not None)
@@ -281,14 +294,15 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._store.writing() as tx:
             if known is not None:
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=checkpoint_id)
-            goes_on = self._trail.holds(checkpoint_id)
+            born = self._trail.born(checkpoint_id)
             # A graph that begins with a command writes before its first checkpoint.
-            create = not goes_on and (thread_id in self._new or not self._remembered.has_seen(thread_id))
+            create = born is None and (thread_id in self._new or not self._remembered.has_seen(thread_id))
             before = self._remembered.peek(thread_id).thread
             place = known or await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
-            if before is not None and before.born != place.thread.born:
+            if (born or (before or place.thread).born) != place.thread.born:
                 raise ThreadNotFound(thread=thread_id)  # who has begun it anew knows nothing of this task
             memory = self._remembered.of_locked(place.thread)
+            goes_on = self._trail.holds(checkpoint_id)
             seen = self._trail.seen(checkpoint_id)
             writing = Writing(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
             return await writing.put(given.task_for(memory, self.serde))
@@ -445,6 +459,8 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 readers[thread.id] = reader
             writes = await checkpoints.writes(tx, row.thread_id, row.ns, row.id)
             found.append(await reader.read(row, writes))
+        for reader in readers.values():
+            self._remembered.trim(reader.memory)
         return found
 
 

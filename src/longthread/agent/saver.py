@@ -19,7 +19,7 @@ from longthread.agent import checkpointer
 from longthread.agent.backing import Backing, Opening, done, expect_store
 from longthread.agent.callers import Stores
 from longthread.agent.portal import Portal, several
-from longthread.agent.trail import Place, anew, named
+from longthread.agent.trail import Place, named
 from longthread.store.driver import Driver
 from longthread.store.runs import Lease
 
@@ -200,7 +200,7 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         if parent_id is None:
             self._trail.began(place)
             return config
-        return {**config, "configurable": {**config["configurable"], "checkpoint_id": anew(parent_id)}}
+        return {**config, "configurable": {**config["configurable"], "checkpoint_id": self._trail.fork(parent_id)}}
 
 
 def _place_of(config: RunnableConfig) -> Place:

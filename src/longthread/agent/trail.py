@@ -7,6 +7,9 @@ remembered as objects, and every other answer holds an id made anew. A put that 
 that checkpoint still the newest; one that goes on from any other is a fork.
 
 A run that found no checkpoint has no id to hand back: it is counted, and the first put without a parent takes it off.
+
+Of each id that a run was given or has put it is also known of which thread it is: one of the same name that was begun
+after that one was deleted is none of the run's.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from longthread.store.checkpoints import Head
 
 IDS = 8192
 """Ids that are remembered. A run whose id was forgotten is taken for a fork."""
+_BELONGING = 4 * IDS
+"""Ids of which the thread is remembered: a put has two, and others are given."""
 _REPLAY = "__pregel_replay_state"
 """Key of a config that LangGraph sets while it replays a graph from an old checkpoint, for the graphs inside of it."""
 
@@ -36,6 +41,7 @@ class Trail:
 
     def __init__(self) -> None:
         self._ids: OrderedDict[int, tuple[str | None, frozenset[str]]] = OrderedDict()
+        self._threads: OrderedDict[int, tuple[str | None, str]] = OrderedDict()
         self._lost: OrderedDict[str, None] = OrderedDict()
         self._refused: OrderedDict[int, str] = OrderedDict()
         self._found_nothing: Counter[Place] = Counter()
@@ -70,6 +76,25 @@ class Trail:
             return False
         self._found_nothing[place] -= 1
         return True
+
+    def belongs(self, checkpoint_id: str, born: str) -> None:
+        """This id, the very object, is of a checkpoint of the thread with this mark: see `Locked.born`."""
+        self._threads[id(checkpoint_id)] = checkpoint_id, born
+        self._threads.move_to_end(id(checkpoint_id))
+        while len(self._threads) > _BELONGING:
+            self._threads.popitem(last=False)
+
+    def born(self, checkpoint_id: str | None) -> str | None:
+        """The mark of the thread that this id, the very object, is of; None: not known."""
+        known, born = self._threads.get(id(checkpoint_id), (None, None))
+        return born if known is checkpoint_id else None
+
+    def fork(self, checkpoint_id: str) -> str:
+        """The id as one that names an old checkpoint, to fork from."""
+        forked = anew(checkpoint_id)
+        if (born := self.born(checkpoint_id)) is not None:
+            self.belongs(forked, born)
+        return forked
 
     def refuse(self, checkpoint_id: str) -> None:
         """What a run wrote for its tasks here was refused: it may not go on from here."""
