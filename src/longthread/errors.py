@@ -146,6 +146,13 @@ class ThreadNotFound(LongthreadError):
     exit_code = 2
 
 
+class ThreadBegunAnew(ThreadNotFound):
+    """Thread {thread} was deleted since this began, and another of its id was begun: nothing of this is in that one.
+    Run again, and it goes on from what is there."""
+
+    code = ThreadNotFound.code
+
+
 class ThreadTaken(LongthreadError):
     """There already is a thread {thread}, of this user or of another one of the store. Give an id that is not in use:
     one with the user's name in it, say."""

@@ -12,6 +12,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.base import Checkpoint, empty_checkpoint
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import _messages_delta_reducer, add_messages
 from langgraph.types import Command, interrupt
@@ -22,6 +23,7 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.log import now
 from longthread.store.pruning import Pruned, prune
+from longthread.store.queries import Sql
 from longthread.store.retention import Policy, Retention
 from longthread.store.surplus import Surplus
 
@@ -265,3 +267,26 @@ async def test_a_thread_that_was_begun_anew_since_it_was_looked_at_is_pruned_as_
     assert (await prune(store, retention, silent, apply=True)).rows == {}
     assert keeper.begun
     assert len(await history(store)) == 12
+
+
+@pytest.mark.parametrize("by", ["saver", "retention"])
+async def test_what_tasks_have_written_goes_with_a_checkpoint_of_a_clock_that_is_ahead(store: Driver, by: str) -> None:
+    ids = [f"1f000000-0000-6000-8000-{number:012}" for number in (5, 9, 7)]  # the second was put where it was later
+    saver = LongthreadSaver(store)
+    for id_ in ids:
+        at: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": id_}}
+        await LongthreadSaver(store).aput_writes(at, [("x", id_)], "task")  # in a row: nobody has put it yet
+        await saver.aput(ON_T | {"configurable": {**ON_T["configurable"], "checkpoint_ns": ""}}, _bare(id_), {}, {})
+    if by == "saver":
+        await saver.aprune(["t"])
+    else:
+        await pruned(store, Policy())
+    async with store.reading() as tx:
+        found = await tx.fetch(Sql("SELECT checkpoint_id FROM checkpoint_writes"))
+    assert len(found) == 1
+    [left] = [each async for each in LongthreadSaver(store).alist(ON_T)]
+    assert left.pending_writes == [("task", "x", ids[-1])]
+
+
+def _bare(id_: str) -> Checkpoint:
+    return empty_checkpoint() | {"id": id_}  # type: ignore[return-value]

@@ -6,12 +6,13 @@ from typing import Any, TypedDict
 
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from longthread.agent import remembered
 from longthread.agent.checkpointer import LongthreadSaver
-from longthread.errors import ThreadNotFound
+from longthread.errors import ThreadBegunAnew, ThreadNotFound
 from longthread.store import checkpoints
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
@@ -39,7 +40,7 @@ class State(TypedDict):
     x: int
 
 
-def adding(saver: LongthreadSaver) -> Any:
+def adding(saver: LongthreadSaver | InMemorySaver) -> Any:
     graph = StateGraph(State)
     graph.add_node("add", lambda state: {"x": state.get("x", 0) + 1})
     graph.add_edge(START, "add")
@@ -133,3 +134,52 @@ async def test_a_thread_that_was_rolled_back_was_never_there(store: Driver, look
     else:  # one whose parent is not there
         await saver.aput(FIRST, empty_checkpoint(), {}, {})
         assert await LongthreadSaver(store).aget_tuple(AT) is not None
+
+
+async def test_one_id_may_be_a_checkpoints_of_several_threads(store: Driver) -> None:
+    saver = LongthreadSaver(store)
+    first, second = (empty_checkpoint() for _ in range(2))
+    for thread_id in ("a", "b"):
+        at: Any = {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
+        await saver.aput(at, first, {}, {})
+        on: Any = {"configurable": {**at["configurable"], "checkpoint_id": first["id"]}}
+        await saver.aput_writes(on, [("x", thread_id)], "task")
+        await saver.aput(on, second, {}, {})
+    for thread_id in ("a", "b"):
+        found = [each async for each in saver.alist({"configurable": {"thread_id": thread_id}})]
+        assert [each.checkpoint["id"] for each in found] == [second["id"], first["id"]]
+        assert found[1].pending_writes == [("task", "x", thread_id)]
+
+
+async def test_a_thread_that_was_deleted_is_restored_by_who_kept_its_checkpoints(store: Driver) -> None:
+    for saver in (LongthreadSaver(store), InMemorySaver()):
+        configs: list[Any] = [AT]
+        kept = [empty_checkpoint() for _ in range(3)]
+        for number, checkpoint in enumerate(kept):
+            configs.append(await saver.aput(configs[-1], checkpoint, {"step": number}, {}))
+        await saver.adelete_thread("t")
+        for number, checkpoint in enumerate(kept):
+            await saver.aput(configs[number], checkpoint, {"step": number}, {})
+            await saver.aput_writes(configs[number + 1], [("x", number)], "task")
+        found = [each async for each in saver.alist(AT)]
+        assert [each.metadata["step"] for each in found] == [2, 1, 0]
+        assert [each.pending_writes for each in found] == [[("task", "x", number)] for number in (2, 1, 0)]
+
+
+async def test_a_config_of_before_a_thread_was_deleted_may_be_gone_on_from_by_who_has_looked(store: Driver) -> None:
+    for saver in (LongthreadSaver(store), InMemorySaver()):
+        graph: Any = adding(saver)
+        await graph.ainvoke({"x": 1}, AT)
+        kept = await graph.aupdate_state(AT, {"x": 5})
+        await saver.adelete_thread("t")
+        await graph.ainvoke({"x": 2}, AT)
+        assert await graph.ainvoke({"x": 7}, kept) == {"x": 8}
+
+
+async def test_who_goes_on_in_a_thread_that_was_begun_anew_is_told_so(store: Driver, second: Driver) -> None:
+    saver, other = LongthreadSaver(store), LongthreadSaver(second)
+    config = await saver.aput(AT, empty_checkpoint(), {}, {})
+    await other.adelete_thread("t")
+    await other.aput(AT, empty_checkpoint(), {}, {})
+    with pytest.raises(ThreadBegunAnew, match="Thread t was deleted"):
+        await saver.aput(config, empty_checkpoint(), {}, {})

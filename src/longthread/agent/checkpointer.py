@@ -35,7 +35,7 @@ from longthread.agent.trail import Trail, anew, named
 from longthread.agent.turns import Turns
 from longthread.agent.versions import next_version
 from longthread.agent.writing import Writing
-from longthread.errors import StoreConflict, ThreadConflict, ThreadNotFound
+from longthread.errors import StoreConflict, ThreadBegunAnew, ThreadConflict, ThreadNotFound
 from longthread.memory.forgetting import delete_thread
 from longthread.model.entry import Entry
 from longthread.store import checkpoints, runs
@@ -119,14 +119,16 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 self._remembered.forget(thread_id)
         if found is not None and thread is not None:
             self._note(found, thread, newest=not wanted)
-        elif not wanted:
+        elif wanted:
+            self._trail.is_missing(wanted, thread_id)
+        else:
             self._trail.note_nothing((thread_id, ns))
         return found
 
     def _note(self, found: CheckpointTuple, thread: Locked, *, newest: bool) -> None:
         """Somebody is given this checkpoint, to go on from."""
         checkpoint_id = found.config["configurable"]["checkpoint_id"]
-        self._trail.belongs(checkpoint_id, thread.born)
+        self._trail.belongs(checkpoint_id, thread.id, thread.born)
         if newest:
             self._trail.note(checkpoint_id, (channel for _, channel, _ in found.pending_writes or ()))
 
@@ -189,9 +191,9 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         thread_id, ns = _address(given.config)
         parent_id = given.parent_id
         async with self._turns.of(thread_id):
-            putting, born = None, self._trail.born(parent_id)
+            putting, born = None, self._trail.born(parent_id, thread_id)
             if born is not None:
-                self._trail.belongs(given.id, born)
+                self._trail.belongs(given.id, thread_id, born)
             try:
                 with self._remembered.unless_it_fails(thread_id):
                     if (known := self._known(thread_id, ns, parent_id)) is not None:
@@ -212,7 +214,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         self._trail.note(given.id)
         stored_id = anew(given.id)
         for each in (given.id, stored_id):
-            self._trail.belongs(each, putting.growth.thread.born)
+            self._trail.belongs(each, thread_id, putting.growth.thread.born)
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": stored_id}}
 
     async def _putting(self, given: Given, known: Place | None = None) -> Putting:
@@ -226,11 +228,10 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._store.writing() as tx:
             if known is not None:
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=ids["written_id"])
-            born = self._trail.born(given.parent_id)
+            born = self._trail.born(given.parent_id, thread_id)
             create = born is None and (given.parent_id is None or not self._remembered.has_seen(thread_id))
             place = known or await self._place(tx, thread_id, ns, create=create, **ids)
-            if born not in (None, place.thread.born):
-                raise ThreadNotFound(thread=thread_id)  # it was begun anew
+            await self._check_is_of(tx, place.thread, ns, given.parent_id, born)
             memory = self._remembered.of_locked(place.thread)
             self._trail.check((thread_id, ns), place.head, given.config, given.id)
             growth = Growth(tx, place.thread, self._lease.run_id if self._lease else None, guesses=known is not None)
@@ -294,18 +295,32 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._store.writing() as tx:
             if known is not None:
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=checkpoint_id)
-            born = self._trail.born(checkpoint_id)
+            born = self._trail.born(checkpoint_id, thread_id)
             # A graph that begins with a command writes before its first checkpoint.
             create = born is None and (thread_id in self._new or not self._remembered.has_seen(thread_id))
             before = self._remembered.peek(thread_id).thread
             place = known or await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
-            if (born or (before or place.thread).born) != place.thread.born:
-                raise ThreadNotFound(thread=thread_id)  # who has begun it anew knows nothing of this task
+            if born is None and before is not None:
+                born = before.born
+            await self._check_is_of(tx, place.thread, ns, checkpoint_id, born)
             memory = self._remembered.of_locked(place.thread)
             goes_on = self._trail.holds(checkpoint_id)
             seen = self._trail.seen(checkpoint_id)
             writing = Writing(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
             return await writing.put(given.task_for(memory, self.serde))
+
+    async def _check_is_of(
+        self, tx: Transaction, thread: Locked, ns: str, checkpoint_id: str | None, born: str | None
+    ) -> None:
+        """Make sure that what goes on from a checkpoint of a thread with this mark goes into that one, or into one that
+        the checkpoint has been brought back to.
+
+        Raises:
+            ThreadBegunAnew: it is another one.
+        """
+        if born in (None, thread.born) or await checkpoints.find(tx, thread.id, ns, checkpoint_id) is not None:
+            return
+        raise ThreadBegunAnew(thread=thread.id)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread with everything that is kept of it, its messages too. It cannot be undone."""

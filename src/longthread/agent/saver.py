@@ -200,7 +200,10 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         if parent_id is None:
             self._trail.began(place)
             return config
-        return {**config, "configurable": {**config["configurable"], "checkpoint_id": self._trail.fork(parent_id)}}
+        return {
+            **config,
+            "configurable": {**config["configurable"], "checkpoint_id": self._trail.fork(parent_id, place[0])},
+        }
 
 
 def _place_of(config: RunnableConfig) -> Place:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
+from sys import intern
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import get_checkpoint_id
@@ -25,8 +26,8 @@ from longthread.store.checkpoints import Head
 
 IDS = 8192
 """Ids that are remembered. A run whose id was forgotten is taken for a fork."""
-_BELONGING = 4 * IDS
-"""Ids of which the thread is remembered: a put has two, and others are given."""
+_BELONGING = 2 * IDS
+"""Ids of which the thread is remembered: each put has two."""
 _REPLAY = "__pregel_replay_state"
 """Key of a config that LangGraph sets while it replays a graph from an old checkpoint, for the graphs inside of it."""
 
@@ -41,7 +42,7 @@ class Trail:
 
     def __init__(self) -> None:
         self._ids: OrderedDict[int, tuple[str | None, frozenset[str]]] = OrderedDict()
-        self._threads: OrderedDict[int, tuple[str | None, str]] = OrderedDict()
+        self._threads: OrderedDict[tuple[int, str], tuple[str, str]] = OrderedDict()
         self._lost: OrderedDict[str, None] = OrderedDict()
         self._refused: OrderedDict[int, str] = OrderedDict()
         self._found_nothing: Counter[Place] = Counter()
@@ -77,23 +78,28 @@ class Trail:
         self._found_nothing[place] -= 1
         return True
 
-    def belongs(self, checkpoint_id: str, born: str) -> None:
-        """This id, the very object, is of a checkpoint of the thread with this mark: see `Locked.born`."""
-        self._threads[id(checkpoint_id)] = checkpoint_id, born
-        self._threads.move_to_end(id(checkpoint_id))
+    def belongs(self, checkpoint_id: str, thread_id: str, born: str) -> None:
+        """This id, the very object, is of a checkpoint of a thread with this mark: see `Locked.born`."""
+        key = id(checkpoint_id), thread_id
+        self._threads[key] = checkpoint_id, intern(born)
+        self._threads.move_to_end(key)
         while len(self._threads) > _BELONGING:
             self._threads.popitem(last=False)
 
-    def born(self, checkpoint_id: str | None) -> str | None:
-        """The mark of the thread that this id, the very object, is of; None: not known."""
-        known, born = self._threads.get(id(checkpoint_id), (None, None))
+    def is_missing(self, checkpoint_id: str, thread_id: str) -> None:
+        """Who has this id, the very object, has been told that the thread has no such checkpoint, and may go on."""
+        self._threads.pop((id(checkpoint_id), thread_id), None)
+
+    def born(self, checkpoint_id: str | None, thread_id: str) -> str | None:
+        """The mark of the thread when this id, the very object, was of a checkpoint of it; None: not known."""
+        known, born = self._threads.get((id(checkpoint_id), thread_id), (None, None))
         return born if known is checkpoint_id else None
 
-    def fork(self, checkpoint_id: str) -> str:
+    def fork(self, checkpoint_id: str, thread_id: str) -> str:
         """The id as one that names an old checkpoint, to fork from."""
         forked = anew(checkpoint_id)
-        if (born := self.born(checkpoint_id)) is not None:
-            self.belongs(forked, born)
+        if (born := self.born(checkpoint_id, thread_id)) is not None:
+            self.belongs(forked, thread_id, born)
         return forked
 
     def refuse(self, checkpoint_id: str) -> None:

@@ -60,9 +60,12 @@ SELECT n FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND n < :n O
 DELETE FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND n < :n;
 
 -- name: prune_writes
--- What a run writes just now is for a checkpoint that is still to come.
+-- What a run writes just now is for a checkpoint that is still to come. Clocks differ: one that goes may have a later id.
 DELETE FROM checkpoint_writes
-WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id < :newest AND checkpoint_id NOT IN (
+WHERE thread_id = :thread_id AND ns = :ns AND (
+    checkpoint_id < :newest
+    OR checkpoint_id IN (SELECT id FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND n < :n)
+) AND checkpoint_id NOT IN (
     SELECT id FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND n >= :n
 );
 
