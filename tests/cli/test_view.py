@@ -141,7 +141,7 @@ def test_a_long_conversation_fits_its_window(run: CliRunner, language: str) -> N
 
 def test_a_window_in_which_no_turn_ends_is_no_result(run: CliRunner, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"Turn 1 of the conversation did not end in an answer\."):
-        asyncio.run(watch(tmp_path, count=2, window=4000, language="zh", seed=0))
+        asyncio.run(watch(tmp_path, count=2, window=1000, language="zh", seed=0))
     assert run.invoke(app, ["eval", "context", "--turns", "2", "--window", "4999"]).exit_code == 2
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.view.budget import message_budget, too_small
+from longthread.view.budget import LEAST, extra_budget, message_budget, reply_reserve, too_small
 
 
 def test_what_the_reply_takes_is_at_most_a_quarter() -> None:
@@ -14,5 +14,26 @@ def test_a_window_that_is_too_small_says_what_takes_the_room() -> None:
     said = str(too_small("m", 1, output=4_096, fixed=1))
     assert "m, 1 token, leaves" in said
     assert "beside 1 token of prompt and tools, 0 of reply" in said
-    assert "12,000 tokens, leaves" in str(too_small("m", 12_000, output=4_096, fixed=9_000))
-    assert "9,000 tokens of prompt and tools, 3,000 of reply" in str(too_small("m", 12_000, output=4_096, fixed=9_000))
+    said = str(too_small("m", 12_000, output=4_096, fixed=11_000))
+    assert "12,000 tokens, leaves" in said
+    assert "11,000 tokens of prompt and tools, 256 of reply" in said
+
+
+def test_the_reserve_of_the_reply_gives_way_to_the_messages() -> None:
+    for fixed in range(0, 12_000, 100):
+        reserve, left = (
+            reply_reserve(12_000, output=4_096, fixed=fixed),
+            message_budget(12_000, output=4_096, fixed=fixed),
+        )
+        assert 256 <= reserve <= 3_000
+        assert reserve + left + fixed == 10_800
+        assert reserve == 3_000 or left <= LEAST, "it gives way only as far as it must"
+        assert left >= LEAST or reserve == 256
+    assert reply_reserve(12_000, output=100, fixed=11_000) == 100
+
+
+def test_known_facts_get_a_part_of_what_is_left() -> None:
+    assert extra_budget(100_000, 80_000) == 30_000
+    assert extra_budget(8_000, 1_600) == 800
+    assert extra_budget(8_000, 2 * LEAST) == LEAST
+    assert extra_budget(8_000, 2 * LEAST - 1) == extra_budget(8_000, -900) == 0

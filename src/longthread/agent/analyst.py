@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import Context
+from functools import partial
 from typing import Any
 
 from longthread.agent.begin import Ask, Begun, begin, take_over
@@ -76,9 +77,6 @@ from longthread.tools.skills import load_skill_tool
 from longthread.tools.sources import Opener, RunSources
 from longthread.view.correction import corrected
 from longthread.view.tokens import family_of
-
-KNOWLEDGE_SHARE = 0.3
-"""The part of the context window that known facts may fill."""
 
 _logger = logging.getLogger(__name__)
 
@@ -434,12 +432,12 @@ class Analyst(Deciding):
             stream=EventStream(self.store, begun.lease, self.bell, last=begun.last_event),
             run=begun.run,
             tools={},
-            system_prompt=system_prompt(
+            prompt=partial(
+                system_prompt,
                 begun.known.facts,
                 instructions=None if role.is_analyst else told.prompt,
                 dialect=source.dialect if source and role.asks_data else None,
                 continues=begun.run.question if begun.run.continues else None,
-                budget=int(window * KNOWLEDGE_SHARE),
             ),
             settings=self.settings,
             tokens=window,

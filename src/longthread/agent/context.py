@@ -10,6 +10,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from longthread.agent.messages import NOTE, draft_of
+from longthread.agent.react import instructions
 from longthread.agent.recorder import CallRecorder
 from longthread.agent.results import Results
 from longthread.agent.standing import Allowance
@@ -48,7 +49,9 @@ class RunContext:
     not in it; `mark` is the last entry that the summary tells of, `digest` what it says as data where no model wrote
     it, and `fitting` finds the memories. `digests` are those that the last view showed, `budget` is what its messages
     might cost. `allowance` is what the run's model calls are taken from, where an agent has asked it. `missing`
-    says of each tool that the agent goes without, why.
+    says of each tool that the agent goes without, why. `prompt` makes the `system_prompt`, as long as it may be
+    (`agent/room.py`). Where the window is too small for it, it is `cut`, and of the tools only the beginning is told,
+    `in_short`.
     """
 
     store: Driver
@@ -56,7 +59,7 @@ class RunContext:
     stream: EventStream
     run: Run
     tools: Mapping[str, Tool]
-    system_prompt: str
+    prompt: Callable[..., str]
     settings: Settings
     tokens: int
     window: Window
@@ -84,8 +87,11 @@ class RunContext:
     learn: Callable[[Sequence[BaseMessage], Sequence[Entry]], None] | None = None
     allowance: Allowance | None = None
     missing: Sequence[str] = ()
+    system_prompt: str = ""
+    in_short: bool = False
+    cut: bool = False
+    _told: tuple[str, Mapping[str, Tool], int] = ("", {}, 0)
     _held: dict[str, bool] = field(default_factory=dict)
-    _fixed: int | None = None
 
     def __post_init__(self) -> None:
         self.recorder = CallRecorder(self.tell_text)
@@ -123,13 +129,12 @@ class RunContext:
 
     @property
     def fixed_tokens(self) -> int:
-        """What is kept free for the prompt and the tools, which stay the same for the whole run.
-
-        For a model without tool calls the tools are told in words, which takes twice as much.
-        """
-        if self._fixed is None:
-            self._fixed = estimate(self.system_prompt, self.family) + 2 * estimate(self._tools_json(), self.family)
-        return self._fixed
+        """What is kept free for the prompt and the tools, whether these are told as such or in words."""
+        if self._told[:2] != (self.system_prompt, self.tools):
+            words = estimate(instructions(list(self.tools.values())), self.family)
+            fixed = max(self.prompt_tokens, estimate(self.system_prompt, self.family) + words)
+            self._told = self.system_prompt, self.tools, fixed
+        return self._told[2]
 
     @property
     def prompt_tokens(self) -> int:

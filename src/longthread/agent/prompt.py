@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from longthread.model.facts import Facts
-from longthread.view.tokens import estimate
+from longthread.view.tier1 import digest_of
+from longthread.view.tokens import ANY, estimate
 
 KNOWLEDGE = "longthread-knowledge"
 """Info string of the fenced block that holds the known facts as JSON."""
@@ -36,31 +37,43 @@ like this: 59 [q3]."
 
 
 def system_prompt(
-    facts: Facts, *, dialect: str | None, continues: str | None, budget: int, instructions: str | None = None
+    facts: Facts,
+    *,
+    dialect: str | None,
+    continues: str | None,
+    budget: int,
+    instructions: str | None = None,
+    most: int | None = None,
 ) -> str:
     """The instructions, the known facts in at most `budget` tokens, and what is being continued.
 
     Args:
         dialect: that of the source; None where none is asked.
+        budget: where not even the names of some tables have room in it, there are no known facts.
         instructions: an agent's own; None: the analyst's.
+        most: tokens that the rest may have: the continued question is cut to a quarter of it, and the instructions to
+            what that leaves, both in the middle. None: as many as they are.
     """
-    parts = [_RULES.format(dialect=dialect) if instructions is None else instructions]
+    head = _RULES.format(dialect=dialect) if instructions is None else instructions
+    if most is not None:
+        continues = continues and digest_of(continues, most // 4, ANY).text
+        head = digest_of(head, most - estimate(continues or ""), ANY).text
+    parts = [head]
     if instructions is not None and dialect is not None:
         parts.append(_DIALECT.format(dialect=dialect))
-    if facts.tables and dialect is not None:
-        parts.append(f"# Known facts\n\n```json {KNOWLEDGE}\n{_knowledge(facts, budget)}\n```")
+    if facts.tables and dialect is not None and (known := _knowledge(facts, budget)):
+        parts.append(f"# Known facts\n\n```json {KNOWLEDGE}\n{known}\n```")
     if continues is not None:
         parts.append(_CONTINUED.format(question=continues[:2000]))
     return "\n\n".join(parts)
 
 
 def _knowledge(facts: Facts, budget: int) -> str:
-    text = ""
     for data in _ever_less(facts):
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
         if estimate(text) <= budget:
             return text
-    return text
+    return ""
 
 
 def _ever_less(facts: Facts) -> Iterator[dict[str, Any]]:
@@ -85,7 +98,6 @@ def _ever_less(facts: Facts) -> Iterator[dict[str, Any]]:
     while shown:
         yield names | {"tables": facts.tables[:shown], "shown": f"{shown} of {len(facts.tables)}"}
         shown //= 2
-    yield names | {"tables": [], "shown": f"0 of {len(facts.tables)}"}
 
 
 def _lean(schema: dict[str, Any]) -> dict[str, Any]:

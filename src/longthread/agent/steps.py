@@ -27,6 +27,7 @@ from longthread.agent.approving import ask_for, decided, gone, rejected, told_of
 from longthread.agent.budget import Budget
 from longthread.agent.context import RunContext, is_malformed, note_of, noted, open_calls
 from longthread.agent.results import Result
+from longthread.agent.room import as_function
 from longthread.agent.views import Prompt, view_of
 from longthread.model.event import Mark
 from longthread.model.fold import PARSE_ERROR
@@ -74,12 +75,22 @@ class StepsMiddleware(AgentMiddleware[Any, RunContext, Any]):
     async def _call_model(
         self, context: RunContext, request: ModelRequest[RunContext], handler: Handler
     ) -> ModelResponse[Any]:
-        fitted = view_of(context)
+        was_cut, fitted = context.cut, view_of(context)
+        if context.cut and not was_cut:
+            window = (
+                f"The context window of {context.run.model}, {context.tokens:,} tokens, is too small for the prompt"
+            )
+            advice = "Use a model with a larger one, or correct MEMORY_CONTEXT_WINDOW."
+            await context.stream.tell("warning", message=f"{window}: its middle is left out. {advice}")
         manifest = fitted.segments
         started, clock = datetime.now(UTC), time.monotonic()
         for middleware in reversed(self._inner):
             handler = _around(middleware, handler)
-        request = request.override(messages=fitted.messages, system_message=SystemMessage(context.system_prompt))
+        request = request.override(
+            messages=fitted.messages,
+            system_message=SystemMessage(context.system_prompt),
+            tools=[as_function(tool) for tool in context.tools.values()] if context.in_short else request.tools,
+        )
         try:
             response = await handler(request)
         except BaseException as error:

@@ -15,6 +15,7 @@ from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 
 from longthread.agent.context import RunContext, Spoken
 from longthread.agent.protocol import as_text, without_malformed
+from longthread.agent.room import budget_of
 from longthread.agent.window import Fitted, Past, Spot, Wanted, as_answered, digest_messages, fit, shown_of, spots_of
 from longthread.errors import EntryNotFound
 from longthread.memory.fitting import listed
@@ -26,7 +27,6 @@ from longthread.store import log, memories, runs
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 from longthread.tools.tool import Observation, Tool
-from longthread.view.budget import LEAST, message_budget, too_small
 from longthread.view.compose import Config
 from longthread.view.items import units_of
 from longthread.view.manifest import shown
@@ -44,11 +44,7 @@ def view_of(context: RunContext) -> Fitted:
     Raises:
         WindowTooSmall: prompt and tools leave no room for messages.
     """
-    settings, output = context.settings, context.settings.max_tokens
-    fixed = int(context.fixed_tokens * context.factor)
-    budget = int(message_budget(context.tokens, output=output, fixed=fixed) / context.factor)
-    if budget < LEAST:
-        raise too_small(context.run.model, context.tokens, output=output, fixed=fixed)
+    settings, budget = context.settings, budget_of(context)
     config = Config(
         full_recent=settings.memory_full_recent_count,
         tool_max=settings.memory_condensed_tool_max,
