@@ -287,3 +287,13 @@ def test_a_model_that_fails_ends_the_run_with_the_error(serve: Any) -> None:
     run = running.history(asked["thread_id"])["run"]
     assert (run["status"], run["outcome"]["error"]["type"]) == ("failed", "model_failed")
     assert any("no luck" in warning for warning in run["warnings"])
+
+
+def test_a_conversation_that_a_client_names_asks_the_servers_source(serve: Any) -> None:
+    running = serve(SCRIPT)
+    asked = running.answer("How many?", thread_id="named-by-a-client")
+    assert running.history("named-by-a-client")["source"] == "demo"
+    assert asked["thread_id"] == "named-by-a-client"
+    bare = serve(SCRIPT, source=None)
+    answer = bare.client.post("/api/chat", json={"question": "How many?", "thread_id": "another"})
+    assert answer.status_code == 404

@@ -296,3 +296,62 @@ def test_what_agents_ask_each_other_is_listed_below(serve: Any, store_address: s
     assert running.client.get("/api/conversations", params={"parent": "none"}).status_code == 404
     assert running.client.delete(f"/api/conversations/{thread}").status_code == 204
     assert labels(running, children=True) == []
+
+
+def test_what_is_noted_about_a_conversation_is_shown(serve: Any) -> None:
+    running = serve([{"finish": "Yes."}])
+    thread = running.answer("How many?")["thread_id"]
+    path = f"/api/conversations/{thread}"
+    noted = {
+        "tags": ["航天", "weekly"],
+        "metadata": {"team": "数据", "n": [1, None]},
+        "expires_at": "2040-05-08T12:00:00+08:00",
+    }
+    item = running.client.patch(path, json=noted).json()
+    wanted = {"tags": noted["tags"], "metadata": noted["metadata"], "expiresAt": "2040-05-08T04:00:00+00:00"}
+    assert wanted.items() <= item.items()
+    assert wanted.items() <= running.client.get("/api/conversations").json()["conversations"][0].items()
+    assert wanted.items() <= running.history(thread).items()
+    assert item["label"] == "How many?"
+    changed = running.client.patch(path, json={"metadata": {"n": None, "x": 1}, "tags": [], "expires_at": None}).json()
+    assert (changed["metadata"], changed["tags"], changed["expiresAt"]) == ({"team": "数据", "x": 1}, [], None)
+    soon = running.client.patch(path, json={"ttl_seconds": 3600}).json()["expiresAt"]
+    assert soon > changed["lastActiveAt"]
+
+
+def test_what_is_noted_about_a_message_is_shown(serve: Any) -> None:
+    running = serve([{"finish": "Yes."}])
+    thread = running.answer("How many?")["thread_id"]
+    message = running.history(thread)["messages"][1]
+    path = f"/api/conversations/{thread}/messages/{message['id']}"
+    assert running.client.patch(path, json={"metadata": {"rating": 5}}).json()["metadata"] == {"rating": 5}
+    shown = running.history(thread)["messages"]
+    assert [each["metadata"] for each in shown] == [{}, {"rating": 5}]
+    assert shown[1] == {**message, "metadata": {"rating": 5}}
+    assert running.client.patch(path, json={"metadata": {"rating": None}}).json()["metadata"] == {}
+    other = path.replace(message["id"], "none")
+    assert running.client.patch(other, json={"metadata": {}}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"tags": [" "]},
+        {"tags": "weekly"},
+        {"metadata": [1]},
+        {"metadata": {"x": "y" * 70_000}},
+        {"expires_at": "2040-05-08"},
+        {"expires_at": "2040-05-08T00:00:00"},
+        {"expires_at": None, "ttl_seconds": 5},
+        {"ttl_seconds": 0},
+        {"status": "completed"},
+    ],
+)
+def test_what_cannot_be_noted_is_refused_and_changes_nothing(serve: Any, body: Any) -> None:
+    running = serve([{"finish": "Yes."}])
+    path = f"/api/conversations/{running.answer('How many?')['thread_id']}"
+    running.client.patch(path, json={"tags": ["a"], "metadata": {"b": 1}})
+    before = running.client.get("/api/conversations").json()
+    assert running.client.patch(path, json={"label": "x", **body} if body else body).status_code == 422
+    assert running.client.get("/api/conversations").json() == before

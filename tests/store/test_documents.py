@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import psycopg.types.string
 import pytest
 from tests.store.conftest import Plain
 from tests.store.documented import (
@@ -31,6 +32,7 @@ from tests.store.documented import (
 from tests.store.talk import talk
 
 from longthread.model.fold import state_of
+from longthread.store import log
 from longthread.store.driver import Driver
 
 THREAD = "ed51f46b-9a38-4b4a-8dad-dd4134b53309"
@@ -231,8 +233,16 @@ def test_the_state_has_the_documented_keys(source: str) -> None:
     assert set(re.findall(r'^  "(\w+)":', example, re.MULTILINE)) == set(state)
 
 
+AS_TEXT = psycopg.types.string.StrDumper
+"""Binds a text as `text`; psycopg leaves it to the server else to find its type."""
+
+
+@pytest.mark.parametrize("bound", [uuid.UUID, str, "text"])
 @pytest.mark.parametrize("backend", ["postgres"])
-async def test_the_queries_of_document_002_run_unchanged(source: str, store: Driver, store_address: str) -> None:
+async def test_the_queries_of_document_002_run_unchanged(
+    source: str, store: Driver, store_address: str, bound: Any
+) -> None:
+    """Whatever a program binds to an id: a UUID, a text, or a text of which the server is to find the type."""
     branch = await talk(store, THREAD)
     skill, agent, helper = (str(uuid.uuid4()) for _ in range(3))
     with psycopg.connect(store_address, autocommit=True) as server:
@@ -250,17 +260,44 @@ async def test_the_queries_of_document_002_run_unchanged(source: str, store: Dri
             )
         config, history, similar = questions(source, "002")
         # Values go to the server beside the statement, which is sent as it is.
+        given: Callable[[str], Any] = str if bound == "text" else bound
         with psycopg.RawCursor(server, row_factory=psycopg.rows.dict_row) as cursor:
-            [found] = cursor.execute(config.encode(), [agent]).fetchall()
+            if bound == "text":
+                cursor.adapters.register_dumper(str, AS_TEXT)
+            [found] = cursor.execute(config.encode(), [given(agent)]).fetchall()
             assert [detail["name"] for detail in found["skill_details"]] == ["search"]
             assert [detail["name"] for detail in found["sub_agent_details"]] == ["helper"]
-            told = cursor.execute(history.encode(), [THREAD]).fetchall()
-            near = cursor.execute(similar.encode(), [str(vector(2)), agent]).fetchall()
+            told = cursor.execute(history.encode(), [given(THREAD)]).fetchall()
+            near = cursor.execute(similar.encode(), [str(vector(2)), given(agent)]).fetchall()
     assert [row["id"] for row in told] == [entry.id for entry in branch] + ["again"]
     assert told[2]["tool_calls"][1]["function"] == {"name": "run_sql", "arguments": '{"sql":"SELECT \'深\'"}'}
     assert [row["content"] for row in near[:3]] == ["2", "1", "4"]
     assert near[0]["similarity"] == pytest.approx(1)
     assert len(near) == 10
+
+
+@pytest.mark.parametrize("backend", ["postgres"])
+async def test_the_documented_keys_join_and_are_found_by_uuids(store: Driver, store_address: str) -> None:
+    """The arrows of document 002's diagram: an agent's sessions, their messages, and those before; by an index."""
+    agent, thread = str(uuid.uuid4()), uuid.UUID(THREAD)
+    await talk(store, THREAD)
+    with psycopg.connect(store_address, autocommit=True) as server:
+        server.execute("INSERT INTO agents (id, name, system_prompt) VALUES (%s, 'main', 'm')", [agent])
+        async with store.writing() as tx:
+            await log.set_agent(tx, THREAD, agent)
+        joined = server.execute(
+            "SELECT count(*) FROM agents a JOIN sessions s ON s.agent_id = a.id JOIN messages m ON m.session_id = s.id "
+            "LEFT JOIN messages p ON p.id = m.parent_id WHERE s.id = %s AND a.id = s.agent_id AND m.id <> %s",
+            [thread, thread],
+        ).fetchall()
+        assert joined[0][0] >= 6
+        for sql in ("SELECT 1 FROM sessions WHERE id = ANY(%s)", "SELECT 1 FROM sessions WHERE NOT id <> ALL(%s)"):
+            assert server.execute(sql.encode(), [[thread]]).fetchall() == [(1,)]
+        server.execute("SET enable_seqscan = off")  # it reads so small a table whole
+        for sql in ("messages WHERE session_id = %s", "sessions WHERE id = %s"):
+            plan = str(server.execute(f"EXPLAIN SELECT * FROM {sql}".encode(), [thread]).fetchall())
+            assert f"::text = '{THREAD}'::text" in plan.replace('"', "") or f"= '{THREAD}'::text" in plan
+            assert "Index Cond" in plan or "Index Scan" in plan, plan
 
 
 def vector(number: int) -> list[float]:

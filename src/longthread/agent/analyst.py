@@ -308,6 +308,12 @@ class Analyst(Deciding):
                 return await self.thread(thread_id, user_id=user_id)
         return None
 
+    async def _named(self, thread_id: str, user_id: str) -> Thread | None:
+        """A thread by its id. None: it is not there, and the settings' source is for all that begin."""
+        if self.settings.source:
+            return await self._thread_of(thread_id, user_id)
+        return await self.thread(thread_id, user_id=user_id)
+
     async def _role(self, agent: str | None, thread: Thread | None) -> Role:
         """The role of the agent that is asked: the one that is named, else the thread's, else the analyst."""
         if agent is None:
@@ -357,11 +363,12 @@ class Analyst(Deciding):
 
     async def source_of(self, spec: str | None, thread: Thread | str | None, user_id: str) -> Source:
         """The source to ask, opened for a user: as it is named, else the thread's, else the settings'. Whoever gets
-        it closes it. Raises SourceError, InvalidInput when there is none."""
+        it closes it. Raises SourceError, InvalidInput when there is none, ThreadNotFound when only a thread that is not
+        there would name one."""
         given = spec
         if spec is None and thread is not None:
-            found = await self.thread(thread, user_id=user_id) if isinstance(thread, str) else thread
-            spec = found.source and await self._again(found.source)
+            found = await self._named(thread, user_id) if isinstance(thread, str) else thread
+            spec = await self._again(found.source) if found and found.source else None
         spec = spec or self.settings.source
         if not spec:
             raise InvalidInput(reason="There is no source to ask. Give one with --source, or try --source demo.")

@@ -40,12 +40,12 @@ def ask(
     """Ask a question of a database, or of another agent; the conversation is kept."""
     settings = Settings.load(database=database)
     text = _read_input() if question == "-" else question
-    may_be_new = source is not None or agent is not None
+    new = {"may_be_new": source is not None or agent is not None, "else_new": settings.source is not None}
 
     async def start(analyst: Analyst) -> RunHandle:
         return await analyst.ask(
             text,
-            thread_id=await find_thread(analyst.store, thread, user=settings.user, may_be_new=may_be_new),
+            thread_id=await find_thread(analyst.store, thread, user=settings.user, **new),
             source=source,
             model=model,
             protocol=checked_protocol(protocol),
@@ -53,7 +53,7 @@ def ask(
             agent=agent,
         )
 
-    begins = may_be_new or thread is None
+    begins = any(new.values()) or thread is None
     raise typer.Exit(asyncio.run(_run(settings, start, Terminal(as_json=as_json), creates=begins)))
 
 

@@ -47,11 +47,11 @@ def chat(
         stack = AsyncExitStack()
         try:
             analyst = runner.run(stack.enter_async_context(Analyst.open(settings)))
-            may_be_new = source is not None or agent is not None
-            thread_id = runner.run(find_thread(analyst.store, thread, user=settings.user, may_be_new=may_be_new))
+            new = {"may_be_new": source is not None or agent is not None, "else_new": settings.source is not None}
+            thread_id = runner.run(find_thread(analyst.store, thread, user=settings.user, **new))
             asking = Asking(
                 thread_id=thread_id or new_id(),
-                source=source or (None if thread_id or agent else settings.source),
+                source=source,
                 model=model,
                 protocol=checked,
                 max_steps=max_steps,

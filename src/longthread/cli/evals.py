@@ -127,10 +127,11 @@ def sql(
     from longthread.testing.statements import read_statements
 
     statements = read_statements(file)
+    asked = Settings.load(source=source).source
 
     async def work() -> dict[str, Any]:
         with shown("judging") as progress:
-            return summary(await judge(statements, source=source, seconds=seconds, progress=progress))
+            return summary(await judge(statements, source=asked, seconds=seconds, progress=progress))
 
     found = run(work())
     echo(json.dumps(found, ensure_ascii=False))

@@ -9,10 +9,13 @@ from longthread.store import log
 from longthread.store.driver import Driver
 
 
-async def find_thread(store: Driver, given: str | None, *, user: str, may_be_new: bool = False) -> str | None:
+async def find_thread(
+    store: Driver, given: str | None, *, user: str, may_be_new: bool = False, else_new: bool = False
+) -> str | None:
     """The id of the thread that a person means by an id, the beginning of one, or `last`.
 
-    Where the thread may be a new one, the beginning of another's id is not taken for that one.
+    Where the thread may be a new one, the beginning of another's id is not taken for that one; with `else_new` it is,
+    and what is the beginning of none is a new one's id.
 
     Raises:
         ThreadNotFound: there is none like it, and it is not to be made.
@@ -34,6 +37,8 @@ async def find_thread(store: Driver, given: str | None, *, user: str, may_be_new
         return given
     if len(found) > 1:
         raise InvalidInput(reason=f"Several threads begin with {given}. Give more of the id.")
+    if not found and else_new and given != "last":
+        return given
     if not found:
         raise ThreadNotFound(thread=given)
     return found[0]

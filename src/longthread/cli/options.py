@@ -16,7 +16,7 @@ Thread = Annotated[
         "--thread",
         "-t",
         help="Go on with this conversation: its id, the beginning of it, or last. "
-        "With --source, also the id of a new one.",
+        "With --source or LONGTHREAD_SOURCE, also the id of a new one.",
     ),
 ]
 Agent = Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -19,6 +19,7 @@ from longthread.agent.held import held_labels
 from longthread.agent.owner import may_be_alive
 from longthread.cli import options
 from longthread.cli.archive import export, import_
+from longthread.cli.attributes import expire, metadata, tag
 from longthread.cli.charts import chart
 from longthread.cli.damaged import leave_damaged
 from longthread.cli.named import find_thread
@@ -34,7 +35,7 @@ from longthread.model.entry import Entry
 from longthread.model.fold import state_of
 from longthread.model.thread import Thread
 from longthread.settings import Settings
-from longthread.store import approvals, listing, log, summaries
+from longthread.store import approvals, attributes, listing, log, summaries
 from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.runs import last_run
 from longthread.view.condense import condense_result
@@ -42,12 +43,17 @@ from longthread.view.condense import condense_result
 T = TypeVar("T")
 Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
 
-threads = typer.Typer(help="List, show, search, rename, delete, export and import conversations.", no_args_is_help=True)
+threads = typer.Typer(
+    help="List, show, search, rename, tag, delete, export and import conversations.", no_args_is_help=True
+)
 threads.command()(export)
 threads.command("import")(import_)
 threads.command()(result)
 threads.command()(chart)
 threads.command()(runs)
+threads.command()(tag)
+threads.command()(metadata)
+threads.command()(expire)
 
 
 @threads.command("list")
@@ -94,13 +100,15 @@ def search(
 @threads.command()
 def show(thread: Name, as_json: options.AsJson = False, database: options.Database = None) -> None:
     """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
-    found, entries, waiting, below, asking = _with(database, lambda store, user: _shown(store, user, thread))
+    found, entries, noted, waiting, below, asking = _with(database, lambda store, user: _shown(store, user, thread))
     if as_json:
         for entry in entries:
-            print_line(_entry_json(entry))
+            print_line(_entry_json(entry) | ({"noted": noted[entry.seq]} if entry.seq in noted else {}))
         return
     console = Console()
     console.print(f"[bold]{escape(found.title or '')}[/bold]  [dim]{found.id}  {escape(found.source or '')}[/dim]")
+    for line in _noted(found):
+        console.print(line, style="dim", markup=False, highlight=False)
     if found.parent_id is not None:
         console.print(f"[dim]asked for in {escape(found.parent_id)}[/dim]")
     for entry in entries:
@@ -110,6 +118,10 @@ def show(thread: Name, as_json: options.AsJson = False, database: options.Databa
         console.print(text, markup=False, highlight=False)
         for call in entry.tool_calls:
             console.print(f"› {call.name} {json.dumps(dict(call.args), ensure_ascii=False)}", markup=False)
+        if entry.seq in noted:
+            console.print(
+                f"metadata: {json.dumps(dict(noted[entry.seq]), ensure_ascii=False)}", style="dim", markup=False
+            )
     for asked in waiting:
         args = json.dumps(dict(asked.args), ensure_ascii=False)
         console.print(f"\n‖ waiting for approval: {asked.tool} {args}  {asked.call_id}", markup=False, highlight=False)
@@ -193,16 +205,17 @@ async def _entries(store: Driver, user: str, given: str) -> tuple[Thread, list[E
 
 async def _shown(
     store: Driver, user: str, given: str
-) -> tuple[Thread, list[Entry], list[Approval], list[Thread], list[str]]:
-    """A thread, its entries, the calls that wait for a decision, the threads below, and those of them, at whatever
-    depth, where calls wait."""
+) -> tuple[Thread, list[Entry], Mapping[int, Mapping[str, Any]], list[Approval], list[Thread], list[str]]:
+    """A thread, its entries, what was noted about them, the calls that wait for a decision, the threads below, and
+    those of them, at whatever depth, where calls wait."""
     thread, entries = await _entries(store, user, given)
     async with store.reading() as tx:
         run = await last_run(tx, thread.id)
         waits = run is not None and run.status == "waiting"
         waiting = await approvals.pending(tx, thread.id, run.id) if run and waits else []
         asking = (await approvals.below(tx, user_id=user)).get(thread.id, [])
-        return thread, entries, waiting, await log.children(tx, thread.id, user_id=user), asking
+        noted = await attributes.message_metadata(tx, thread.id, first=thread.first_seq, last=thread.entry_count)
+        return thread, entries, noted, waiting, await log.children(tx, thread.id, user_id=user), asking
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +264,7 @@ def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
         title = (
             ("↳ " if thread.parent_id else "")
             + escape(thread.title or "")
+            + (f"  [dim]{escape(' '.join(f'#{tag}' for tag in thread.tags))}[/dim]" if thread.tags else "")
             + (f"\n[dim]{escape(each.hit)}[/dim]" if each.hit else "")
         )
         source = escape((thread.source or "").rsplit("/", 1)[-1])
@@ -269,6 +283,13 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     data["payload"] = _payload_json(entry.told)
     data["created_at"] = entry.created_at.isoformat()
     return data
+
+
+def _noted(thread: Thread) -> list[str]:
+    """What people noted about a thread, a line each."""
+    noted = [f"tags: {', '.join(thread.tags)}"] if thread.tags else []
+    noted += [f"metadata: {json.dumps(dict(thread.metadata), ensure_ascii=False)}"] if thread.metadata else []
+    return noted + ([f"expires: {_when(thread.expires_at)}"] if thread.expires_at else [])
 
 
 def _payload_json(payload: bytes | None) -> str | dict[str, str] | None:

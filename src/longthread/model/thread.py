@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 TITLE_LENGTH = 50
 """Characters of the first question that make a title (document 000)."""
@@ -14,7 +15,8 @@ TITLE_LENGTH = 50
 class Thread:
     """A thread's metadata. `tip` is the seq of the last entry of its active branch, 0 while it is empty; `first_seq` is
     the first that retention has left. `agent_id` is the agent of the catalog that the conversation is with; None: the
-    analyst. `parent_id` is the thread in which an agent has asked for this one."""
+    analyst. `parent_id` is the thread in which an agent has asked for this one. `tags` and `metadata` are what people
+    noted; retention deletes the thread from `expires_at` on."""
 
     id: str
     user_id: str
@@ -29,6 +31,8 @@ class Thread:
     tags: Sequence[str] = field(default_factory=tuple)
     agent_id: str | None = None
     parent_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    expires_at: datetime | None = None
 
 
 def title_of(question: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,11 @@ from longthread.agent.owner import may_be_alive
 from longthread.model.entry import Entry
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.run import Run, Step
+from longthread.model.thread import Thread
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.lineage import asked_by, lineage, ran
 from longthread.server.observation import cut
-from longthread.store import approvals, log, runs
+from longthread.store import approvals, attributes, log, runs
 from longthread.store.driver import Transaction
 
 _CHUNK = 100
@@ -46,6 +47,8 @@ async def history(
     found = [await runs.find_run(tx, thread_id, run_id) for run_id in _run_ids(page.messages)]
     shown = [run for run in found if run is not None]
     last = await runs.last_run(tx, thread_id)
+    seqs = [entry.seq for entry in page.messages] or [0]
+    noted = await attributes.message_metadata(tx, thread_id, first=min(seqs), last=max(seqs))
     return {
         "thread_id": thread.id,
         "label": thread.title or "",
@@ -53,11 +56,21 @@ async def history(
         **await lineage(tx, thread),
         "createdAt": thread.created_at.isoformat(),
         "lastActiveAt": thread.updated_at.isoformat(),
-        "messages": [_message(entry) for entry in page.messages],
+        **attributes_json(thread),
+        "messages": [_message(entry, noted.get(entry.seq, {})) for entry in page.messages],
         "runs": [await run_json(tx, run) for run in shown],
         "steps": {run.id: _steps(await runs.steps_of(tx, run)) for run in shown},
         "run": await run_json(tx, last) if last else None,
         "before": encode_cursor(page.before) if page.before else None,
+    }
+
+
+def attributes_json(thread: Thread) -> dict[str, Any]:
+    """What people noted about a thread, and what its tools are about."""
+    return {
+        "tags": list(thread.tags),
+        "metadata": dict(thread.metadata),
+        "expiresAt": thread.expires_at.isoformat() if thread.expires_at else None,
     }
 
 
@@ -137,7 +150,7 @@ def _run_ids(messages: Sequence[Entry]) -> list[str]:
     return list(dict.fromkeys(entry.run_id for entry in messages if entry.run_id))
 
 
-def _message(entry: Entry) -> dict[str, Any]:
+def _message(entry: Entry, noted: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": entry.id,
         "role": entry.role,
@@ -145,6 +158,7 @@ def _message(entry: Entry) -> dict[str, Any]:
         "kind": entry.kind,
         "created_at": entry.created_at.isoformat(),
         "run_id": entry.run_id,
+        "metadata": dict(noted),
     }
 
 

@@ -469,5 +469,5 @@ async def copy_thread(tx: Transaction, source: str, target: str, *, user_id: str
         raise ThreadNotFound(thread=source)
     if not await tx.run("copy_thread", source=source, target=target, user_id=user_id, now=log.now()):
         raise ThreadTaken(thread=target)
-    for query in ("copy_entries", "copy_checkpoints", "copy_blobs", "copy_writes"):
+    for query in ("copy_entries", "copy_message_metadata", "copy_checkpoints", "copy_blobs", "copy_writes"):
         await tx.run(query, source=source, target=target)

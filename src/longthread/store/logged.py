@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import repeat
 from operator import itemgetter
 from typing import Any
@@ -34,7 +34,15 @@ def thread_of(row: Row) -> Thread:
         tags=tuple(json.loads(row["tags"])),
         agent_id=row["agent_id"],
         parent_id=row.get("parent_thread_id"),
+        metadata=dict(json.loads(row["metadata"])),
+        expires_at=moment_of(row["expires_at"]) if row["expires_at"] else None,
     )
+
+
+def moment_of(text: str) -> datetime:
+    """A time; one that another program wrote without a zone is in UTC."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def threads_of(rows: Iterable[Row], unreadable: dict[str, str] | None = None) -> list[Thread]:

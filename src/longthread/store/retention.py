@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from longthread.store import bundles, log, runs, summaries
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.leases import Alive, executed, is_held
-from longthread.store.logged import of_thread
+from longthread.store.logged import moment_of, of_thread
 from longthread.store.surplus import Checkpoints, Deletion, Staying, deletions_of
 
 ENTRIES_AT_ONCE = 2000
@@ -19,6 +18,7 @@ CHECKPOINTS_AT_ONCE = 2000
 """What one transaction deletes of a thread at most."""
 _OF_ENTRIES = (
     "prune_entries",
+    "prune_message_metadata",
     "prune_recall_segments",
     "prune_recall_postings",
     "prune_vectors",
@@ -109,12 +109,7 @@ class Retention:
 def _is_over(thread: Row, policy: Policy) -> bool:
     idle = policy.idle_before is not None and thread["updated_at"] < policy.idle_before
     expires = thread["expires_at"]
-    return idle or (expires is not None and policy.now is not None and _utc(expires) < _utc(policy.now))
-
-
-def _utc(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return idle or (expires is not None and policy.now is not None and moment_of(expires) < moment_of(policy.now))
 
 
 @dataclass(slots=True)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from longthread.agent.owner import may_be_alive
 from longthread.errors import NothingToStop, RowDamaged, RunElsewhere, RunInProgress
 from longthread.model.memory import ANALYST
 from longthread.model.thread import Thread
 from longthread.server.cursor import decode_cursor, encode_cursor
-from longthread.server.history import history, run_json
+from longthread.server.history import attributes_json, history, run_json
 from longthread.server.state import Served, ServedDep
-from longthread.store import approvals, catalog, listing, log, runs
+from longthread.store import approvals, attributes, catalog, listing, log, runs
 from longthread.store.driver import Transaction
 
 _log = logging.getLogger(__name__)
@@ -27,12 +28,36 @@ EXCERPT = 160
 """Characters of the text that a search found."""
 
 
-class Rename(BaseModel):
-    """A conversation's new label."""
+Metadata = dict[str, Any]
+
+
+class Changes(BaseModel):
+    """What to change of a conversation; what is left out stays. A key of `metadata` that is null is taken out; with
+    `expires_at` null the conversation stays, with `ttl_seconds` it expires so long from now."""
 
     model_config = ConfigDict(extra="forbid")
 
-    label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+    label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None = None
+    tags: list[str] | None = None
+    metadata: Metadata | None = None
+    expires_at: AwareDatetime | None = None
+    ttl_seconds: Annotated[int, Field(ge=1, le=10**10)] | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("give at least one of label, tags, metadata, expires_at, ttl_seconds")
+        if {"expires_at", "ttl_seconds"} <= self.model_fields_set:
+            raise ValueError("give expires_at or ttl_seconds, not both")
+        return self
+
+
+class MessageChanges(BaseModel):
+    """What to change of a message's metadata; a key that is null is taken out."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    metadata: Metadata
 
 
 @router.get("/conversations")
@@ -73,13 +98,32 @@ async def list_conversations(
 
 
 @router.patch("/conversations/{thread_id}")
-async def rename(served: ServedDep, thread_id: str, body: Rename) -> dict[str, Any]:
-    """Give a conversation another label."""
+async def change(served: ServedDep, thread_id: str, body: Changes) -> dict[str, Any]:
+    """Give a conversation another label, tags, metadata, or a time when it expires."""
     user = served.analyst.settings.user
     async with served.analyst.store.writing() as tx:
-        await log.rename_thread(tx, thread_id, body.label, user_id=user)
+        if body.label is not None:
+            await log.rename_thread(tx, thread_id, body.label, user_id=user)
+        if body.tags is not None:
+            await attributes.set_tags(tx, thread_id, body.tags, user_id=user)
+        if body.metadata is not None:
+            await attributes.set_metadata(tx, thread_id, body.metadata, user_id=user)
+        if body.ttl_seconds is not None:
+            until = datetime.now(UTC) + timedelta(seconds=body.ttl_seconds)
+            await attributes.set_expiry(tx, thread_id, until, user_id=user)
+        elif "expires_at" in body.model_fields_set:
+            await attributes.set_expiry(tx, thread_id, body.expires_at, user_id=user)
         thread = await log.find_thread(tx, thread_id, user_id=user)
         return (await _items(tx, [thread], user))[0]
+
+
+@router.patch("/conversations/{thread_id}/messages/{message_id}")
+async def change_message(served: ServedDep, thread_id: str, message_id: str, body: MessageChanges) -> dict[str, Any]:
+    """Set metadata of a message; the message itself does not change."""
+    user = served.analyst.settings.user
+    async with served.analyst.store.writing() as tx:
+        changed = await attributes.set_message_metadata(tx, thread_id, message_id, body.metadata, user_id=user)
+    return {"id": message_id, "thread_id": thread_id, "metadata": dict(changed)}
 
 
 @router.delete("/conversations/{thread_id}", status_code=204)
@@ -157,6 +201,7 @@ def _item(
         "agent": None if agent in {None, ANALYST} else {"id": agent, "name": agents.get(str(agent))},
         "parentId": thread.parent_id,
         "messageCount": thread.entry_count,
+        **attributes_json(thread),
         "status": status,
         "waitingBelow": list(waiting_below),
     }

@@ -17,6 +17,7 @@ which need no setting for it.
 from __future__ import annotations
 
 from longthread.testing.contract.approvals import ApprovalContract
+from longthread.testing.contract.attributes import AttributeContract
 from longthread.testing.contract.base import OpenStore
 from longthread.testing.contract.branches import BranchContract
 from longthread.testing.contract.bundles import BundleContract
@@ -45,6 +46,7 @@ __all__ = ["OpenStore", "StoreContract"]
 
 class StoreContract(
     ThreadContract,
+    AttributeContract,
     EntryContract,
     BranchContract,
     TextContract,

@@ -20,12 +20,11 @@ from longthread.memory.vectors import embed_thread
 from longthread.model.event import Event
 from longthread.model.memory import Statement
 from longthread.model.run import Step
-from longthread.store import approvals, bundles, log, recall, runs, summaries, topics
+from longthread.store import approvals, attributes, bundles, log, recall, runs, summaries, topics
 from longthread.store.bundling import bundle_all
 from longthread.store.driver import Driver
 from longthread.store.log import now
 from longthread.store.pruning import Pruned, prune
-from longthread.store.queries import Sql
 from longthread.store.recall import Scope
 from longthread.store.records import step_values
 from longthread.store.retention import Policy, Retention
@@ -168,11 +167,10 @@ class RetentionContract(Contract):
                 await log.create_thread(tx, name, user_id=USER, parent=parent)
         await turns(store, 3, thread_id="top")
         async with store.writing() as tx:
-            await tx.run(Sql("UPDATE threads SET expires_at = :at WHERE id = 'below'"), at=now())
+            await attributes.set_expiry(tx, "below", datetime.now(UTC), user_id=USER)
         assert (await pruned(store, replace(ALL, now=now()))).threads == 0, "it goes with the one above, and not before"
-        later = (datetime.fromisoformat(now()) + timedelta(seconds=0.05)).isoformat(timespec="microseconds")
         async with store.writing() as tx:
-            await tx.run(Sql("UPDATE threads SET expires_at = :at WHERE id = 'top'"), at=later)
+            await attributes.set_expiry(tx, "top", datetime.now(UTC) + timedelta(seconds=0.05), user_id=USER)
         assert (await pruned(store, replace(ALL, now=now()))).threads == 0
         await asyncio.sleep(0.06)
         assert (await pruned(store, replace(ALL, now=now()), apply=False)).threads == 2

@@ -196,6 +196,10 @@ SELECT :target, seq, parent_seq, id, role, text, tool_calls, tool_call_id, name,
        metadata, created_at
 FROM entries WHERE thread_id = :source;
 
+-- name: copy_message_metadata
+INSERT INTO message_metadata (thread_id, seq, data)
+SELECT :target, seq, data FROM message_metadata WHERE thread_id = :source;
+
 -- name: copy_checkpoints
 INSERT INTO checkpoints (thread_id, ns, n, parent_n, writes, id, parent_id, metadata, body)
 SELECT :target, ns, n, parent_n, writes, id, parent_id, metadata, body FROM checkpoints WHERE thread_id = :source;

@@ -55,6 +55,22 @@ LIMIT :limit;
 -- name: update_title
 UPDATE threads SET title = :title WHERE id = :id AND user_id = :user_id;
 
+-- name: update_tags
+UPDATE threads SET tags = :tags WHERE id = :id AND user_id = :user_id;
+
+-- name: update_metadata
+UPDATE threads SET metadata = :metadata WHERE id = :id AND user_id = :user_id;
+
+-- name: update_expiry
+UPDATE threads SET expires_at = :expires_at WHERE id = :id AND user_id = :user_id;
+
+-- name: save_message_metadata
+INSERT INTO message_metadata (thread_id, seq, data) VALUES (:thread_id, :seq, :data)
+ON CONFLICT (thread_id, seq) DO UPDATE SET data = excluded.data;
+
+-- name: select_message_metadata
+SELECT seq, data FROM message_metadata WHERE thread_id = :thread_id AND seq BETWEEN :first AND :last;
+
 -- name: update_source quick
 UPDATE threads SET source = :source WHERE id = :id;
 

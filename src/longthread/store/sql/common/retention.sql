@@ -31,6 +31,9 @@ UPDATE threads SET first_seq = :first_seq WHERE id = :thread_id AND first_seq < 
 -- name: prune_entries
 DELETE FROM entries WHERE thread_id = :thread_id AND seq < :cut;
 
+-- name: prune_message_metadata
+DELETE FROM message_metadata WHERE thread_id = :thread_id AND seq < :cut;
+
 -- name: prune_runs
 DELETE FROM runs WHERE thread_id = :thread_id AND id < :first_run;
 

@@ -1,0 +1,135 @@
+"""What people note beside a conversation, and may change: tags, metadata, and when it expires.
+
+Document 000's `tags`, document 002's `metadata` of sessions and messages, document 003's `expires_at`. It counts as no
+activity, and no entry changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from longthread.errors import InvalidInput
+from longthread.model.thread import Thread
+from longthread.store import log
+from longthread.store.decoding import Decoding
+from longthread.store.driver import Transaction
+from longthread.store.encoding import dump
+
+MOST_TAGS = 100
+TAG_LENGTH = 100
+"""Characters."""
+METADATA_SIZE = 65_536
+"""Characters of JSON."""
+
+
+async def set_tags(tx: Transaction, thread_id: str, tags: Iterable[str], *, user_id: str) -> Thread:
+    """Give a user's thread these tags instead of those it has, each once, in their order.
+
+    Raises:
+        ThreadNotFound: the user has no such thread.
+        InvalidInput: one is empty or too long, or there are too many.
+    """
+    await _owned(tx, thread_id, user_id)
+    kept = list(dict.fromkeys(_tag(tag) for tag in tags))
+    if len(kept) > MOST_TAGS:
+        raise InvalidInput(reason=f"A conversation has at most {MOST_TAGS} tags; these are {len(kept)}.")
+    return await _set(tx, thread_id, user_id, "update_tags", tags=dump(kept))
+
+
+async def change_tags(
+    tx: Transaction, thread_id: str, *, add: Iterable[str] = (), remove: Iterable[str] = (), user_id: str
+) -> Thread:
+    """Add tags to a user's thread, and take others away; one that it has or lacks already is no error.
+
+    Raises:
+        ThreadNotFound: the user has no such thread.
+        InvalidInput: as for `set_tags`.
+    """
+    thread = await _owned(tx, thread_id, user_id)
+    gone = {_tag(tag) for tag in remove}
+    return await set_tags(tx, thread_id, [*(tag for tag in thread.tags if tag not in gone), *add], user_id=user_id)
+
+
+async def set_metadata(tx: Transaction, thread_id: str, changes: Mapping[str, Any], *, user_id: str) -> Thread:
+    """Put keys into the metadata of a user's thread; None takes a key out, and what is not named stays.
+
+    Raises:
+        ThreadNotFound: the user has no such thread.
+        InvalidInput: it is no JSON, or too long.
+    """
+    thread = await _owned(tx, thread_id, user_id)
+    return await _set(tx, thread_id, user_id, "update_metadata", metadata=_changed(thread.metadata, changes))
+
+
+async def set_message_metadata(
+    tx: Transaction, thread_id: str, entry_id: str, changes: Mapping[str, Any], *, user_id: str
+) -> Mapping[str, Any]:
+    """Put keys into the metadata of a message, as `set_metadata` does. What it is then.
+
+    Raises:
+        ThreadNotFound: the user has no such thread.
+        EntryNotFound: the thread has no such message.
+        InvalidInput: it is no JSON, or too long.
+    """
+    await _owned(tx, thread_id, user_id)
+    entry = await log.find_entry(tx, thread_id, entry_id)
+    there = await message_metadata(tx, thread_id, first=entry.seq, last=entry.seq)
+    data = _changed(there.get(entry.seq, {}), changes)
+    await tx.run("save_message_metadata", thread_id=thread_id, seq=entry.seq, data=data)
+    changed: Mapping[str, Any] = json.loads(data)
+    return changed
+
+
+async def message_metadata(tx: Transaction, thread_id: str, *, first: int, last: int) -> dict[int, Mapping[str, Any]]:
+    """What was noted about entries from `first` to `last`, by their seq. For who may read the thread."""
+    rows = await tx.fetch("select_message_metadata", thread_id=thread_id, first=first, last=last)
+    found: dict[int, Mapping[str, Any]] = {}
+    for row in rows:
+        with Decoding(thread_id, "the metadata of entry", row["seq"]):
+            found[int(row["seq"])] = dict(json.loads(row["data"]))
+    return found
+
+
+async def set_expiry(tx: Transaction, thread_id: str, moment: datetime | None, *, user_id: str) -> Thread:
+    """Say when a user's thread expires: retention deletes it from then on (`longthread db prune`). None: it stays.
+
+    Raises:
+        ThreadNotFound: the user has no such thread.
+    """
+    await _owned(tx, thread_id, user_id)
+    told = moment.astimezone(UTC).isoformat(timespec="microseconds") if moment is not None else None
+    return await _set(tx, thread_id, user_id, "update_expiry", expires_at=told)
+
+
+async def _owned(tx: Transaction, thread_id: str, user_id: str) -> Thread:
+    await log.lock(tx, thread_id)
+    return await log.find_thread(tx, thread_id, user_id=user_id)
+
+
+async def _set(tx: Transaction, thread_id: str, user_id: str, query: str, **values: Any) -> Thread:
+    await tx.run(query, id=thread_id, user_id=user_id, **values)
+    return await log.find_thread(tx, thread_id, user_id=user_id)
+
+
+def _tag(tag: str) -> str:
+    tag = tag.strip()
+    if not 0 < len(tag) <= TAG_LENGTH:
+        raise InvalidInput(reason=f"A tag has 1 to {TAG_LENGTH} characters; this has {len(tag)}: {tag[:40]!r}.")
+    return tag
+
+
+def _changed(there: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
+    changed = {**there, **changes}
+    try:
+        data = json.dumps(
+            {str(key): value for key, value in changed.items() if value is not None},
+            ensure_ascii=False, separators=(",", ":"), allow_nan=False,
+        )  # fmt: skip
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(reason=f"Metadata is a JSON object; this is none: {error}.") from error
+    if len(data) > METADATA_SIZE:
+        raise InvalidInput(reason=f"Metadata has at most {METADATA_SIZE} characters as JSON; this has {len(data)}.")
+    return data

@@ -1,0 +1,130 @@
+"""Tags, metadata and expiry: noted by their user alone, kept with the thread, and gone with it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from longthread.agent.retaining import CheckpointKeeper
+from longthread.agent.saver import LongthreadSaver
+from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
+from longthread.model.thread import Thread
+from longthread.store import attributes, log
+from longthread.store.driver import Driver, Transaction
+from longthread.store.pruning import prune
+from longthread.store.retention import Policy, Retention
+from longthread.testing.contract.base import USER, Contract, rows_of, thread_with
+from longthread.testing.contract.recall import silent
+from longthread.testing.contract.runs import dead
+
+LATER = datetime(2040, 5, 8, 12, tzinfo=UTC)
+
+
+async def noted(store: Driver, thread_id: str = "t") -> Thread:
+    """A thread as it is read."""
+    async with store.reading() as tx:
+        return await log.find_thread(tx, thread_id, user_id=USER)
+
+
+async def of_messages(store: Driver, thread_id: str = "t") -> dict[int, Mapping[str, Any]]:
+    """What is noted about each of a thread's entries."""
+    async with store.reading() as tx:
+        return await attributes.message_metadata(tx, thread_id, first=1, last=99)
+
+
+async def note(store: Driver) -> None:
+    """Note everything about a thread with two messages."""
+    await thread_with(store, "a", "b")
+    before = await noted(store)
+    async with store.writing() as tx:
+        await attributes.set_tags(tx, "t", ["航天", "weekly"], user_id=USER)
+        await attributes.set_metadata(tx, "t", {"team": "数据", "n": 1}, user_id=USER)
+        await attributes.set_message_metadata(tx, "t", "b", {"rating": 5}, user_id=USER)
+        after = await attributes.set_expiry(tx, "t", LATER, user_id=USER)
+    assert after.updated_at == before.updated_at
+
+
+class AttributeContract(Contract):
+    """`longthread.store.attributes`."""
+
+    async def test_what_is_noted_is_read_and_is_no_activity(self, store: Driver) -> None:
+        await note(store)
+        found = await noted(store)
+        assert (found.tags, found.metadata) == (("航天", "weekly"), {"team": "数据", "n": 1})
+        assert found.expires_at == LATER
+        assert await of_messages(store) == {2: {"rating": 5}}
+        async with store.writing() as tx:
+            again = await attributes.set_expiry(tx, "t", None, user_id=USER)
+        assert (again.expires_at, again.updated_at) == (None, found.updated_at)
+
+    async def test_tags_are_added_and_taken_away_each_once(self, store: Driver) -> None:
+        await note(store)
+        async with store.writing() as tx:
+            changed = await attributes.change_tags(
+                tx, "t", add=[" new ", "weekly", "new"], remove=["航天", "no such"], user_id=USER
+            )
+            assert changed.tags == ("weekly", "new")
+            for wrong in (" ", "x" * 101):
+                with pytest.raises(InvalidInput, match="tag"):
+                    await attributes.change_tags(tx, "t", add=[wrong], user_id=USER)
+            with pytest.raises(InvalidInput, match="100"):
+                await attributes.set_tags(tx, "t", map(str, range(101)), user_id=USER)
+        assert (await noted(store)).tags == ("weekly", "new")
+
+    async def test_metadata_is_changed_key_by_key(self, store: Driver) -> None:
+        await note(store)
+        values = {"n": None, "deep": {"a": [1, None, 2.5], "null": None}, 'k"ey.键': True}
+        async with store.writing() as tx:
+            changed = await attributes.set_metadata(tx, "t", values, user_id=USER)
+            message = await attributes.set_message_metadata(tx, "t", "b", {**values, "rating": None}, user_id=USER)
+            for wrong in ({"x": float("nan")}, {"x": object()}, {"x": "y" * 70_000}):
+                with pytest.raises(InvalidInput, match="Metadata"):
+                    await attributes.set_metadata(tx, "t", wrong, user_id=USER)
+                with pytest.raises(InvalidInput, match="Metadata"):
+                    await attributes.set_message_metadata(tx, "t", "a", wrong, user_id=USER)
+        kept = {"deep": {"a": [1, None, 2.5], "null": None}, 'k"ey.键': True}
+        assert changed.metadata == (await noted(store)).metadata == {"team": "数据", **kept}
+        assert message == (await of_messages(store))[2] == kept
+
+    async def test_only_its_user_notes_something_about_a_thread(self, store: Driver) -> None:
+        await note(store)
+        before = await noted(store), await of_messages(store)
+        attempts: list[Callable[[Transaction], Awaitable[Any]]] = [
+            lambda tx: attributes.set_tags(tx, "t", ["x"], user_id="other"),
+            lambda tx: attributes.change_tags(tx, "t", add=["x"], user_id="other"),
+            lambda tx: attributes.set_metadata(tx, "t", {"x": 1}, user_id="other"),
+            lambda tx: attributes.set_message_metadata(tx, "t", "a", {"x": 1}, user_id="other"),
+            lambda tx: attributes.set_expiry(tx, "t", LATER, user_id="other"),
+            lambda tx: attributes.set_tags(tx, "none", ["x"], user_id=USER),
+        ]
+        for attempt in attempts:
+            with pytest.raises(ThreadNotFound):
+                async with store.writing() as tx:
+                    await attempt(tx)
+        with pytest.raises(EntryNotFound):
+            async with store.writing() as tx:
+                await attributes.set_message_metadata(tx, "t", "none", {"x": 1}, user_id=USER)
+        assert (await noted(store), await of_messages(store)) == before
+
+    async def test_a_copied_thread_has_what_was_noted(self, store: Driver) -> None:
+        await note(store)
+        await LongthreadSaver(store, user_id=USER).acopy_thread("t", "copy")
+        copied, first = await noted(store, "copy"), await noted(store)
+        assert (copied.tags, copied.metadata) == (first.tags, first.metadata)
+        assert await of_messages(store, "copy") == await of_messages(store)
+
+    async def test_what_was_noted_goes_with_what_it_was_noted_about(self, store: Driver) -> None:
+        await note(store)
+        async with store.writing() as tx:
+            await attributes.set_message_metadata(tx, "t", "a", {"x": 1}, user_id=USER)
+        policy = Policy(entries_before=log.now(), window=1, checkpoints=None)
+        await prune(store, Retention(policy, CheckpointKeeper(), dead), silent, apply=True)
+        assert await of_messages(store) == {2: {"rating": 5}}
+        async with store.writing() as tx:
+            await attributes.set_expiry(tx, "t", datetime.now(UTC) - timedelta(seconds=1), user_id=USER)
+        policy = Policy(now=log.now(), checkpoints=None)
+        assert (await prune(store, Retention(policy, CheckpointKeeper(), dead), silent, apply=True)).threads == 1
+        assert await rows_of(store) == {}
