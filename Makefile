@@ -2,24 +2,40 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+
+# $(call install,FILE,WHAT): installs what FILE pins, and shows how far it is. Modules are compiled when they are first used.
+define install
+	@total=$$(grep -c == $(1)); echo "Installing $(2): $$total packages into $(VENV) …"; \
+	{ $(PIP) install --no-deps --no-compile --progress-bar off -r $(1) || echo FAILED; } \
+	| awk -v total=$$total 'function show(text) { printf "%s", (tty ? "\r\033[K" : "") text (tty ? "" : "\n"); fflush() } \
+	    /^(Collecting|Requirement already)/ { n++; if (tty || n % 10 == 0) show("  " n " of " total) } \
+	    /^Installing collected/ { show("  Unpacking …") } \
+	    /^FAILED/ { failed = 1 } \
+	    END { if (tty) printf "\r\033[K"; exit failed }' tty=$$([ -t 1 ] && echo 1 || echo 0)
+endef
 
 .PHONY: setup demo test check bench eval lock clean
 
-setup: $(VENV)/.ready
+setup: $(VENV)/.run
 
-$(VENV)/.ready: pyproject.toml requirements/dev.txt
+# What running needs, and nothing else.
+$(VENV)/.run: pyproject.toml requirements/run.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Longthread needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@echo "Setting up $(VENV) (about a minute the first time) …"
-	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) install -r requirements/dev.txt
-	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV) || { echo "Python's venv is missing. On Debian and Ubuntu: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+	$(call install,requirements/run.txt,what running needs)
+	@$(PIP) install --quiet --no-deps --editable .
+	@touch $@
+
+# What the checks, tests and benchmarks need besides.
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	$(call install,requirements/dev.txt,what the tests need)
 	@touch $@
 
 demo: setup
 	@$(BIN)/longthread demo
 
-check: setup
+check: $(VENV)/.dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -28,10 +44,10 @@ check: setup
 test: check
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
-bench: setup
+bench: $(VENV)/.dev
 	@$(BIN)/python benchmarks/log.py
 
-eval: setup
+eval: $(VENV)/.dev
 	@$(BIN)/python evals/questions.py
 
 lock:

@@ -72,10 +72,10 @@ def _serve(settings: Settings, *, open_browser: bool) -> None:
 def _announce(url: str, settings: Settings) -> None:
     from longthread.tools.analysis.address import shown
 
-    echo(f"Longthread is at      {url}")
     echo(f"Conversations are in  {described(settings.database)}")
     echo(f"Source                {shown(settings.source) if settings.source else 'none: start with --source'}")
     echo(f"Model                 {settings.model or 'demo (rule-based; set LONGTHREAD_MODEL for a real one)'}")
     if settings.source == "demo":
         echo("Try                   运载火箭有哪些？   How many launches were there per year?")
     echo("Ctrl-C stops it; everything is kept.")
+    echo(f"Longthread is at      {url}")
