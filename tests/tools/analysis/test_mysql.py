@@ -399,7 +399,7 @@ async def test_what_cannot_be_opened_says_why(
     monkeypatch.setitem(sys.modules, "pymysql", None)
     for name in [name for name in sys.modules if "engines.mysql" in name]:
         monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(ExtraMissing, match=r"pip install 'longthread\[mysql\]'"):
+    with pytest.raises(ExtraMissing, match=r"pip install 'pymysql\[rsa\]"):
         await open_source(mysql_url)
 
 
