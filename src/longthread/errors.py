@@ -10,6 +10,8 @@ import inspect
 import re
 from typing import Any, ClassVar
 
+from longthread.extras import install_command
+
 
 class LongthreadError(Exception):
     """Longthread could not do this. {reason}"""
@@ -28,6 +30,11 @@ class LongthreadError(Exception):
     def __init__(self, **details: Any) -> None:
         self.details = details
         super().__init__(self._message())
+
+    def described(self) -> dict[str, Any]:
+        """What programs are told: the code, the message, and what its `{names}` were filled from, where it is plain."""
+        params = {name: value for name, value in self.details.items() if isinstance(value, (str, int, float))}
+        return {"type": self.code, "message": str(self), "params": params}
 
     def _message(self) -> str:
         template = inspect.getdoc(type(self)) or type(self).__name__
@@ -245,6 +252,10 @@ class QuestionTooLong(InvalidInput):
     --source, or raise LONGTHREAD_MAX_QUESTION."""
 
 
+class SourceMissing(InvalidInput):
+    """There is no source to ask. Give one with --source, or try --source demo."""
+
+
 class ArchiveInvalid(InvalidInput):
     """{where} cannot be imported: line {line}: {reason} Nothing was written."""
 
@@ -282,9 +293,12 @@ class CalledOnItsLoop(LongthreadError):
 
 
 class ExtraMissing(LongthreadError):
-    """{what} needs the Python package {package}, which is not installed: pip install 'longthread[{extra}]'"""
+    """{what} needs the Python package {package}, which is not installed: {command}"""
 
     exit_code = 2
+
+    def __init__(self, *, what: str, package: str, extra: str) -> None:
+        super().__init__(what=what, package=package, extra=extra, command=install_command(extra))
 
 
 class NotACheckpointDatabase(InvalidInput):
@@ -305,7 +319,7 @@ class ImportIncomplete(LongthreadError):
 
 
 class ModelUnavailable(LongthreadError):
-    """The model {model} cannot be used: {reason}"""
+    """The model {model} cannot be used: {reason} Or use `--model demo`, which needs no key and no network."""
 
     exit_code = 6
 

@@ -107,8 +107,28 @@ def test_a_failed_run_shows_what_to_do(serve: Any, open_page: Any) -> None:
     page = open_page(serve([RuntimeError("no luck")], retry_attempts=0))
     ask(page, "How many?")
     page.wait_for_selector(".card.bad")
-    assert "no luck" in page.locator(".card.bad").inner_text()
+    said = page.locator(".card.bad p").inner_text()
+    assert said == "The model demo failed: no luck. The conversation is kept. Continue tries again."
     assert page.locator(".card .go").is_visible()
+    page.reload()
+    page.wait_for_selector(".card.bad")
+    assert page.locator(".card.bad p").inner_text() == said
+    page.click("#language")
+    page.wait_for_selector(".card.bad")
+    assert page.locator(".card.bad p").inner_text() == "模型 demo 出错：no luck. 会话已保留，点“继续”重试。"
+
+
+def test_what_the_server_refuses_is_told_in_words_for_the_page(serve: Any, open_page: Any) -> None:
+    page = open_page(serve(SCRIPT, source=None), quiet=False)
+    ask(page, "How many?")
+    page.wait_for_selector("#problem:not([hidden])")
+    assert page.locator("#problem").inner_text() == (
+        "Say which source to ask: a file, a folder, the URL of a database, or demo."
+    )
+    page.route("**/api/chat", lambda route: route.fulfill(status=502, body="<html>Bad gateway</html>"))
+    page.press("#question", "Enter")
+    page.wait_for_function("() => document.querySelector('#problem').textContent.includes('502')")
+    assert page.locator("#problem").inner_text() == "The server could not answer (HTTP 502). Try again."
 
 
 def test_a_wrong_source_is_named_and_the_question_stays(serve: Any, open_page: Any) -> None:

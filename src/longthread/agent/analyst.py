@@ -40,6 +40,7 @@ from longthread.errors import (
     NothingToStop,
     QuestionTooLong,
     RunWaiting,
+    SourceMissing,
     ThreadNotFound,
 )
 from longthread.memory.background import Background
@@ -371,7 +372,7 @@ class Analyst(Deciding):
             spec = await self._again(found.source) if found and found.source else None
         spec = spec or self.settings.source
         if not spec:
-            raise InvalidInput(reason="There is no source to ask. Give one with --source, or try --source demo.")
+            raise SourceMissing()
         address = await named_address(self.store, spec)
         opened = await self._opener.open(address, user_id)
         # Not what the catalog says: that may be another tomorrow, and is asked again.

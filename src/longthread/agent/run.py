@@ -105,11 +105,11 @@ async def _work(context: RunContext, models: Models, graphs: Graphs, user_id: st
     except LeaseLost:
         raise
     except LongthreadError as error:
-        return "failed", {"error": {"type": error.code, "message": str(error)}}
+        return "failed", {"error": error.described()}
     except Exception as error:  # noqa: BLE001 - a run's boundary: whatever failed, the thread is told and stays usable
         reason = failure_reason(error, context.settings)
         problem = ModelFailed(model=models.name, reason=reason, thread=context.lease.thread_id)
-        return "failed", {"error": {"type": problem.code, "message": str(problem), "cause": type(error).__name__}}
+        return "failed", {"error": {**problem.described(), "cause": type(error).__name__}}
 
 
 async def _drive(context: RunContext, models: Models, graphs: Graphs, user_id: str) -> None:

@@ -67,6 +67,6 @@ def main() -> None:
         app()
     except LongthreadError as error:
         if "--json" in sys.argv:
-            print_line({"type": "failed", "error": {"type": error.code, "message": str(error)}})
+            print_line({"type": "failed", "error": error.described()})
         Console(stderr=True, soft_wrap=True).print(f"[red]Error:[/red] {escape(str(error))}", highlight=False)
         sys.exit(error.exit_code)

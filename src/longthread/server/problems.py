@@ -66,7 +66,8 @@ _log = logging.getLogger(__name__)
 
 
 class Problem(JSONResponse):
-    """An error's answer. `code` is what programs tell errors apart by, `detail` what people read."""
+    """An error's answer. `code` is what programs tell errors apart by, `detail` what people read; `params` are what its
+    sentence was filled from, for a client that has sentences of its own, as the page does."""
 
     media_type = MEDIA_TYPE
 
@@ -101,7 +102,8 @@ async def _known(request: Request, error: Exception) -> Problem:
     if status >= 500:
         _log.error("%s %s: %s", request.method, request.url.path, error)
     members = {name: error.details[name] for name in ("thread", "run") if name in error.details}
-    return Problem(status, error.code, str(error), path=request.url.path, **members)
+    params = error.described()["params"]
+    return Problem(status, error.code, str(error), path=request.url.path, params=params, **members)
 
 
 async def _invalid(request: Request, error: Exception) -> Problem:

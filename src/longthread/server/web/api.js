@@ -1,13 +1,22 @@
 // The server's routes.
 
+import { sentence } from "./errors.js";
+
 /** What the server answered instead: `code` for programs, the message for people. */
 export class Problem extends Error {
   constructor(status, body) {
-    super(body.detail ?? `HTTP ${status}`);
+    super(sentence({ type: kindOf(status, body), message: body.detail, params: { ...body.params, status } }));
     this.status = status;
     this.code = body.code ?? "error";
     this.run = body.run ?? null;
   }
+}
+
+/** The code that tells what happened. What is no problem of ours, as of a proxy between, has only its status. */
+function kindOf(status, body) {
+  if (status === 413 && body.params === undefined) return "payload_too_large";
+  if (body.errors !== undefined) return "invalid_request";
+  return body.code === undefined || body.detail === body.title ? "unreadable" : body.code;
 }
 
 async function call(method, path, body) {

@@ -5,6 +5,7 @@ import { visible } from "./approval.js";
 import { answerOf, linkBelow } from "./below.js";
 import { codeBlock } from "./code.js";
 import { el } from "./dom.js";
+import { sentence } from "./errors.js";
 import { duration, number, t } from "./i18n.js";
 import { markdown } from "./markdown.js";
 import { sqlNodes } from "./sql.js";
@@ -93,7 +94,7 @@ export class StepView {
     if (isChart) parts.push((this.chart ??= this.drawn()));
     else if (isRejected(step)) parts.push(el("p.wrong", { dir: "auto" }, rejection(step.decision.message)));
     else if (isOfWaiting(step)) parts.push(el("p.note", {}, t("agentWaited")));
-    else if (error) parts.push(el("p.wrong", {}, String(error.message ?? error.type ?? "")));
+    else if (error) parts.push(el("p.wrong", {}, sentence(error)));
     else if (step.action === "list_tables") parts.push(tablesOf(data));
     else if (step.action === "describe_table") parts.push(columnsOf(data));
     else if (asked && typeof data.answer === "string") parts.push(el("div.answer.said", { tabindex: 0 }, markdown(data.answer, plain)));

@@ -54,7 +54,7 @@ export function watch(path, view, { onEnd, onTrouble }) {
       if (status !== "waiting") finish();
     },
     RUN_ERROR: (event) => {
-      view.end({ status: "failed", outcome: { error: { type: event.code, message: event.message } }, at: event.timestamp });
+      view.end({ status: "failed", outcome: { error: event.metadata?.longthread?.error ?? { type: event.code, message: event.message } }, at: event.timestamp });
       finish();
     },
   };

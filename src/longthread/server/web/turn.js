@@ -4,6 +4,7 @@
 import { approvalCard, decidedLines } from "./approval.js";
 import { answerOf, mayAsk } from "./below.js";
 import { el, throttled } from "./dom.js";
+import { sentence } from "./errors.js";
 import { duration, t } from "./i18n.js";
 import { markdown } from "./markdown.js";
 import { StepView } from "./step.js";
@@ -167,7 +168,7 @@ export class TurnView {
   footParts() {
     const { status, outcome } = this;
     const parts = [];
-    if (status === "failed") parts.push(this.card("bad", t("error"), outcome.error?.message, true));
+    if (status === "failed") parts.push(this.card("bad", t("error"), outcome.error ? sentence(outcome.error) : null, true));
     if (status === "interrupted") parts.push(this.card("calm", t("interrupted"), t("interruptedText"), true));
     if (status === "paused" && outcome.reason === "max_steps") parts.push(this.card("calm", t("paused"), null, true));
     if (status === "waiting") parts.push(...(outcome.calls ?? []).map((call) => approvalCard(call, (decision) => this.onDecide(this, call, decision))));
