@@ -37,7 +37,7 @@ YOURS = Into(user_id="u")
 SHARED = {
     *("agents", "skills", "tools", "memories", "memory_sources", "memory_uses"),
     *("items", "item_terms", "item_vectors"),
-    *("sources", "catalog_versions"),
+    *("sources", "catalog_versions", "context_windows"),
 }
 """Tables whose rows belong to no thread."""
 

@@ -19,9 +19,10 @@ from longthread.agent.embedders import embedder_of
 from longthread.agent.graph import Graphs, Models
 from longthread.agent.handle import RunHandle, report
 from longthread.agent.hot import HotWindows
-from longthread.agent.models import context_window, resolve_model
+from longthread.agent.models import resolve_model
 from longthread.agent.owner import may_be_alive
 from longthread.agent.prompt import system_prompt
+from longthread.agent.requested import reply_limit
 from longthread.agent.run import execute
 from longthread.agent.said import own_tools
 from longthread.agent.shelf import ModelFactory, ModelShelf
@@ -31,6 +32,7 @@ from longthread.agent.stopping import call_off
 from longthread.agent.stream import Bell, EventStream
 from longthread.agent.summarizing import summarizer_of
 from longthread.agent.window import Past
+from longthread.agent.windows import Windows
 from longthread.errors import (
     AgentOfThread,
     DefinitionNotFound,
@@ -99,6 +101,7 @@ class Analyst(Deciding):
         self._interpreters = Interpreters(cpython=settings.code_cpython)
         self._servers = Servers()
         self._background = Background()
+        self._windows = Windows(store, settings)
         self._running: dict[str, RunHandle] = {}
         self._given: dict[str, str] = {}
         self._factors: dict[str, float] = {}
@@ -189,7 +192,8 @@ class Analyst(Deciding):
                 caller=standing.caller,
             )
             begun = await begin(self.store, asked, self._hot)
-            return self._execute(begun, Staff(role, models, sources, equipment, standing), user)
+            window = await self._windows.of(*models.all)
+            return self._execute(begun, Staff(role, models, sources, equipment, standing, window), user)
 
     async def resume(
         self,
@@ -239,7 +243,8 @@ class Analyst(Deciding):
         async with self._sources(role, source, thread, user, standing) as sources:
             equipment = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
             begun = await take_over(self.store, thread, self._hot, claim, model=models.name)
-            return self._execute(begun, Staff(role, models, sources, equipment, standing), user)
+            window = await self._windows.of(*models.all)
+            return self._execute(begun, Staff(role, models, sources, equipment, standing, window), user)
 
     async def stop(self, thread_id: str, *, user_id: str | None = None) -> None:
         """Stop the thread's run: it ends as paused, and what it has done is kept. One that waits for a person is called
@@ -431,8 +436,7 @@ class Analyst(Deciding):
         )
 
     def _context(self, begun: Begun, staff: Staff, user_id: str) -> RunContext:
-        models, role, source = staff.models, staff.role, staff.sources.own
-        window = min(context_window(m, self.settings) for m in (models.model, models.fallback) if m is not None)
+        models, role, source, window = staff.models, staff.role, staff.sources.own, staff.window
         told = role.disclosed(begun.run.agent, window=window)
         context = RunContext(
             store=self.store,
@@ -449,6 +453,8 @@ class Analyst(Deciding):
             ),
             settings=self.settings,
             tokens=window,
+            output=max(reply_limit(model, self.settings) for model in models.all),
+            windows=self._windows,
             window=begun.window,
             protocol=begun.run.protocol,
             queries=max([begun.known.facts.queries, *(_label(step.observation) for step in begun.earlier)]),

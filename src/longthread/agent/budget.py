@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from longthread.agent.context import RunContext, is_malformed, noted
 from longthread.agent.models import DEMO, failure_reason
+from longthread.agent.overflow import asked_in_room
 from longthread.agent.progress import progress_digest
 from longthread.agent.storable import storable
 from longthread.model.ids import new_id
@@ -82,10 +83,14 @@ class Budget:
 
     async def _written(self, context: RunContext, digest: str) -> str:
         """The model's report; empty when it fails, for then the digest serves."""
-        notes = cut_middle(digest, _NOTES_LIMIT)
-        prompt = [SystemMessage(_SUMMARY.format(digest=notes)), HumanMessage(context.run.question[:4000])]
+
+        async def ask(notes: str) -> str:
+            question = context.run.question[: min(4000, max(1000, len(notes)))]
+            prompt = [SystemMessage(_SUMMARY.format(digest=notes)), HumanMessage(question)]
+            return str((await self._model.ainvoke(prompt)).text)
+
         try:
-            return str(storable(str((await self._model.ainvoke(prompt)).text))).strip()
+            return str(storable(await asked_in_room(ask, cut_middle(digest, _NOTES_LIMIT)))).strip()
         except Exception as error:  # noqa: BLE001 - whatever a provider raises, the digest is there
             _log.warning("The progress summary failed: %s", failure_reason(error, context.settings))
             return ""

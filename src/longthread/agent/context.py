@@ -17,6 +17,7 @@ from longthread.agent.standing import Allowance
 from longthread.agent.storable import storable
 from longthread.agent.stream import EventStream
 from longthread.agent.window import Past, Window
+from longthread.agent.windows import Windows
 from longthread.errors import LeaseLost
 from longthread.memory.fitting import as_line, listed
 from longthread.model.approval import Approval
@@ -38,7 +39,8 @@ Spoken = Literal["native", "json"]
 class RunContext:
     """One run in execution.
 
-    `window` are its messages, `tokens` is the size of the model's context window. `earlier` holds, by call id, the tool
+    `window` are its messages, `tokens` is the size of the model's context window, which `windows` tell and learn, and
+    `output` the most tokens of a reply. `earlier` holds, by call id, the tool
     steps that this run made in a process that has died; `approvals` what a person has decided about its calls, `asked`
     the calls that it now waits with. `queries` is the number of the last query label given out in
     the thread. `learn` is told of each message that the run adds. `spoken` is the protocol of the last model call, and
@@ -62,6 +64,8 @@ class RunContext:
     prompt: Callable[..., str]
     settings: Settings
     tokens: int
+    output: int
+    windows: Windows
     window: Window
     protocol: Protocol
     queries: int = 0

@@ -18,7 +18,9 @@ from langgraph.graph.state import CompiledStateGraph
 from longthread.agent.budget import Budget
 from longthread.agent.context import RunContext
 from longthread.agent.models import retryable
+from longthread.agent.overflow import overflow_of
 from longthread.agent.protocol import ProtocolMiddleware
+from longthread.agent.refit import RefitMiddleware
 from longthread.agent.steps import Middleware, StepsMiddleware
 from longthread.errors import LongthreadError
 from longthread.tools.tool import Tool
@@ -37,6 +39,11 @@ class Models:
     model: BaseChatModel
     fallback: BaseChatModel | None = None
     retries: int = 0
+
+    @property
+    def all(self) -> list[BaseChatModel]:
+        """Those that may be asked."""
+        return [self.model] if self.fallback is None else [self.model, self.fallback]
 
 
 class Graphs:
@@ -73,14 +80,16 @@ def _inner(models: Models) -> list[Middleware]:
     chain: list[Any] = []
     if models.fallback is not None:
         chain.append(ModelFallbackMiddleware(models.fallback))
+    chain.append(RefitMiddleware())
     if models.retries:
         chain.append(ModelRetryMiddleware(max_retries=models.retries, retry_on=_may_pass, on_failure="error"))
     return [*chain, ProtocolMiddleware()]
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether a failed model call is tried again: not after an error of ours, such as a lease that was lost."""
-    return retryable(error) and not isinstance(error, LongthreadError)
+    """Whether a failed model call is tried again as it was: not after an error of ours, such as a lost lease, nor where
+    it was too long."""
+    return retryable(error) and not isinstance(error, LongthreadError) and overflow_of(error) is None
 
 
 def _langchain_tool(tool: Tool) -> BaseTool:

@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from longthread.agent.backing import Backing
 from longthread.agent.embedders import embedder_of
+from longthread.agent.overflow import asked_in_room
 from longthread.errors import EntryNotFound, LongthreadError, ThreadNotFound
 from longthread.memory.pruner import Pruner
 from longthread.memory.pruning import Policy
@@ -209,8 +210,10 @@ class _Writer:
         self._loop = loop
 
     async def write(self, instructions: str, text: str) -> str:
-        """What the model makes of a text, as it was instructed."""
-        messages = [SystemMessage(instructions), HumanMessage(text)]
+        """What the model makes of a text, as it was instructed, or of as much of it as it can read."""
+        return await asked_in_room(lambda shown: self._asked([SystemMessage(instructions), HumanMessage(shown)]), text)
+
+    async def _asked(self, messages: list[BaseMessage]) -> str:
         if self._loop is None or self._loop is asyncio.get_running_loop():
             return str((await self._model.ainvoke(messages)).text)
         reply = await self._asked_on(self._loop, messages) if self._loop.is_running() else None

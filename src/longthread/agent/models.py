@@ -117,13 +117,13 @@ def retryable(error: BaseException) -> bool:
     """Whether the same call may succeed later: not when the provider refused what was sent, such as a wrong key."""
     if not isinstance(error, Exception):
         return False
-    status = _status(error)
+    status = status_of(error)
     if status is not None:
         return status >= 500 or status in _TRANSIENT or status < 400
     return error.is_retryable if isinstance(error, ModelError) else True
 
 
-def _status(error: BaseException) -> int | None:
+def status_of(error: BaseException) -> int | None:
     """The HTTP status that an error, or the one it was raised from, stands for; each SDK keeps it elsewhere."""
     at: BaseException | None = error
     while at is not None:
@@ -147,7 +147,7 @@ def failure_reason(error: BaseException, settings: Settings) -> str:
     if "ConnectionError" in kinds or "ConnectError" in kinds:
         where = settings.base_url or "the provider"
         return f"The connection to {where} failed or broke. Is the server running, and LLM_BASE_URL right?"
-    hint = _HINTS.get(_status(error) or 0, "")
+    hint = _HINTS.get(status_of(error) or 0, "")
     return f"{_said(error)} {hint}".strip()
 
 

@@ -13,6 +13,7 @@ from langchain_core.messages.tool import tool_call
 from longthread.agent.calls import as_json
 from longthread.agent.context import RunContext, is_malformed, noted
 from longthread.agent.models import failure_reason, refuses_tools, supports_tools
+from longthread.agent.overflow import overflow_of
 from longthread.agent.react import (
     OBSERVATION,
     Call,
@@ -51,9 +52,11 @@ class ProtocolMiddleware(AgentMiddleware[Any, RunContext, Any]):
                 return await _in_json(context, request, handler)
             return await _natively(context, request, handler)
         except Exception as error:
-            # Told and raised on: whether it is tried again, or by another model, is decided further out.
-            reason = failure_reason(error, context.settings)
-            await context.stream.tell("warning", message=f"The model call failed: {reason}")
+            # Told and raised on: whether it is tried again, or by another model, is decided further out. What is made
+            # of a call that was too long is told there.
+            if overflow_of(error) is None:
+                reason = failure_reason(error, context.settings)
+                await context.stream.tell("warning", message=f"The model call failed: {reason}")
             raise
 
 

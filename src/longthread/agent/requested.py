@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest
@@ -27,8 +27,31 @@ def name_of(model: BaseChatModel) -> str:
 
 def reply_tokens(request: ModelRequest[Any], settings: Settings) -> int:
     """The most tokens that the reply may have: as the model was told, else LLM_MAX_TOKENS."""
-    told = (request.model_settings.get(name) or getattr(request.model, name, None) for name in _LIMITS)
-    return next((limit for limit in told if isinstance(limit, int) and limit > 0), settings.max_tokens)
+    told = (request.model_settings.get(name) for name in _LIMITS)
+    return _first(told) or reply_limit(request.model, settings)
+
+
+def reply_limit(model: BaseChatModel, settings: Settings) -> int:
+    """The most tokens that a model's replies may have: as it was made, else LLM_MAX_TOKENS."""
+    limits = (getattr(model, name, None) for name in _LIMITS)
+    return _first([_beside(model).get("max_tokens"), *limits]) or settings.max_tokens
+
+
+def limited_reply(model: BaseChatModel, tokens: int) -> dict[str, Any]:
+    """Settings of a call by which a model's reply has so many tokens at most; none where it has no limit."""
+    if _beside(model):
+        return {"extra_body": {**_beside(model), "max_tokens": tokens}}
+    return {"max_tokens": tokens} if _first([getattr(model, "max_tokens", None)]) else {}
+
+
+def _beside(model: BaseChatModel) -> dict[str, Any]:
+    """What a server is told beside what OpenAI knows, where that limits its replies: many know `max_tokens` alone."""
+    told: dict[str, Any] = getattr(model, "extra_body", None) or {}
+    return told if "max_tokens" in told else {}
+
+
+def _first(limits: Iterable[Any]) -> int | None:
+    return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)
 
 
 def instructions(messages: Sequence[BaseMessage]) -> list[SystemMessage]:

@@ -40,15 +40,15 @@ def _make_room(context: RunContext) -> None:
         most = max(_LEAST_PROMPT, estimate(context.system_prompt) + room - LEAST)
         context.system_prompt, context.cut = context.prompt(budget=0, most=most), True
     if (room := _room(context)) < LEAST:
-        output, fixed = context.settings.max_tokens, int(context.fixed_tokens * context.factor)
-        raise too_small(context.run.model, context.tokens, output=output, fixed=fixed)
+        fixed = int(context.fixed_tokens * context.factor)
+        raise too_small(context.run.model, context.tokens, output=context.output, fixed=fixed)
     if known := extra_budget(context.tokens, room):
         context.system_prompt = context.prompt(budget=known, most=most)
 
 
 def _room(context: RunContext) -> int:
     fixed = int(context.fixed_tokens * context.factor)
-    return int(message_budget(context.tokens, output=context.settings.max_tokens, fixed=fixed) / context.factor)
+    return int(message_budget(context.tokens, output=context.output, fixed=fixed) / context.factor)
 
 
 def _in_short(tool: Tool) -> Tool:

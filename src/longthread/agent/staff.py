@@ -12,10 +12,14 @@ from longthread.tools.sources import RunSources
 
 @dataclass(frozen=True, slots=True)
 class Staff:
-    """A role, its models, the sources that are open for it, its tools from the catalog, and where its run stands."""
+    """A role, its models, the sources that are open for it, its tools from the catalog, and where its run stands.
+
+    `window` is the context window of its models, in tokens: that of the smaller one.
+    """
 
     role: Role
     models: Models
     sources: RunSources
     equipment: Equipment
     standing: Standing
+    window: int

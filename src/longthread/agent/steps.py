@@ -20,19 +20,18 @@ from langchain.agents.middleware import (
     ModelResponse,
     ToolCallRequest,
 )
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Command
 
 from longthread.agent.approving import ask_for, decided, gone, rejected, told_of_edit
 from longthread.agent.budget import Budget
 from longthread.agent.context import RunContext, is_malformed, note_of, noted, open_calls
+from longthread.agent.refit import composed
 from longthread.agent.results import Result
-from longthread.agent.room import as_function
-from longthread.agent.views import Prompt, view_of
+from longthread.agent.views import Prompt
 from longthread.model.event import Mark
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.ids import new_id
-from longthread.model.manifest import Segment
 from longthread.model.run import Step
 from longthread.store import runs
 from longthread.tools.tool import Observation, Tool
@@ -75,29 +74,17 @@ class StepsMiddleware(AgentMiddleware[Any, RunContext, Any]):
     async def _call_model(
         self, context: RunContext, request: ModelRequest[RunContext], handler: Handler
     ) -> ModelResponse[Any]:
-        was_cut, fitted = context.cut, view_of(context)
-        if context.cut and not was_cut:
-            window = (
-                f"The context window of {context.run.model}, {context.tokens:,} tokens, is too small for the prompt"
-            )
-            advice = "Use a model with a larger one, or correct MEMORY_CONTEXT_WINDOW."
-            await context.stream.tell("warning", message=f"{window}: its middle is left out. {advice}")
-        manifest = fitted.segments
+        request = await composed(context, request)
         started, clock = datetime.now(UTC), time.monotonic()
         for middleware in reversed(self._inner):
             handler = _around(middleware, handler)
-        request = request.override(
-            messages=fitted.messages,
-            system_message=SystemMessage(context.system_prompt),
-            tools=[as_function(tool) for tool in context.tools.values()] if context.in_short else request.tools,
-        )
         try:
             response = await handler(request)
         except BaseException as error:
             problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
-            await _note_failure(context, manifest, started, clock, problem)
+            await _note_failure(context, started, clock, problem)
             raise
-        message = await _note_reply(context, _reply(response, context.message_id, clock), manifest, started, clock)
+        message = await _note_reply(context, _reply(response, context.message_id, clock), started, clock)
         return replace(response, result=[message, *response.result[1:]])
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolMessage | Command[Any]:
@@ -124,7 +111,6 @@ def _around(middleware: Middleware, handler: Handler) -> Handler:
 async def _note_reply(
     context: RunContext,
     message: AIMessage,
-    manifest: Sequence[Segment],
     started: datetime,
     clock: float,
 ) -> AIMessage:
@@ -140,7 +126,7 @@ async def _note_reply(
         await prompt.save(tx, context)
         action = message.tool_calls[0]["name"] if message.tool_calls else "finish"
         usage = _usage(context, message)
-        step = replace(_model_step(context, manifest, started, clock), action=action, usage=usage)
+        step = replace(_model_step(context, started, clock), action=action, usage=usage)
         step = replace(step, entry_seq=entries[0].seq, prompt=prompt.id)
         await runs.add_step(tx, context.lease, step, marks=marks, held=held)
     context.prompts |= prompt.parts.keys()
@@ -151,19 +137,18 @@ async def _note_reply(
     return message
 
 
-async def _note_failure(
-    context: RunContext, manifest: Sequence[Segment], started: datetime, clock: float, problem: Observation
-) -> None:
+async def _note_failure(context: RunContext, started: datetime, clock: float, problem: Observation) -> None:
     prompt = Prompt.of(context)
     async with context.store.writing() as tx:
         held = await runs.check(tx, context.lease)
         await prompt.save(tx, context)
-        step = _model_step(context, manifest, started, clock)
+        step = _model_step(context, started, clock)
         step = replace(step, status="failed", observation=problem, prompt=prompt.id)
         await runs.add_step(tx, context.lease, step, held=held)
 
 
-def _model_step(context: RunContext, manifest: Sequence[Segment], started: datetime, clock: float) -> Step:
+def _model_step(context: RunContext, started: datetime, clock: float) -> Step:
+    assert context.past is not None  # the view of this very call
     return Step(
         thread_id=context.lease.thread_id,
         index=0,
@@ -171,7 +156,7 @@ def _model_step(context: RunContext, manifest: Sequence[Segment], started: datet
         kind="model",
         status="done",
         started_at=started,
-        manifest=[segment.to_json() for segment in manifest],
+        manifest=[segment.to_json() for segment in context.past.segments],
         elapsed_ms=_elapsed(clock),
     )
 

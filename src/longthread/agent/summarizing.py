@@ -6,6 +6,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from longthread.agent.models import DEMO
+from longthread.agent.overflow import asked_in_room
 from longthread.memory.summaries import Summarizer
 
 
@@ -17,8 +18,12 @@ class ModelSummarizer:
         self._model = model
 
     async def write(self, instructions: str, text: str) -> str:
-        """What the model makes of it; whatever its provider raises."""
-        return str((await self._model.ainvoke([SystemMessage(instructions), HumanMessage(text)])).text)
+        """What the model makes of it, or of as much of it as it can read; whatever its provider raises."""
+
+        async def ask(shown: str) -> str:
+            return str((await self._model.ainvoke([SystemMessage(instructions), HumanMessage(shown)])).text)
+
+        return await asked_in_room(ask, text)
 
 
 def summarizer_of(name: str, model: BaseChatModel) -> Summarizer | None:

@@ -40,6 +40,7 @@ from longthread.testing.contract.threads import ThreadContract
 from longthread.testing.contract.transactions import TransactionContract
 from longthread.testing.contract.transfer import TransferContract
 from longthread.testing.contract.users import UserContract
+from longthread.testing.contract.windows import WindowContract
 
 __all__ = ["OpenStore", "StoreContract"]
 
@@ -68,5 +69,6 @@ class StoreContract(
     LineageContract,
     RetentionContract,
     TransferContract,
+    WindowContract,
 ):
     """The whole contract. Its parts may be inherited one by one while a backend is being written."""

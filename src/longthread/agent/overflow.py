@@ -1,0 +1,120 @@
+"""Errors by which a provider says that a call does not fit into its model's context window, and how large that is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+
+from langchain_core.exceptions import ContextOverflowError
+
+from longthread.agent.models import status_of
+from longthread.view.condense import cut_middle
+
+_STATUSES = frozenset({None, 400, 413, 422, 500, 502, 503})
+"""Statuses that come with such errors. Without one, the error came in the middle of a stream."""
+_TOO_LARGE = 413
+_LEAST, _MOST = 128, 100_000_000
+"""Tokens that a window may have; any other number in an error is something else."""
+_LEAST_TEXT = 400
+"""Characters of a text of which no half is tried."""
+_RATE = re.compile(r"rate.?limit|\bper.{0,3}(?:second|sec|minute|min|hour|day)\b|\bTPM\b|\bRPM\b|quota", re.IGNORECASE)
+"""What is said of how much may be sent in a time: the same call may succeed later."""
+_OTHER = re.compile(r"\b(?:image|images|audio|video|file|pixels|megabytes)\b|output tokens allowed", re.IGNORECASE)
+"""What has a size of its own."""
+
+_WHAT = r"(?:prompt|input|inputs|context|request|conversation|messages?)"
+_OVER = r"(?:too (?:long|large|big)|longer than|greater than|larger than|exceed(?:s|ed|ing)?\b|over the)"
+_OVERFLOW = re.compile(
+    # The codes and types of OpenAI, llama.cpp, GitHub, Anthropic, LiteLLM.
+    r"context_(?:length|window|size)_exceeded|exceed_context_size|tokens_limit_reached|ContextWindowExceeded"
+    r"|model_context_window|request_too_large"
+    # OpenAI, DeepSeek, Azure, vLLM, OpenRouter, SGLang, xAI, Mistral, Fireworks.
+    r"|(?:maximum|max\.?) (?:context|prompt|model|input|sequence) (?:length|window|size)"
+    r"|model'?s context (?:length|window)"
+    # Anthropic, Gemini, llama.cpp, Ollama, LM Studio, Bedrock, SGLang, MiniMax, Cohere and others.
+    rf"|\b{_WHAT}\b[^.:]{{0,80}}?\b{_OVER}"
+    r"|context (?:length|window|size|limit)[^.]{0,40}(?:exceed|not enough|overflow)|exceed[^.]{0,60}\bcontext\b"
+    r"|overflows?\b[^.]{0,20}context|context[^.]{0,20}\boverflow"
+    # Groq, Cerebras; TGI, Together; Qwen; Moonshot; TensorRT-LLM; Cloudflare.
+    r"|reduce the length of (?:the )?(?:messages|prompt|input)|\btoo many (?:input )?tokens\b"
+    r"|`?inputs`? (?:tokens )?(?:\+|must have less)|range of input length"
+    r"|exceed(?:ed|s)? (?:the )?(?:model )?token limit"
+    r"|input tokens? (?:count )?exceed|tokens? .{0,40}model only supports|max_num_tokens|max_seq_len|max_model_len"
+    r"|(?:上下文|提示词?|输入|Prompt).{0,16}(?:超长|过长|超出|超过|超限)",
+    re.IGNORECASE | re.DOTALL,
+)
+_NUMBER = r"(\d[\d,_]*)"
+_LIMITS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"n_ctx\W+{_NUMBER}",
+        rf"context (?:length|window|size)(?: limit)?(?: is| of|:)*(?: only)? \(?{_NUMBER}",
+        r"(?:maximum|max\.?) (?:context|prompt|model|input|sequence) (?:length|window|size)"
+        rf"(?: is| of|:|\W)*(?:only )?\(?{_NUMBER}",
+        rf"(?:max_seq_len|max_model_len|max_num_tokens)\W*(?:of )?{_NUMBER}",
+        rf"> ?{_NUMBER}(?: maximum|,|\.|\s|$)",
+        rf"(?:must be <=|must have less than|cannot exceed|only supports up to|not exceed max_num_tokens) \(?{_NUMBER}",
+        rf"(?:number of tokens|length) allowed\W{{0,3}}{_NUMBER}|allowed (?:input )?length \(?{_NUMBER}",
+        rf"limit(?: is| of|:) \(?{_NUMBER}",
+        rf"{_NUMBER} (?:maximum|max) context",
+        rf"range of input length should be \[\d+, ?{_NUMBER}\]",
+        rf"max(?:imum)? (?:input )?(?:tokens|size): {_NUMBER}",
+    )
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """A call was too long for its model. `limit` is the context window in tokens; None: the error does not say it."""
+
+    limit: int | None = None
+
+
+def overflow_of(error: BaseException) -> Overflow | None:
+    """What an error says of the context window; None: it is about something else."""
+    status, text = status_of(error), "\n".join(_texts(error))
+    if status not in _STATUSES or _RATE.search(text):
+        return None
+    told = any(isinstance(each, ContextOverflowError) for each in _chain(error))
+    if told or status == _TOO_LARGE or (_OVERFLOW.search(text) and not _OTHER.search(text)):
+        return Overflow(_limit(text))
+    return None
+
+
+async def asked_in_room(ask: Callable[[str], Awaitable[str]], text: str) -> str:
+    """What a model makes of a text. Where that is too long for it, of half of the text, its middle left out, and so on.
+
+    Raises:
+        Exception: whatever `ask` raises but for that.
+    """
+    while True:
+        try:
+            return await ask(text)
+        except Exception as error:
+            if overflow_of(error) is None or len(text) < _LEAST_TEXT:
+                raise
+        text = cut_middle(text, len(text) // 2)
+
+
+def _limit(text: str) -> int | None:
+    for pattern in _LIMITS:
+        for match in pattern.finditer(text):
+            number = int(re.sub(r"\D", "", next(group for group in match.groups() if group)))
+            if _LEAST <= number <= _MOST:
+                return number
+    return None
+
+
+def _texts(error: BaseException) -> Iterator[str]:
+    for each in _chain(error):
+        yield str(each)
+        if body := getattr(each, "body", None):
+            yield str(body)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    at: BaseException | None = error
+    while at is not None:
+        yield at
+        at = at.__cause__

@@ -1,0 +1,7 @@
+-- name: select_window quick
+SELECT tokens FROM context_windows WHERE model = :model AND endpoint = :endpoint AND assumed = :assumed;
+
+-- name: save_window quick
+INSERT INTO context_windows (model, endpoint, assumed, tokens, learned_at)
+VALUES (:model, :endpoint, :assumed, :tokens, :learned_at)
+ON CONFLICT (model, endpoint, assumed) DO UPDATE SET tokens = excluded.tokens, learned_at = excluded.learned_at;

@@ -1,0 +1,27 @@
+"""The context windows that endpoints have said their models have."""
+
+from __future__ import annotations
+
+from longthread.store import windows
+from longthread.store.driver import Driver
+from longthread.store.windows import Assumed
+from longthread.testing.contract.base import Contract
+
+HERE = Assumed("model", "http://here/v1", 32_000)
+OTHERS = (
+    Assumed("other", "http://here/v1", 32_000),
+    Assumed("model", "http://there/v1", 32_000),
+    Assumed("model", "http://here/v1", 16_000),
+)
+
+
+class WindowContract(Contract):
+    """`longthread.store.windows`."""
+
+    async def test_a_window_is_known_for_its_model_endpoint_and_assumption(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            await windows.learn(tx, HERE, 16_000)
+            await windows.learn(tx, HERE, 8_192)
+        async with store.reading() as tx:
+            assert await windows.learned(tx, HERE) == 8_192
+            assert [await windows.learned(tx, other) for other in OTHERS] == [None, None, None]
