@@ -24,7 +24,7 @@ from longthread.agent.owner import may_be_alive
 from longthread.agent.prompt import system_prompt
 from longthread.agent.requested import reply_limit
 from longthread.agent.run import execute
-from longthread.agent.said import own_tools
+from longthread.agent.said import fitting_memories, own_tools
 from longthread.agent.shelf import ModelFactory, ModelShelf
 from longthread.agent.staff import Staff
 from longthread.agent.standing import Standing, standing_of
@@ -37,7 +37,6 @@ from longthread.errors import (
     AgentOfThread,
     DefinitionNotFound,
     InvalidInput,
-    LongthreadError,
     NothingToResume,
     NothingToStop,
     QuestionTooLong,
@@ -46,7 +45,6 @@ from longthread.errors import (
     ThreadNotFound,
 )
 from longthread.memory.background import Background
-from longthread.memory.fitting import fitting
 from longthread.memory.forgetting import Forgotten, delete_thread
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
@@ -55,7 +53,7 @@ from longthread.memory.recall import Recaller
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
 from longthread.model.language import is_chinese
-from longthread.model.memory import ANALYST, Memory
+from longthread.model.memory import ANALYST
 from longthread.model.run import Protocol
 from longthread.model.thread import Thread
 from longthread.settings import Settings
@@ -472,7 +470,7 @@ class Analyst(Deciding):
         )
         owner = Owner(user_id, role.agent.id)
         if role.remembers:
-            context.fitting = lambda: self._fitting(begun.run.question, owner)
+            context.fitting = partial(fitting_memories, self.memories, owner, begun.run.question)
         looked_for = begun.run.continues or begun.run.question
         own = own_tools(self, begun, context, owner)
         tools = [*(analysis_tools(source, looked_for) if source else ()), *own]
@@ -488,14 +486,6 @@ class Analyst(Deciding):
         tools = delegates.tools(staff.role.sub_agents, context.tools)
         context.tools = {**context.tools, **{tool.name: tool for tool in tools}}
         return delegates
-
-    async def _fitting(self, question: str, owner: Owner) -> tuple[Memory, ...]:
-        """The memories that fit a question. A run goes on without them where they cannot be read."""
-        try:
-            return tuple(await fitting(self.memories, owner, question))
-        except LongthreadError as error:
-            _logger.warning("A run has no memories: %s", error)
-            return ()
 
     def _factor(self, model: str, past: Past | None) -> float:
         """What a model's estimates are raised by: as its calls here have taught, or the thread's last one elsewhere."""

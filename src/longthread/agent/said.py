@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -11,14 +12,19 @@ from longthread.agent.context import RunContext
 from longthread.agent.paging import Room
 from longthread.agent.recalling import recall_tool
 from longthread.agent.remembering import Remembering
+from longthread.errors import LongthreadError
+from longthread.memory.fitting import fitting
 from longthread.memory.keywords import Place
 from longthread.memory.memories import Memories
 from longthread.memory.recall import Recaller
+from longthread.model.memory import Memory
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.store.recall import Scope
 from longthread.tools.tool import Tool
+
+_logger = logging.getLogger(__name__)
 
 
 class Keeper(Protocol):
@@ -52,3 +58,12 @@ def own_tools(keeper: Keeper, begun: Begun, context: RunContext, owner: Owner) -
         room=lambda: Room(context.budget, context.family),
     )
     return (chart_tool(keeper.store, begun.thread, begun.window), recall, *remembering.tools())
+
+
+async def fitting_memories(memories: Memories, owner: Owner, question: str) -> tuple[Memory, ...]:
+    """The memories that fit a question. A run goes on without them where they cannot be read."""
+    try:
+        return tuple(await fitting(memories, owner, question))
+    except LongthreadError as error:
+        _logger.warning("A run has no memories: %s", error)
+        return ()
