@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 from tests.agent.conftest import OpenAnalyst
-from tests.agent.script import COUNT, finish
+from tests.agent.script import COUNT, call, finish
 
 from longthread.store import runs
 from longthread.store.driver import Driver
@@ -71,3 +71,69 @@ async def test_a_session_is_active_while_its_run_is_and_paused_while_it_waits(
     await (await analyst.ask("How many?")).wait()
     assert seen == [("active", None)]
     assert rows.one("SELECT status FROM sessions") == "completed"
+
+
+WRONG = call("run_sql", sql="SELECT nope FROM customers")
+
+
+async def test_the_last_error_is_that_of_a_run_that_did_not_get_on(
+    open_analyst: OpenAnalyst, shop: str, rows: Rows
+) -> None:
+    analyst = await open_analyst([WRONG, "so far", WRONG, COUNT, "so far", WRONG, finish("3")], source=shop)
+    for steps, error in ((1, "run_sql"), (2, None), (9, None)):
+        await (await analyst.ask("How many?", thread_id="t", max_steps=steps)).wait()
+        state = await analyst.state("t")
+        assert (state["last_error"] or {}).get("action") == error
+        assert rows.one("SELECT CAST(state_data AS TEXT) FROM conversations") == json.loads(json.dumps(state))
+    assert len(state["error_history"]) == 3
+
+
+@pytest.mark.parametrize("words", ["好的，继续执行", "yes, please go on"])
+async def test_a_state_goes_on_with_the_question_in_whatever_words(
+    open_analyst: OpenAnalyst, shop: str, rows: Rows, words: str
+) -> None:
+    analyst = await open_analyst([COUNT, "so far", finish("3"), finish("Hello")], source=shop)
+    await (await analyst.ask("How many?", thread_id="t", max_steps=1)).wait()
+    handle = await analyst.ask(words, thread_id="t")
+    await handle.wait()
+    assert handle.run.continues is not None
+    assert rows.one("SELECT CAST(state_data AS TEXT) FROM conversations")["question"] == "How many?"
+    again = await analyst.ask(words, thread_id="t")
+    await again.wait()
+    assert again.run.continues is None
+    assert rows.one("SELECT CAST(state_data AS TEXT) FROM conversations")["question"] == words
+
+
+async def test_tool_categories_are_those_of_the_tools_that_ran(
+    open_analyst: OpenAnalyst, shop: str, rows: Rows
+) -> None:
+    script = [
+        finish("Hello"),
+        COUNT,
+        finish("3"),
+        call("nothing"),
+        "{",
+        call("recall_memory", query="x"),
+        WRONG,
+        finish("3"),
+    ]
+    analyst = await open_analyst(script, source=shop)
+    found = []
+    for question in ("Hello", "How many?", "And?"):
+        await (await analyst.ask(question, thread_id="t", protocol="json")).wait()
+        found.append(rows.one("SELECT CAST(tool_categories AS TEXT) FROM conversations"))
+        assert list((await analyst.thread("t")).tool_categories) == found[-1]
+    assert found == [[], ["database"], ["database", "memory"]]
+
+
+async def test_a_summary_counts_the_messages_as_the_state_does(
+    open_analyst: OpenAnalyst, shop: str, rows: Rows
+) -> None:
+    analyst = await open_analyst([COUNT, finish("3")] * 12, source=shop, memory_max_messages_per_thread=40)
+    for _ in range(12):
+        await (await analyst.ask("How many?", thread_id="t")).wait()
+        await analyst.settle()
+    state = rows.one("SELECT CAST(state_data AS TEXT) FROM conversations")
+    assert len(state["messages"]) == 24
+    assert state["compressed_message_count"] == 12
+    assert rows.one("SELECT message_count FROM conversation_summaries") == 24, "as document 004 has it: with results"

@@ -108,7 +108,7 @@ async def test_garbage_then_half_a_json_then_a_call_ends_finished(
     state = await analyst.state(handle.thread_id)
     assert [step["step_type"] for step in state["steps"]] == ["error", "error", "action", "finish"]
     assert len(state["error_history"]) == 2
-    assert state["last_error"]["action"] == "json_parse_error"
+    assert state["last_error"] is None, "it recovered"
 
 
 async def test_three_malformed_replies_in_a_row_fail_the_run_and_keep_everything(

@@ -306,7 +306,7 @@ async def test_a_summary_of_somebody_elses_program_has_no_mark(store: Driver) ->
         await tx.run(Sql("INSERT INTO conversation_summaries (thread_id, summary) VALUES ('t', 'theirs')"))
     async with store.reading() as tx:
         assert await summaries.find(tx, "t") is None
-        assert (await summaries.state(tx, "t"))["compressed_summary"] == "theirs"
+        assert (await summaries.compressed(tx, "t")).summary == "theirs"
     assert (await pass_over(store)).message_count == 28
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from longthread.model.entry import Entry, Role, ToolCall
 from longthread.model.facts import Facts
 from longthread.model.fold import facts_of, observation_of, state_of
-from longthread.model.run import asks_to_continue
 from longthread.model.thread import title_of
 
 FIELDS = [
@@ -81,7 +80,7 @@ def test_the_state_of_an_answered_question() -> None:
     assert state["candidate_tables"] == ["rockets"]
     assert [item["sql"] for item in state["sql_history"]] == ["SELECT nope", "SELECT 1"]
     assert [item["error"]["type"] for item in state["error_history"]] == ["sql_failed"]
-    assert state["last_error"]["action"] == "run_sql"
+    assert state["last_error"] is None, "it recovered"
     assert (state["done"], state["answer"], state["max_steps"]) == (True, {"ok": True, "data": "长征五号 [q4]"}, 12)
     assert json.loads(json.dumps(state)) == state
 
@@ -100,7 +99,7 @@ def test_continue_is_no_new_question() -> None:
     thread = Thread()
     thread.ask("How many?")
     thread.add("assistant", "Progress …", metadata={"kind": "summary"})
-    thread.ask("继续")
+    thread.add("user", "继续", metadata={"kind": "question", "continues": True})
     state = state_of(thread.entries)
     assert state["question"] == "How many?"
     assert [message["content"] for message in state["messages"]] == ["How many?", "Progress …", "继续"]
@@ -159,13 +158,6 @@ def test_a_result_that_is_no_json_is_text() -> None:
     assert observation_of("Observation: [1]") == {"ok": True, "data": [1]}
 
 
-def test_what_counts_as_continue() -> None:
-    for text in ("继续", " 继续。", "Continue", "go on!", "GO ON", "请继续"):
-        assert asks_to_continue(text), text
-    for text in ("继续看2020年的", "continue with sites", "", "going on"):
-        assert not asks_to_continue(text), text
-
-
 def test_a_title_is_the_first_fifty_characters_on_one_line() -> None:
     assert title_of("  How\n many? ") == "How many?"
     assert len(title_of("运" * 80)) == 50
@@ -181,3 +173,31 @@ def test_what_is_said_without_a_kind_is_a_message_and_beside_a_call_a_thought() 
     state = state_of(thread.entries)
     assert [each["content"] for each in state["messages"]] == ["How is the weather?", "Sunny."]
     assert [(step["action"], step["thought"]) for step in state["steps"]] == [("weather", "I look.")]
+
+
+def recovered(*results: str, beside: bool = False, end: str | None = None) -> bool:
+    """Whether a run has no last error after calls with these results, made one by one or beside each other."""
+    thread = Thread()
+    thread.ask("How many?")
+    for n, text in enumerate(results):
+        if not beside or n == 0:
+            ids = [str(m) for m in range(len(results))] if beside else [str(n)]
+            calls = [ToolCall(each, "run_sql", {"sql": each}) for each in ids]
+            thread.add("assistant", "", tool_calls=calls)
+        thread.add("tool", text, tool_call_id=str(n))
+    if end is not None:
+        thread.add("assistant", "So far.", metadata={"kind": end} if end else {})
+    return state_of(thread.entries)["last_error"] is None
+
+
+def test_the_last_error_is_none_once_the_run_has_recovered() -> None:
+    good, bad = '{"ok": true, "data": 1}', '{"ok": false, "error": {"type": "sql_failed", "message": "x"}}'
+    assert not recovered(bad)
+    assert recovered(bad, good)
+    assert not recovered(good, bad)
+    assert not recovered(bad, good, bad)
+    assert not recovered(bad, good, beside=True)
+    assert recovered(bad, good, beside=True, end="answer")
+    assert recovered(bad, end="answer")
+    assert recovered(bad, end="")
+    assert not recovered(bad, end="summary")

@@ -296,7 +296,7 @@ class Analyst(Deciding):
         async with self.store.reading() as tx:
             thread = await log.find_thread(tx, thread_id, user_id=user_id or self.settings.user)
             entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
-            compressed = await summaries.state(tx, thread_id)
+            compressed = await summaries.compressed(tx, thread_id)
         return state_of(entries, compressed)
 
     def _checked(self, question: str) -> str:
@@ -465,6 +465,7 @@ class Analyst(Deciding):
             mark=begun.hot.mark,
             earlier={step.call_id: step for step in begun.earlier if step.call_id},
             approvals=begun.approvals,
+            categories=set(begun.thread.tool_categories),
             allowance=staff.standing.own,
             missing=staff.equipment.missing,
         )

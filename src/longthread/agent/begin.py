@@ -21,10 +21,12 @@ from longthread.errors import NothingToResume, RunWaiting, ThreadNotFound
 from longthread.model.approval import Approval
 from longthread.model.builtin import BUILTIN
 from longthread.model.entry import Draft
+from longthread.model.fold import CONTINUES
 from longthread.model.ids import new_id, new_id_after
 from longthread.model.memory import ANALYST
-from longthread.model.run import AgentRun, Answers, Protocol, Run, Step, asks_to_continue
+from longthread.model.run import AgentRun, Answers, Protocol, Run, Step
 from longthread.model.thread import Thread, title_of
+from longthread.model.wish import asks_to_continue
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, Plan
@@ -208,6 +210,7 @@ def _continued(before: Run | None, ask: Ask) -> Run | None:
 def _question(ask: Ask, plan: Plan) -> Draft:
     source = {"source": ask.source, "fingerprint": ask.fingerprint} if ask.source is not None else {}
     note = {"kind": "question", "run": plan.run_id, **source, "max_steps": ask.max_steps}
+    note |= {CONTINUES: True} if plan.continues is not None else {}
     message = HumanMessage(ask.question, id=new_id(), additional_kwargs={NOTE: note})
     return draft_of(message, run_id=plan.run_id)
 

@@ -54,7 +54,7 @@ def chart_tool(store: Driver, thread: Thread, window: Window) -> Tool:
         except LongthreadError as error:
             return failed(error)
 
-    return Tool(CHART, _ABOUT, _PARAMETERS, call, retry_safe=True)
+    return Tool(CHART, _ABOUT, _PARAMETERS, call, retry_safe=True, category="chart")
 
 
 async def _found(label: str, store: Driver, thread: Thread, window: Window) -> Held:

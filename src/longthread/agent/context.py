@@ -45,6 +45,7 @@ class RunContext:
     the calls that it now waits with. `queries` is the number of the last query label given out in
     the thread. `learn` is told of each message that the run adds. `spoken` is the protocol of the last model call, and
     `prompts` are the ids of those that this run has stored: others may be deleted with the runs that named them.
+    `categories` are the kinds of tools that are known to have run on the thread.
 
     `family` is that of the model's tokenizer, and `factor` what its estimates are raised by. `past` is the model call
     before, whose view the next one goes on from. `summary`, `topics` and `memories` are what a view shows of what is
@@ -73,6 +74,7 @@ class RunContext:
     approvals: Mapping[str, Approval] = field(default_factory=dict)
     asked: dict[str, Approval] = field(default_factory=dict)
     prompts: set[str] = field(default_factory=set)
+    categories: set[str] = field(default_factory=set)
     message_id: str = field(default_factory=new_id)
     spoken: Spoken = "native"
     results: Results = field(default_factory=Results)

@@ -109,7 +109,7 @@ class Delegates:
 
         about = (agent.description or "").strip() or "Another agent."
         described = f"{agent.name}: an agent. Gives it a task, and returns its answer. {about}"
-        return Tool(name, described, _PARAMETERS, call, retry_safe=True, answer=answer)
+        return Tool(name, described, _PARAMETERS, call, retry_safe=True, answer=answer, category="agent")
 
     async def _ended(self, agent: Agent, task: str, thread_id: str | None, call_id: str) -> Run:
         """The run that answers a call, when it has ended or waits for a person, whichever process executes it."""

@@ -115,7 +115,7 @@ def offered(scopes: Sequence[str] = tuple(SCOPES)) -> Tool:
         told = ", ".join(SCOPES[scope] for scope in scopes)
         properties["scope"] = {"type": "string", "enum": list(scopes), "description": f"{told}."}
     parameters = {"type": "object", "properties": properties, "required": []}
-    return Tool(RECALL_TOOL, _ABOUT, parameters, call, retry_safe=True)
+    return Tool(RECALL_TOOL, _ABOUT, parameters, call, retry_safe=True, category="memory")
 
 
 def _question(

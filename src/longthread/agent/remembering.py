@@ -60,8 +60,15 @@ class Remembering:
     def tools(self) -> tuple[Tool, Tool]:
         """`remember` and `forget`. Both may be called again: what is there, or gone, stays so."""
         return (
-            Tool(REMEMBER, _REMEMBER, _schema(_STATEMENT, "content"), _told(self._remember), retry_safe=True),
-            Tool(FORGET, _FORGET, _schema(_WHICH), _told(self._forget), retry_safe=True),
+            Tool(
+                REMEMBER,
+                _REMEMBER,
+                _schema(_STATEMENT, "content"),
+                _told(self._remember),
+                retry_safe=True,
+                category="memory",
+            ),
+            Tool(FORGET, _FORGET, _schema(_WHICH), _told(self._forget), retry_safe=True, category="memory"),
         )
 
     async def look_up(self, text: str, k: int) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ from longthread.model.event import Mark
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.ids import new_id
 from longthread.model.run import Step
-from longthread.store import runs
+from longthread.store import log, runs
 from longthread.tools.tool import Observation, Tool
 from longthread.view.correction import corrected
 
@@ -188,8 +188,11 @@ async def _run_call(
         observation = told_of_edit(approval, observation)
     if label and observation.get("ok"):
         observation = {**observation, "data": {"query": label, **observation["data"]}}
+    category = tool.category if tool is not None and refused is None else ""
     result = Result(index, _result(call, observation))
-    return await _note_result(context, result, observation=observation, marks=marks, started=started, clock=clock)
+    return await _note_result(
+        context, result, observation=observation, category=category, marks=marks, started=started, clock=clock
+    )
 
 
 async def _note_result(
@@ -197,13 +200,15 @@ async def _note_result(
     result: Result,
     *,
     observation: Observation | None = None,
+    category: str = "",
     marks: Sequence[Mark] = (),
     started: datetime | None = None,
     clock: float = 0.0,
 ) -> ToolMessage:
     """Store a result as an entry, unless one before it is still awaited: then it waits with its step.
 
-    `observation` and what follows it end the step; a result of an earlier process has its step ended.
+    `observation` and what follows it end the step; a result of an earlier process has its step ended. `category` is
+    that of the tool, where it has run.
     """
     async with context.results.lock:
         due = context.results.take(result)
@@ -225,10 +230,13 @@ async def _note_result(
                     marks=[*marks, told],
                     held=held,
                 )
+            if category and category not in context.categories:
+                await log.add_tool_category(tx, context.lease.thread_id, category)
             for entry, each in zip(entries, due, strict=True):
                 if each is not result or observation is None:
                     await runs.refer_step(tx, context.lease.thread_id, each.step, entry.seq)
         context.note(entries, [each.message for each in due])
+        context.categories |= {category}
     context.stream.ring()
     return result.message
 

@@ -16,7 +16,8 @@ from longthread.cli.named import find_thread
 from longthread.cli.terminal import Terminal
 from longthread.errors import LongthreadError, ThreadNotFound
 from longthread.model.ids import new_id
-from longthread.model.run import Protocol, asks_to_continue
+from longthread.model.run import Protocol
+from longthread.model.wish import asks_to_continue
 from longthread.settings import Settings
 
 if TYPE_CHECKING:

@@ -181,7 +181,7 @@ def state(thread: Name, database: options.Database = None) -> None:
     async def read(store: Driver, user: str) -> dict[str, Any]:
         found, entries = await _entries(store, user, thread)
         async with store.reading() as tx:
-            return state_of(entries, await summaries.state(tx, found.id))
+            return state_of(entries, await summaries.compressed(tx, found.id))
 
     echo(json.dumps(_with(database, read), ensure_ascii=False, indent=2))
 

@@ -15,7 +15,7 @@ from longthread.memory.indexing import RECALL_TOOL, is_prompt
 from longthread.model.entry import Entry
 from longthread.model.fold import PARSE_ERROR, StateFold
 from longthread.model.language import is_chinese
-from longthread.model.run import asks_to_continue
+from longthread.model.wish import asks_to_continue
 from longthread.view.tier1 import digest_of
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 

@@ -7,19 +7,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from longthread.model.entry import Entry, ToolCall
 from longthread.model.facts import Facts
-from longthread.model.run import asks_to_continue
 
 PARSE_ERROR = "json_parse_error"
 """The action of a reply that was neither a call nor an answer: it is answered like a tool call, by an observation."""
+CONTINUES = "continues"
+"""Key of a question's metadata where it is no question, but goes on with an unfinished run."""
 _TABLE_ACTIONS = frozenset({"describe_table", "sample_rows"})
 
 
+@dataclass(frozen=True, slots=True)
+class Compressed:
+    """A thread's summary, as the state tells of it (document 001 §5): of the messages up to entry `last_seq`. What
+    another program wrote says no entry, but how many messages there are."""
+
+    summary: str
+    config_hash: str | None
+    last_seq: int | None
+    message_count: int
+
+
 class StateFold:
-    """Takes a branch's entries one by one, oldest first, and keeps the state that they amount to."""
+    """Takes a branch's entries one by one, oldest first, and keeps the state that they amount to. `told` are the places
+    of its messages."""
 
     def __init__(self) -> None:
         self.facts = Facts()
@@ -32,7 +46,9 @@ class StateFold:
         self.sql_history: list[dict[str, Any]] = []
         self.last_error: dict[str, Any] | None = None
         self.answer: dict[str, Any] | None = None
-        self._open_calls: dict[str, tuple[ToolCall, str]] = {}
+        self.told: list[int] = []
+        self._open_calls: dict[str, tuple[ToolCall, str, int]] = {}
+        self._failed_at = 0
 
     def add(self, entry: Entry) -> None:
         """Take in the next entry."""
@@ -66,29 +82,31 @@ class StateFold:
         }
 
     def _add_question(self, entry: Entry) -> None:
-        self.messages.append({"role": "user", "content": entry.text})
+        self._add_message(entry)
         source, fingerprint = entry.metadata.get("source"), entry.metadata.get("fingerprint")
         if not self.facts.is_about(source, fingerprint):
             self.facts = Facts(source=source, fingerprint=fingerprint, queries=self.facts.queries)
         self.max_steps = entry.metadata.get("max_steps", self.max_steps)
         self.answer = None
-        if not (self.question and asks_to_continue(entry.text)):
+        if not (self.question and entry.metadata.get(CONTINUES) is True):
             self.question = entry.text
             self.candidate_tables, self.last_error = [], None
 
     def _add_assistant(self, entry: Entry) -> None:
         for call in entry.tool_calls:
-            self._open_calls[call.id] = (call, "" if entry.kind == "malformed" else entry.text)
+            self._open_calls[call.id] = (call, "" if entry.kind == "malformed" else entry.text, entry.seq)
         # Text beside calls is the thought that led to them.
         is_said = entry.kind is None and entry.text and not entry.tool_calls
         if is_said or entry.kind in {"answer", "summary"}:
-            self.messages.append({"role": "assistant", "content": entry.text})
+            self._add_message(entry)
+        if is_said or entry.kind == "answer":
+            self.last_error = None
         if entry.kind == "answer":
             self.answer = {"ok": True, "data": entry.text}
             self._add_step(entry, "finish", {"thought": "", "action": "finish", "args": {}, "observation": None})
 
     def _add_result(self, entry: Entry) -> None:
-        call, thought = self._open_calls.pop(entry.tool_call_id or "", (None, ""))
+        call, thought, called_at = self._open_calls.pop(entry.tool_call_id or "", (None, "", 0))
         if call is None:
             return
         observation = observation_of(entry.text)
@@ -106,6 +124,13 @@ class StateFold:
             )
         if not observation.get("ok"):
             self._add_error(entry, call.name, observation)
+        elif called_at > self._failed_at:
+            # Who made this call had seen the error, and got on: one beside it says nothing about that.
+            self.last_error = None
+
+    def _add_message(self, entry: Entry) -> None:
+        self.messages.append({"role": entry.role, "content": entry.text})
+        self.told.append(entry.seq)
 
     def _add_step(self, entry: Entry, step_type: str, step: Mapping[str, Any]) -> None:
         head = {"step_index": len(self.steps), "step_type": step_type}
@@ -116,18 +141,26 @@ class StateFold:
         error = observation.get("error")
         self.last_error = {"action": action, "error": error, "timestamp": entry.created_at.isoformat()}
         self.error_history.append(self.last_error)
+        self._failed_at = entry.seq
 
     def _note_candidate(self, table: str) -> None:
         if table not in self.candidate_tables:
             self.candidate_tables.append(table)
 
 
-def state_of(entries: Iterable[Entry], compressed: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The state that a branch's entries, oldest first, amount to; `compressed` are the fields of that name."""
+def state_of(entries: Iterable[Entry], compressed: Compressed | None = None) -> dict[str, Any]:
+    """The state that a branch's entries, oldest first, amount to, with the thread's summary."""
     fold = StateFold()
     for entry in entries:
         fold.add(entry)
-    return fold.to_json() | dict(compressed or {})
+    state = fold.to_json()
+    if compressed is not None:
+        last = compressed.last_seq
+        count = compressed.message_count if last is None else sum(seq <= last for seq in fold.told)
+        state["compressed_summary"] = compressed.summary
+        state["compressed_message_count"] = count
+        state["compressed_config_hash"] = compressed.config_hash
+    return state
 
 
 def facts_of(facts: Facts, entries: Iterable[Entry]) -> Facts:

@@ -13,14 +13,6 @@ StepKind = Literal["model", "tool"]
 StepStatus = Literal["running", "done", "failed"]
 Protocol = Literal["auto", "native", "json"]
 
-CONTINUE_WORDS = frozenset({"继续", "请继续", "继续吧", "接着", "continue", "go on", "please continue", "resume"})
-"""What a user says to give a paused run a fresh budget (document 001 §2)."""
-
-
-def asks_to_continue(message: str) -> bool:
-    """Whether `message` is only a wish to go on."""
-    return message.strip().strip("。.!！~ ").lower() in CONTINUE_WORDS
-
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:

@@ -172,6 +172,15 @@ async def set_agent(tx: Transaction, thread_id: str, agent_id: str) -> None:
     await tx.run("set_agent", id=thread_id, agent_id=agent_id)
 
 
+async def add_tool_category(tx: Transaction, thread_id: str, category: str) -> None:
+    """Note that a tool of this kind has run. For who has locked the thread in this transaction."""
+    row = await one(tx, "select_tool_categories", id=thread_id)
+    with of_thread(thread_id):
+        there: list[str] = json.loads(row["tool_categories"]) if row else []
+        if category not in there:
+            await tx.run("update_tool_categories", id=thread_id, categories=dump(sorted([*there, category])))
+
+
 async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> None:
     """Delete a thread, and the threads below it, with everything that is kept of them, damaged or not. It cannot be
     undone."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from longthread.model.fold import Compressed
 from longthread.store import incarnation, topics
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
@@ -81,14 +82,14 @@ def _kept(row: Row, thread_id: str) -> Kept | None:
         )
 
 
-async def state(tx: Transaction, thread_id: str) -> dict[str, Any]:
-    """Document 001's fields of the state, for what is kept of a thread."""
+async def compressed(tx: Transaction, thread_id: str) -> Compressed | None:
+    """What the state of a thread tells of its summary; None where there is none."""
     row = await one(tx, "select_pruning", thread_id=thread_id)
-    return {
-        "compressed_summary": row["summary"] if row else None,
-        "compressed_message_count": int(row["message_count"] or 0) if row else 0,
-        "compressed_config_hash": row["config_hash"] if row else None,
-    }
+    if row is None or row["summary"] is None:
+        return None
+    with of_thread(thread_id):
+        last = None if row["last_seq"] is None else int(row["last_seq"])
+        return Compressed(row["summary"], row["config_hash"], last, int(row["message_count"] or 0))
 
 
 async def save(tx: Transaction, thread_id: str, kept: Kept) -> None:

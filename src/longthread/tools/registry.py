@@ -66,10 +66,15 @@ async def build(
         about = {"problem": str(error), **error.details, "tool": definition.name}
         raise ToolInvalid(**about) from error
     approve = bool(definition.implementation.get("approve"))
-    tools = [replace(tool, approve=approve, definition=definition.id) for tool in tools]
+    category = _CATEGORIES.get(definition.type, definition.type)
+    tools = [replace(tool, approve=approve, definition=definition.id, category=category) for tool in tools]
     if len(tools) == 1:
         return [with_defaults(tool, defaults or {}) for tool in tools]
     return [with_defaults(tool, _own(tool, defaults or {})) for tool in tools]
+
+
+_CATEGORIES = {"query": "database"}
+"""What conversations say that they used, where it is not the type."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ class Tool:
     cancellation and defects; a `LongthreadError` inside it becomes an observation. `retry_safe` says that a call that
     was in flight when a process died may simply be made again; `approve` that a person decides about each call before
     it is made. `answer`, where there is one, is called in the place of `call`, and told the call's id too.
-    `definition` is the id of the one in the catalog that makes it.
+    `definition` is the id of the one in the catalog that makes it. `category` is what document 000's `tool_categories`
+    call its kind.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Tool:
     approve: bool = False
     answer: Callable[[Mapping[str, Any], str], Awaitable[Observation]] | None = None
     definition: str | None = None
+    category: str = ""
 
     async def run(self, args: Mapping[str, Any], call_id: str) -> Observation:
         """Make a call that a model has made under this id."""

@@ -9,6 +9,7 @@ from longthread.memory.pruning import Policy, prune_thread
 from longthread.memory.recall import Question, Recaller
 from longthread.memory.topics import Topic
 from longthread.model.entry import Draft
+from longthread.model.fold import Compressed
 from longthread.store import log, runs, summaries, topics
 from longthread.store.driver import Driver
 from longthread.store.recall import Scope
@@ -56,12 +57,12 @@ class SummaryContract(Contract):
         assert "harbour 3?" in kept.summary
         async with store.reading() as tx:
             view = await summaries.find(tx, "t")
-            state = await summaries.state(tx, "t")
-            assert await summaries.state(tx, "none") == dict.fromkeys(state) | {"compressed_message_count": 0}
+            compressed = await summaries.compressed(tx, "t")
+            assert await summaries.compressed(tx, "none") is None
             assert await topics.most_mentioned(tx, "t", 1) == [("harbour", 20)]
         assert view is not None
         assert sorted(view.topics) == ["harbour", "quay"]
-        assert state["compressed_summary"] == kept.summary
+        assert compressed == Compressed(kept.summary, kept.config_hash, 40, 40)
         await talk(store, 20)
         more = await pass_over(store)
         assert more is not None

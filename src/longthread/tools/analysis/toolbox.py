@@ -82,7 +82,7 @@ def _tool(
             return failed(error)
 
     parameters = {"type": "object", "properties": dict(properties), "required": list(required)}
-    return Tool(name, description, parameters, call, retry_safe=True)
+    return Tool(name, description, parameters, call, retry_safe=True, category="database")
 
 
 class _Toolbox:

@@ -54,7 +54,7 @@ def load_skill_tool(skills: Sequence[Skill], *, window: int) -> Tool:
         },
     }
     parameters = {"type": "object", "properties": properties, "required": ["name"]}
-    return Tool(LOAD_SKILL, _ABOUT, parameters, call, retry_safe=True)
+    return Tool(LOAD_SKILL, _ABOUT, parameters, call, retry_safe=True, category="skill")
 
 
 def _loaded(skills: Mapping[str, Skill], arguments: Mapping[str, Any], most: int) -> dict[str, Any]:

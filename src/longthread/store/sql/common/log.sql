@@ -58,6 +58,12 @@ UPDATE threads SET title = :title WHERE id = :id AND user_id = :user_id;
 -- name: update_tags
 UPDATE threads SET tags = :tags WHERE id = :id AND user_id = :user_id;
 
+-- name: select_tool_categories quick
+SELECT tool_categories FROM threads WHERE id = :id;
+
+-- name: update_tool_categories quick
+UPDATE threads SET tool_categories = :categories WHERE id = :id;
+
 -- name: update_metadata
 UPDATE threads SET metadata = :metadata WHERE id = :id AND user_id = :user_id;
 

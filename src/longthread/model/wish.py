@@ -1,0 +1,42 @@
+"""Whether a message is only a wish to go on: what gives a paused run a fresh budget (document 001 §2)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_LONGEST = 120
+"""Characters. Who says more says something else."""
+_MARKS = re.compile(r"[\W_]+")
+_POLITE = re.compile(
+    r"\b(?:please|pls|plz|kindly|yes|yeah|yep|yup|sure|ok|okay|k|fine|all right|alright|right|good|great|nice|perfect|"
+    r"cool|well|so|then|now|just|and|do|thanks|thank you|thx|of course|absolutely|definitely|exactly|agreed|hey|hi|"
+    r"let s|lets|let us|(?:can|could|would|will|may|should) (?:you|we|i)|you (?:can|may|should)|"
+    r"(?:i|we) (?:want|would like|d like)(?: you)? to|for me|a (?:bit|little)|further|if (?:possible|you can))\b|"
+    r"可不可以|能不能|可以|可否|能否|没问题|沒問題|没关系|麻烦|麻煩|拜托|劳驾|辛苦|谢谢|謝謝|多谢|感谢|同意|确认|確認|"
+    r"当然|當然|好的|那就|那么|那麼|一下|请|請|您|你们|咱们|我们|你|我|好|嗯|恩|哦|噢|喔|(?<![执執进進])行|对|對|是的|是|"
+    r"那|就|再|还|還|先|要|想|帮|吧|呗|啦|了|啊|呀|哈|嘛|吗|嗎|呢"
+)
+"""What is said around it: politeness, agreement, and who is to do it."""
+_WISH = re.compile(
+    r"(?:(?:continue|go on|go ahead|keep (?:going|working|on|at it)|carry on|proceed|resume|press on)"
+    r"(?: on| going)?"
+    r"(?: (?:with |to )?(?:it|that|this|there|(?:the |this |that |your |my )?"
+    r"(?:task|work|analysis|query|search|run|job|plan|execution|process|rest|next step|remaining steps))"
+    r"| (?:working|executing|running|processing|searching|analy[sz]ing|querying)(?: on (?:it|that|this))?)?"
+    r"(?: (?:from )?(?:there|here|where (?:you|we|it) (?:left off|stopped|paused|were|ended)))?"
+    r"|(?:继续|繼續|接着|接著|接下去|往下)"
+    r"(?:执行|執行|运行|運行|进行|進行|處理|处理|查询|查詢|查|分析|工作|做|干|来|來|走|跑|说|說|讲|講|回答|完成|操作|推进|下去|"
+    r"下一步|任务|任務|步骤|步驟|上面|刚才|剛才|之前|剩下|余下|未完成|的)*"
+    r"| )+"
+)
+"""The wish itself, once or more, and that it is about what was being done."""
+
+
+def asks_to_continue(message: str) -> bool:
+    """Whether `message` is only a wish to go on, in whatever wording; with other content it is its own question."""
+    if len(message) > _LONGEST:
+        return False
+    text = _MARKS.sub(" ", unicodedata.normalize("NFKC", message).casefold())
+    words = " ".join(_POLITE.sub(" ", text).split())
+    return bool(words) and _WISH.fullmatch(words) is not None
