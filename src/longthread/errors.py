@@ -306,6 +306,11 @@ class NotACheckpointDatabase(InvalidInput):
     address of a PostgresSaver."""
 
 
+class NothingToImport(InvalidInput):
+    """{where} cannot be imported: {reason} Give an export of Longthread's, or the SQLite file or postgresql:// address
+    of a database that docs/import.md lists."""
+
+
 class CheckpointUnreadable(LongthreadError):
     """Checkpoint {checkpoint} of thread {thread} cannot be read: {reason}"""
 

@@ -412,7 +412,7 @@ def test_an_import_of_something_else_makes_no_store(run: Run, tmp_path: Path) ->
     (tmp_path / "text.db").write_text("hello\n")
     with sqlite3.connect(tmp_path / "shop.db") as shop:
         shop.execute("CREATE TABLE customers (id INTEGER)")
-    for source, why in (("text.db", "not an export"), ("shop.db", "no tables `checkpoints`")):
+    for source, why in (("text.db", "not an export"), ("shop.db", "the tables customers, and none of them is known")):
         assert why in said(run("threads", "import", source, "--database", "new.db", code=2))
     assert not (tmp_path / "new.db").exists()
 
@@ -534,8 +534,10 @@ def test_a_langgraph_database_comes_in(run: Run, tmp_path: Path, store_address: 
         for thread in ("a", "b"):
             told: Any = {"configurable": {"thread_id": thread}}
             graph.compile(checkpointer=saver).invoke({"messages": [HumanMessage("a question")]}, told)
-    assert "2 threads: 6 checkpoints imported, 0 there already" in run("threads", "import", "graph.db").stdout
-    assert "2 threads: 0 checkpoints imported, 6 there already" in run("threads", "import", "graph.db").stdout
+    told = run("import", "graph.db").stdout
+    assert "2 LangGraph threads there, 2 here" in told
+    assert "6 checkpoints there, 6 here\n" in told
+    assert "6 checkpoints there, 6 here (6 already)" in run("threads", "import", "graph.db").stdout
     assert [line["text"] for line in shown(run, "a")] == ["a question", "an answer"]
     assert "--as is for" in said(run("threads", "import", "graph.db", "--as", "c", code=2))
 

@@ -73,7 +73,7 @@ REFUSED = [
     (["cut.jsonl"], "it is not complete"),
     (["whole.jsonl"], "holds threads of u, and you are default"),
     (["whole.jsonl", "--user", "u", "--as", "t3"], "holds 2 threads, and --as gives one an id"),
-    (["empty.db"], "it holds no checkpoints"),
+    (["empty.db"], "and no rows in them"),
 ]
 
 

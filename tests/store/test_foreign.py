@@ -20,8 +20,8 @@ def test_a_stock_savers_file_that_may_not_be_written_to_is_imported(tmp_path: Pa
     store.parent.mkdir()
     store.parent.chmod(0o777)
     with permitted(stock, 0o444, 0o555):
-        assert "1 checkpoint imported" in as_nobody(store, "threads", "import", str(stock))
-        assert "1 there already" in as_nobody(store, "threads", "import", str(stock))
+        assert "1 checkpoints there, 1 here\n" in as_nobody(store, "threads", "import", str(stock))
+        assert "1 here (1 already)" in as_nobody(store, "threads", "import", str(stock))
 
 
 def test_what_is_in_a_stock_savers_wal_alone_is_not_passed_over(tmp_path: Path, as_nobody: AsNobody) -> None:
@@ -31,7 +31,7 @@ def test_what_is_in_a_stock_savers_wal_alone_is_not_passed_over(tmp_path: Path, 
     stock.with_name(f"{stock.name}-wal").write_bytes(bytes(40))
     with permitted(stock, 0o444, 0o555):
         said = as_nobody(store, "threads", "import", str(stock))
-    assert "NotACheckpointDatabase" in said
+    assert "NothingToImport" in said
     assert "-wal" in said
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.store.conftest import Plain
 
 from longthread.model.entry import Draft, Entry, ToolCall
-from longthread.model.fold import state_of
+from longthread.model.fold import STEP, state_of
 from longthread.model.ids import new_id
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -86,14 +86,25 @@ def exchanges(draw: st.DrawFn) -> list[Draft]:
     calls = [ToolCall(one, draw(st.sampled_from(ACTIONS)), draw(arguments())) for one in ids]
     note = draw(st.sampled_from([{}, {}, {}, {"kind": "malformed"}, {"kind": "summary"}, {"kind": "answer"}]))
     answered = draw(st.permutations([*ids, *ids, "c1", None]))[: draw(st.integers(0, 4))]
-    results = [Draft("", "tool", draw(observations() | TEXT), tool_call_id=one) for one in answered]
+    results = [
+        Draft("", "tool", draw(observations() | TEXT), tool_call_id=one, metadata=draw(imported())) for one in answered
+    ]
     return [Draft("", "assistant", draw(TEXT), calls, metadata=note), *results]
 
 
 def remarks() -> st.SearchStrategy[Draft]:
     notes = st.sampled_from([{}, {"kind": "answer"}, {"kind": "answer"}, {"kind": "summary"}, {"kind": "malformed"}])
     roles = st.sampled_from(["assistant", "assistant", "assistant", "system", "tool"])
-    return st.builds(lambda text, note, role: Draft("", role, text, metadata=note), TEXT, notes, roles)
+    return st.builds(
+        lambda text, note, role, more: Draft("", role, text, metadata=note | more), TEXT, notes, roles, imported()
+    )
+
+
+def imported() -> st.SearchStrategy[dict[str, Any]]:
+    """What an import notes of a step: mostly nothing."""
+    step = st.dictionaries(TEXT, ARGUMENT, max_size=3) | st.sampled_from([False, False, True, None, 0, "no", []])
+    none: st.SearchStrategy[dict[str, Any]] = st.just({})
+    return none | none | st.fixed_dictionaries({STEP: step})
 
 
 Told = list[tuple[list[Draft], int]]

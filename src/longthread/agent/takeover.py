@@ -66,16 +66,6 @@ async def import_langgraph(
     return Imported(len(threads), taking.done, taking.writes, taking.already)
 
 
-async def check_stock(address: str) -> None:
-    """Make sure that there is something to import at an address, before a store is made for it.
-
-    Raises:
-        NotACheckpointDatabase, ExtraMissing: as `import_langgraph` does.
-    """
-    async with open_stock(address) as stock:
-        await _threads(stock, address)
-
-
 async def _threads(stock: Stock, address: str) -> dict[str, int]:
     if found := await stock.threads():
         return found

@@ -20,6 +20,7 @@ from longthread.cli.db import db
 from longthread.cli.doctor import doctor
 from longthread.cli.evals import evals
 from longthread.cli.forget import forget
+from longthread.cli.imports import import_
 from longthread.cli.mcp import mcp
 from longthread.cli.memories import memories
 from longthread.cli.recall import recall
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 for command in (demo, serve, mcp, ask, chat, resume, approve, reject, stop, state, view, recall, forget, doctor):
     app.command()(command)
+app.command("import")(import_)
 app.add_typer(threads, name="threads")
 app.add_typer(memories, name="memories")
 catalog.add_to(app, also={"skill": (skills.import_, skills.export), "tool": (trial.run,)})

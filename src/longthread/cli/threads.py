@@ -18,10 +18,11 @@ from rich.table import Table
 from longthread.agent.held import held_labels
 from longthread.agent.owner import may_be_alive
 from longthread.cli import options
-from longthread.cli.archive import export, import_
+from longthread.cli.archive import export
 from longthread.cli.attributes import expire, metadata, tag
 from longthread.cli.charts import chart
 from longthread.cli.damaged import leave_damaged
+from longthread.cli.imports import import_
 from longthread.cli.named import find_thread
 from longthread.cli.progress import counted
 from longthread.cli.ran import runs

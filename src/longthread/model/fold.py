@@ -17,6 +17,9 @@ PARSE_ERROR = "json_parse_error"
 """The action of a reply that was neither a call nor an answer: it is answered like a tool call, by an observation."""
 CONTINUES = "continues"
 """Key of a question's metadata where it is no question, but goes on with an unfinished run."""
+STEP = "imported_step"
+"""Key of an entry's metadata where an import has put a step that was otherwise than the entry tells it; `false` says
+that there was none."""
 _TABLE_ACTIONS = frozenset({"describe_table", "sample_rows"})
 
 
@@ -133,6 +136,12 @@ class StateFold:
         self.told.append(entry.seq)
 
     def _add_step(self, entry: Entry, step_type: str, step: Mapping[str, Any]) -> None:
+        imported = entry.metadata.get(STEP)
+        if isinstance(imported, dict):
+            self.steps.append(imported)
+            return
+        if imported is False:
+            return
         head = {"step_index": len(self.steps), "step_type": step_type}
         tail = {"content": entry.text, "timestamp": entry.created_at.isoformat()}
         self.steps.append(head | dict(step) | tail)

@@ -21,3 +21,12 @@ SELECT c.ns, c.id,
                             WHERE w.thread_id = c.thread_id AND w.ns = c.ns AND w.checkpoint_id = c.id), 0) AS writes
 FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
 WHERE c.thread_id = :thread_id;
+
+-- name: imported_entries
+-- Here and below, again in our own: what an import compares.
+SELECT id, text, metadata FROM entries WHERE thread_id = :thread_id ORDER BY seq;
+
+-- name: note_import
+UPDATE threads
+SET title = coalesce(:title, title), entry_count = :entry_count, updated_at = :updated_at, metadata = :metadata
+WHERE id = :id;

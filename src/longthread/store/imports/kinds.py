@@ -1,0 +1,71 @@
+"""What a database is, as far as its tables tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from longthread.store.foreign import Foreign
+from longthread.store.imports import memory
+from longthread.store.imports.clients import Clients
+from longthread.store.imports.conversations import Conversations
+from longthread.store.imports.reading import count, has
+from longthread.store.imports.sessions import Sessions
+from longthread.store.imports.taken import Source
+
+SOURCES: Sequence[Source] = (Conversations(), Sessions(), Clients())
+CHECKPOINTS = "the checkpoints of a LangGraph saver"
+BESIDE = "the labels, summaries, vectors and topics of document 004"
+_SAVERS = frozenset({"checkpoints", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations", "writes"})
+"""Tables of LangGraph's savers, on either database."""
+_VERSIONS = "checkpoint_migrations"
+"""The one that has rows from the beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """What a database holds that can be taken: conversations of these documents, LangGraph's checkpoints, and what
+    document 004 keeps beside them."""
+
+    sources: Sequence[Source]
+    checkpoints: bool
+    beside: bool
+
+    @property
+    def names(self) -> list[str]:
+        """What it is, for people."""
+        found = [source.kind for source in self.sources]
+        return [*found, *([CHECKPOINTS] if self.checkpoints else []), *([BESIDE] if self.beside else [])]
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables that are taken."""
+        found = frozenset[str]().union(*(source.tables for source in self.sources))
+        return found | (_SAVERS if self.checkpoints else frozenset()) | (memory.TABLES if self.beside else frozenset())
+
+
+def kinds_of(foreign: Foreign) -> Kinds:
+    """What a database holds. It may hold several kinds at once, and nothing at all."""
+    writes = "writes" if foreign.dialect == "sqlite" else "checkpoint_writes"
+    checkpoints = (
+        has(foreign, "checkpoints", "thread_id", "checkpoint_ns", "checkpoint_id") and writes in foreign.tables
+    )
+    return Kinds([source for source in SOURCES if source.fits(foreign)], checkpoints, memory.fits(foreign))
+
+
+def is_longthread(foreign: Foreign) -> bool:
+    """Whether it is a store of Longthread's own, which has tables of the same names."""
+    return has(foreign, "entries", "parent_seq")
+
+
+async def is_empty(foreign: Foreign, kinds: Kinds) -> bool:
+    """Whether there are no rows in what would be taken."""
+    names = [table.name for table in foreign.tables.all if table.name in kinds.tables - {_VERSIONS}]
+    return not any([await count(foreign, name) for name in names])
+
+
+async def left_tables(foreign: Foreign, kinds: Kinds) -> Mapping[str, int]:
+    """Tables that nobody takes, and how many rows they have; not those without any."""
+    others = [table.name for table in foreign.tables.all if table.name not in kinds.tables]
+    found = {name: await count(foreign, name) for name in others}
+    return {name: rows for name, rows in found.items() if rows}
