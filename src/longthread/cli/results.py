@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -57,7 +56,7 @@ def result(
             found = held(entries, label)
             with output(to, settings.database, force=force) as file:
                 if stored:
-                    return write(chosen, found.columns, found.rows, file)
+                    return write(chosen, found.columns, found.rows, file, marked=True)
                 return await _asked(analyst, thread_id, source, found, chosen, file)
 
     count = run(work())
@@ -76,9 +75,8 @@ async def _asked(
 
         def work(connection: Any) -> int:
             rows = connection.query(sql)
-            columns: Sequence[str] = rows.columns
             try:
-                return write(chosen, columns, rows, file)
+                return write(chosen, rows.columns, rows, file, binary=rows.binary, marked=True)
             finally:
                 rows.close()
 

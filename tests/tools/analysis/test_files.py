@@ -61,7 +61,7 @@ async def test_parquet_with_time_zones_and_nested_values(opened: Opened, ask: An
     source = await opened(tmp_path / "zones.parquet")
     data = (await ask(source, "run_sql", sql="SELECT *, t FROM zones ORDER BY t -- newest"))["data"]
     assert data["columns"] == ["t", "l", "s", "d", "t_1"]
-    assert data["rows"][0][0].startswith("2020-01-01 00:00:00")
+    assert data["rows"][0][0].startswith("2020-01-01T00:00:00")
     assert data["rows"][0][2:4] == [{"a": 1}, 1.5]
     described = (await ask(source, "describe_table", table="zones"))["data"]
     assert described["columns"][0]["min"].startswith("2020-01-01")

@@ -70,7 +70,7 @@ async def test_rows(source: Source, ask: Any) -> None:
     assert many["shown"] == "100 of 40000"
     odd = "SELECT 'NaN'::float8, '-infinity'::date, '\\x00ff'::bytea, int4range(1, 5), interval '1 day', NULL::text[]"
     data = (await ask(source, "run_sql", sql=odd))["data"]
-    assert data["rows"] == [[None, "-infinity", "<2 bytes>", "[1, 5)", "1 day", None]]
+    assert data["rows"] == [["NaN", "-infinity", "\\x00ff", "[1,5)", "1 day", None]]
     assert (await ask(source, "run_sql", sql="SELECT '%s %d' || '%'"))["data"]["rows"] == [["%s %d%"]]
     plan = (await ask(source, "run_sql", sql="EXPLAIN ANALYZE SELECT * FROM rockets"))["data"]
     assert "Seq Scan" in plan["rows"][0][0]

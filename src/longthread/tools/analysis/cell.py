@@ -1,20 +1,53 @@
-"""A value of a database as a JSON value."""
+"""A value of a database as a JSON value, or as one that a file can hold. What an engine gives is text wherever Python's
+own types hold less than the database does."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
+LARGEST = 2**53 - 1
+"""The largest whole number that every reader of JSON holds exactly; JavaScript rounds those above."""
+_DIGITS = 6
+"""Digits behind the point that are never lost."""
+_LEAST = Decimal("1e-300")
+"""Above it a double has fifteen digits, whatever the size."""
+_WHOLE_BYTES = 64
+"""Bytes up to which a binary value is shown."""
+_MOMENT = re.compile(r"(\d{4,}-\d\d-\d\d) (?=\d\d:\d\d)")
+_HOURS = re.compile(r"(:\d\d(?:\.\d+)?[+-]\d\d)(?=$| BC$| \(BC\)$)")
 
-def json_cell(value: Any, limit: int) -> tuple[Any, bool]:
+Binary = Callable[[bytes], str]
+"""How a database writes a binary value."""
+
+
+def hexadecimal(value: bytes) -> str:
+    r"""As PostgreSQL writes it: `\x00ff`."""
+    return f"\\x{value.hex()}"
+
+
+def json_cell(value: Any, limit: int, binary: Binary = hexadecimal) -> tuple[Any, bool]:
     """`value` as JSON can hold it, with text cut to `limit` characters, and whether something was cut."""
-    safe = _safe(value, limit)
+    cell, was_cut = shown(value, limit, binary)
+    return as_numbers([cell])[0], was_cut
+
+
+def shown(value: Any, limit: int, binary: Binary = hexadecimal) -> tuple[Any, bool]:
+    """Like `json_cell`, but exact numbers are left as they are, for `as_numbers` to decide on with their column's."""
+    if isinstance(value, bytes | bytearray | memoryview) and len(value) > _WHOLE_BYTES:
+        return f"<{len(value)} bytes>", False
+    safe = plain(value, binary, limit)
     if isinstance(safe, str) and len(safe) > limit:
         return cut(safe, limit), True
+    if isinstance(safe, Decimal) and safe.is_finite() and abs(safe.adjusted()) > limit:
+        return cut(number_text(safe), limit), True
+    if isinstance(safe, float) and not is_finite(safe):
+        return name_of(safe), False
     if isinstance(safe, list | dict):
         text = json.dumps(safe, ensure_ascii=False)
         if len(text) > limit:
@@ -22,31 +55,86 @@ def json_cell(value: Any, limit: int) -> tuple[Any, bool]:
     return safe, False
 
 
+def as_numbers(column: Sequence[Any], *, rounded: bool = False) -> list[Any]:
+    """The cells of one column with its exact numbers as JSON numbers; or, where a double would change one of them, with
+    all of its numbers as text. Where they may be `rounded`, only the first digits behind the point count."""
+    exact = [cell for cell in column if _is_number(cell) and not isinstance(cell, float)]
+    if not exact:
+        return list(column)
+    form = _number if all(fits(cell, rounded=rounded) for cell in exact) else number_text
+    return [form(cell) if _is_number(cell) else cell for cell in column]
+
+
+def plain(value: Any, binary: Binary = hexadecimal, limit: int | None = None) -> Any:
+    """`value` as nothing, a truth, a number, a text, or a list or an object of what JSON can hold."""
+    if value is None or isinstance(value, bool | float | Decimal):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, str):
+        return _valid(value) if limit is None or len(value) <= limit else value
+    if isinstance(value, bytes | bytearray | memoryview):
+        return binary(bytes(value))
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): _inner(item, binary) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_inner(item, binary) for item in value]
+    return str(value)
+
+
 def cut(text: str, limit: int) -> str:
     """The first `limit` characters, saying how many there were."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
-def _safe(value: Any, limit: int) -> Any:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, str):
-        return _valid(value) if len(value) <= limit else value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Decimal):
-        return _number(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return f"<{len(value)} bytes>"
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): _safe(item, limit) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_safe(item, limit) for item in value]
-    return str(value)
+def iso(text: str) -> str:
+    """A day or a time as a database writes it, by ISO 8601: with a T, and with the minutes of its zone."""
+    return _HOURS.sub(r"\1:00", _MOMENT.sub(r"\1T", text))
+
+
+def is_finite(number: float | Decimal) -> bool:
+    """Whether it is a number at all, whatever its size."""
+    return number.is_finite() if isinstance(number, Decimal) else math.isfinite(number)
+
+
+def name_of(number: float | Decimal) -> str:
+    """What a number that JSON does not have is called."""
+    return "NaN" if "nan" in str(number).casefold() else "Infinity" if number > 0 else "-Infinity"
+
+
+def number_text(number: float | Decimal) -> str:
+    """All digits of a number, without an exponent where it is exact."""
+    if isinstance(number, int):
+        return str(number)
+    if not is_finite(number):
+        return name_of(number)
+    return format(number, "f") if isinstance(number, Decimal) else repr(number)
+
+
+def fits(number: float | Decimal, *, rounded: bool = False) -> bool:
+    """Whether a double, as which JSON numbers are read, holds it; of a `rounded` one, the first digits."""
+    if isinstance(number, int):
+        return abs(number) <= LARGEST
+    if isinstance(number, float) or not number.is_finite():
+        return True
+    if abs(number) > LARGEST:
+        return False
+    if Decimal(repr(float(number))) == number:
+        return True
+    return rounded and int(number.as_tuple().exponent) < -_DIGITS and abs(number) > _LEAST
+
+
+def _inner(value: Any, binary: Binary) -> Any:
+    found = plain(value, binary)
+    if _is_number(found):
+        return _number(found) if fits(found, rounded=True) else number_text(found)
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def _valid(text: str) -> str:
@@ -54,11 +142,10 @@ def _valid(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _number(value: Decimal) -> int | float | str | None:
-    """A decimal as a number where a JSON number says exactly the same, else as text."""
-    if not value.is_finite():
-        return None
-    if value == value.to_integral_value() and abs(value) < 10**15:
-        return int(value)
-    near = float(value)
-    return near if math.isfinite(near) and Decimal(repr(near)) == value else str(value)
+def _number(number: float | Decimal) -> Any:
+    """A number of JSON, or the name of one that JSON does not have."""
+    if not is_finite(number):
+        return name_of(number)
+    if isinstance(number, Decimal):
+        return int(number) if number == number.to_integral_value() else float(number)
+    return number

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.tools.analysis.cell import json_cell
+from longthread.tools.analysis.cell import Binary, as_numbers, shown
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.watch import Interrupted, Watch
@@ -70,8 +70,8 @@ def fetch(interrupt: Callable[[], None], rows: Rows, limits: Limits, *, keep: in
     try:
         for row in rows:
             result.counted += 1
-            shaped, cut = _shaped(row, cell, room if not result.rows else None)
-            room -= len(json.dumps(shaped, ensure_ascii=False).encode())
+            shaped, cut = _shaped(row, cell, room if not result.rows else None, rows.binary)
+            room -= _size(shaped)
             if room < 0 and result.rows:
                 break
             result.rows.append(shaped)
@@ -87,7 +87,16 @@ def fetch(interrupt: Callable[[], None], rows: Rows, limits: Limits, *, keep: in
         result.complete, result.stopped = False, True
     finally:
         rows.close()
+        result.rows = _evenly(result.rows, rows.quotients)
     return result
+
+
+def _evenly(rows: list[list[Any]], quotients: Collection[int]) -> list[list[Any]]:
+    """Rows whose numbers have one form in a column."""
+    if not rows or not rows[0]:
+        return rows
+    columns = [as_numbers(column, rounded=at in quotients) for at, column in enumerate(zip(*rows, strict=True))]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _count(interrupt: Callable[[], None], rows: Rows, result: Result, limits: Limits) -> None:
@@ -104,11 +113,17 @@ def _count(interrupt: Callable[[], None], rows: Rows, result: Result, limits: Li
             result.complete = False
 
 
-def _shaped(row: Sequence[Any], cell: int, room: int | None) -> tuple[list[Any], int]:
-    """A row of JSON values; the first row is made to fit into `room`, since one row must always be shown."""
-    cells = [json_cell(value, cell) for value in row]
+def _shaped(row: Sequence[Any], cell: int, room: int | None, binary: Binary) -> tuple[list[Any], int]:
+    """A row of JSON values and exact numbers; the first row is made to fit into `room`, since one row must always be
+    shown."""
+    cells = [shown(value, cell, binary) for value in row]
     if room is not None and cells:
         fits = max(16, room // (8 * len(cells)))
-        if len(json.dumps([value for value, _ in cells], ensure_ascii=False).encode()) > room and fits < cell:
-            cells = [json_cell(value, fits) for value in row]
+        if _size([value for value, _ in cells]) > room and fits < cell:
+            cells = [shown(value, fits, binary) for value in row]
     return [value for value, _ in cells], sum(cut for _, cut in cells)
+
+
+def _size(row: list[Any]) -> int:
+    """Bytes of a row as JSON."""
+    return len(json.dumps(row, ensure_ascii=False, default=str).encode())

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
+
+from longthread.tools.analysis.cell import Binary, hexadecimal
 
 
 class Rows:
-    """The result of one statement: column names and an iterator over rows, read as they are asked for."""
+    """The result of one statement: column names and an iterator over rows, read as they are asked for. `binary` writes
+    a binary value as the database does; `quotients` are the places of columns whose digits may go on for ever, and are
+    shown as a double has them."""
 
-    def __init__(self, columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
+    def __init__(
+        self,
+        columns: Sequence[str],
+        rows: Iterator[Sequence[Any]],
+        binary: Binary = hexadecimal,
+        quotients: Collection[int] = (),
+    ) -> None:
         self.columns = list(columns)
+        self.binary = binary
+        self.quotients = quotients
         self._rows = rows
 
     def __iter__(self) -> Iterator[Sequence[Any]]:

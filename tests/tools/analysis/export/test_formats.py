@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import xml.etree.ElementTree as ElementTree
-import zipfile
 from collections.abc import Iterable, Sequence
 from datetime import date
 from decimal import Decimal
@@ -14,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from tests.sheets import sheet
 
 from longthread.errors import ResultTooLong
 from longthread.tools.analysis.export import xlsx
@@ -25,7 +24,6 @@ ROWS: list[Sequence[Any]] = [
     (-2, "=HYPERLINK(1)", False, 2.5, None, {"a": 1}, "-1+1"),
     (None, " @cmd", None, None, None, None, "plain"),
 ]
-SPREADSHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
 def made(format_: Format, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
@@ -38,29 +36,18 @@ def test_csv() -> None:
     read = list(csv.reader(io.StringIO(made(Format.CSV, COLUMNS, ROWS).decode(), newline="")))
     assert read == [
         ["n", "text", "flag", "price", "day", "list", "'=SUM(A1)"],
-        ["1", 'a "quoted", 王芳\nline', "true", "1.5", "2024-01-02", '[1, "b"]', ""],
+        ["1", 'a "quoted", 王芳\nline', "true", "1.50", "2024-01-02", '[1, "b"]', ""],
         ["-2", "'=HYPERLINK(1)", "false", "2.5", "", '{"a": 1}', "'-1+1"],
         ["", "' @cmd", "", "", "", "", "plain"],
     ]
 
 
-@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@a", "\t=1", "\r=1", "  =1", "＝1", "\n=1"])
+@pytest.mark.parametrize(
+    "text", ["=1", "+1", "-1+1", "-A1", "-1 day =1", "- 1", "@a", "\t=1", "\r=1", "  =1", "＝1", "\n=1"]
+)
 def test_no_text_is_a_formula_in_csv(text: str) -> None:
     read = list(csv.reader(io.StringIO(made(Format.CSV, ["a"], [[text]]).decode(), newline="")))
     assert read[1] == [f"'{text}"]
-
-
-def sheet(data: bytes) -> list[list[tuple[str | None, str | None]]]:
-    """Types and texts of the cells."""
-    with zipfile.ZipFile(io.BytesIO(data)) as book:
-        assert book.testzip() is None
-        for name in book.namelist():
-            ElementTree.fromstring(book.read(name))
-        root = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))
-    assert not list(root.iter(f"{SPREADSHEET}f"))  # no formula
-    return [
-        [(cell.get("t"), "".join(cell.itertext()) or None) for cell in row] for row in root.iter(f"{SPREADSHEET}row")
-    ]
 
 
 def test_xlsx() -> None:

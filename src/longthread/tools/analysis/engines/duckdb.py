@@ -16,6 +16,7 @@ import duckdb
 
 from longthread.errors import SourceError, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
 from longthread.tools.analysis.engine import Connection, Engine
+from longthread.tools.analysis.engines.duckdbtypes import Shape, shape_of, shaped, written
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import literal, quoted
 from longthread.tools.analysis.rows import Rows
@@ -25,8 +26,6 @@ from longthread.tools.analysis.watch import Interrupted
 _READING = frozenset({"SELECT", "EXPLAIN", "MULTI"})
 """Kinds of statement that DuckDB's own parser may find; MULTI is PIVOT, which needs two passes."""
 _FETCHED = 256
-_ZONED = "TIME ZONE"
-"""Types with a time zone come as text: DuckDB's Python objects for them need a package that nothing else needs."""
 
 _COLUMNS = """
     SELECT c.schema_name, c.table_name, c.column_name, c.data_type, c.is_nullable, c.comment
@@ -167,27 +166,22 @@ class DuckdbConnection(Connection):
                 self._raw.execute("BEGIN TRANSACTION READ ONLY")
                 self._in_transaction = True
             explains = statements[0].type.name == "EXPLAIN"
-            run = statements[0] if explains else self._without_zones(sql, parameters)
-            self._raw.execute(run, parameters or None)
+            shapes = [] if explains else self._shapes(sql, parameters)
+            self._raw.execute(statements[0] if explains else _cast(sql, shapes), parameters or None)
             columns = [str(entry[0]) for entry in self._raw.description or ()]
-        return Rows(columns, self._fetched())
+        return Rows(columns, self._fetched([shape for _, shape in shapes]), written)
 
-    def _without_zones(self, sql: str, parameters: Sequence[Any]) -> str:
-        describing = f"DESCRIBE FROM (\n{_plain(sql)}\n)"
-        described = self._raw.execute(describing, parameters or None).fetchall() if _is_query(sql) else []
-        if not any(_ZONED in str(row[1]) for row in described):
-            return sql
-        names = [f"c{number}" for number in range(len(described))]
-        shown = ", ".join(
-            f"{name}{'::VARCHAR' if _ZONED in str(row[1]) else ''} AS {quoted(str(row[0]))}"
-            for name, row in zip(names, described, strict=True)
-        )
-        return f"SELECT {shown} FROM (\n{_plain(sql)}\n) AS q({', '.join(names)})"
+    def _shapes(self, sql: str, parameters: Sequence[Any]) -> list[tuple[str, Shape]]:
+        """The columns, and how their values are read. No row is made for it."""
+        if not _is_query(sql):
+            return []
+        self._raw.execute(f"SELECT * FROM (\n{_plain(sql)}\n) LIMIT 0", parameters or None)
+        return [(str(name), shape_of(type_)) for name, type_, *_ in self._raw.description or ()]
 
-    def _fetched(self) -> Iterator[Sequence[Any]]:
+    def _fetched(self, shapes: Sequence[Shape]) -> Iterator[Sequence[Any]]:
         with translated(self._source, self._failed):
             while rows := self._raw.fetchmany(_FETCHED):
-                yield from rows
+                yield from shaped(rows, shapes)
 
     def _failed(self) -> None:
         # DuckDB refuses everything until an aborted transaction is rolled back.
@@ -281,6 +275,16 @@ def _plain_message(error: Exception) -> str:
         if line.strip() and not line.startswith("Original Line:"):  # a line of data, which may be very long
             kept.append(line.strip()[:250])
     return " ".join(kept)[:500]
+
+
+def _cast(sql: str, shapes: Sequence[tuple[str, Shape]]) -> str:
+    """The query with what Python's own types hold less of as text."""
+    if not any(shape.cast for _, shape in shapes):
+        return sql
+    shown = ", ".join(
+        f"c{at}{f'::{shape.type}' if shape.cast else ''} AS {quoted(name)}" for at, (name, shape) in enumerate(shapes)
+    )
+    return f"SELECT {shown} FROM (\n{_plain(sql)}\n) AS q({', '.join(f'c{at}' for at in range(len(shapes)))})"
 
 
 def _is_query(sql: str) -> bool:

@@ -21,6 +21,7 @@ from pymysql.cursors import Cursor, SSCursor
 
 from longthread.errors import SourceError, SourceLocked, SourceUnreachable, SqlFailed, SqlRefused
 from longthread.tools.analysis.address import scrubbed
+from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.engine import Connection
 from longthread.tools.analysis.lexemes import with_values
 from longthread.tools.analysis.limits import Limits
@@ -100,7 +101,7 @@ class MysqlConnection(Connection):
             shapes = _shapes(cursor)
             rows = [_shaped(row, shapes) for row in cursor.fetchall()]
         self._check()
-        return Rows(_names(cursor), iter(rows))
+        return Rows(_names(cursor), iter(rows), _binary)
 
     def _check(self) -> None:
         if self._stopped:
@@ -115,7 +116,7 @@ class MysqlConnection(Connection):
         with self._translated():
             cursor.execute(text)
             first = cursor.fetchone() if cursor.description else None
-        return Rows(_names(cursor), self._fetched(first, cursor))
+        return Rows(_names(cursor), self._fetched(first, cursor), _binary, _computed(cursor))
 
     def _fetched(self, first: Sequence[Any] | None, cursor: SSCursor) -> Iterator[Sequence[Any]]:
         shapes = _shapes(cursor)
@@ -200,6 +201,12 @@ def _names(cursor: Cursor) -> list[str]:
     return [column[0] for column in cursor.description or ()]
 
 
+def _computed(cursor: Cursor) -> set[int]:
+    """The places of columns that are no table's: an average, or another quotient, is one."""
+    result = cursor._result  # type: ignore[attr-defined] # PyMySQL's description does not say it
+    return {at for at, column in enumerate(result.fields or ()) if not column.org_name} if result else set()
+
+
 def _shapes(cursor: Cursor) -> list[Value | None]:
     """What makes of each column's text a value; None where the text is the value."""
     return [_shape(int(column[1]), int(column[3] or 0)) for column in cursor.description or ()]
@@ -209,10 +216,10 @@ def _shape(kind: int, length: int) -> Value | None:
     if kind == FIELD_TYPE.BIT:
         return partial(_bits, length)
     if kind == FIELD_TYPE.JSON:
-        return json.loads
+        return _document
     if kind in (FIELD_TYPE.DATETIME, FIELD_TYPE.TIMESTAMP):
         # Not Python's own type, which has neither a year 0 nor a day 0.
-        return _moment
+        return iso
     return _NUMBERS.get(kind)
 
 
@@ -221,8 +228,13 @@ def _shaped(row: Sequence[Any], shapes: Sequence[Value | None]) -> list[Any]:
     return [value if shape is None or value is None else shape(value) for value, shape in pairs]
 
 
-def _moment(text: str) -> str:
-    return text.replace(" ", "T", 1)
+def _binary(value: bytes) -> str:
+    return f"0x{value.hex()}"
+
+
+def _document(text: str) -> Any:
+    found = json.loads(text, parse_float=Decimal)
+    return text if found is None else found  # which is no NULL
 
 
 def _bits(length: int, value: bytes) -> str:

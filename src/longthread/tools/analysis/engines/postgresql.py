@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from psycopg import errors as postgres
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.conninfo import make_conninfo
+from psycopg.pq import ExecStatus
+from psycopg.types.json import set_json_loads
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine import URL
 
@@ -28,6 +31,7 @@ from longthread.errors import (
     SqlRefused,
 )
 from longthread.tools.analysis.address import scrubbed, secrets_of
+from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.engine import NO_DATABASE, Connection, Engine
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import quoted
@@ -85,6 +89,12 @@ _VIEWS = f"""
     WHERE r.kind IN ('v', 'm')
 """
 _KINDS = {"v": "view", "m": "view"}
+_TEXTS = (
+    "interval", "uuid", "inet", "cidr", "record", "int4range", "int8range", "numrange", "daterange", "tsrange",
+    "tstzrange", "int4multirange", "int8multirange", "nummultirange", "datemultirange", "tsmultirange",
+    "tstzmultirange",
+)  # fmt: skip
+"""Types of which Python's own hold less, or are written in another way."""
 
 
 class PostgresqlEngine(Engine):
@@ -108,7 +118,7 @@ class PostgresqlEngine(Engine):
             "-c default_transaction_read_only=on "
             f"-c statement_timeout={milliseconds} -c idle_in_transaction_session_timeout={milliseconds} "
             # A backslash in a text is a letter, as the guard reads it, whatever the database says.
-            f"-c standard_conforming_strings=on -c DateStyle=ISO "
+            f"-c standard_conforming_strings=on -c DateStyle=ISO -c extra_float_digits=1 -c bytea_output=hex "
             f"-c lock_timeout={int(self._limits.lock_seconds * 1000)}"
         )
         given: dict[str, Any] = {
@@ -123,8 +133,11 @@ class PostgresqlEngine(Engine):
             reason = (scrubbed(error, self._secrets).strip().splitlines() or ["no answer"])[0][:300]
             raise self._failed(error, f"{reason.rstrip('.')}.") from None
         raw.read_only = True
-        for type_name in ("date", "time", "timetz", "timestamp", "timestamptz", "interval"):
+        for type_name in ("date", "time", "timetz", "timestamp", "timestamptz"):
             raw.adapters.register_loader(type_name, _IsoText)
+        for type_name in _TEXTS:
+            raw.adapters.register_loader(type_name, _Text)
+        set_json_loads(_document, raw)
         return PostgresqlConnection(raw, self._source, self._secrets)
 
     def _failed(self, error: Exception, reason: str) -> SourceError:
@@ -203,12 +216,23 @@ def _is_about_password(error: Exception) -> bool:
     return needed or re.search(r"password|authentication failed", str(error)) is not None
 
 
-class _IsoText(Loader):
+class _Text(Loader):
+    """A value as the server writes it."""
+
+    def load(self, data: Buffer) -> str:
+        return bytes(data).decode("utf-8", "replace")
+
+
+class _IsoText(_Text):
     """Dates and times as ISO text: Python's own types have no infinity, no year 0 and no year 10000."""
 
     def load(self, data: Buffer) -> str:
-        text = bytes(data).decode()
-        return f"{text[:10]}T{text[11:]}" if text[10:11] == " " and text[4:5] == "-" else text
+        return iso(super().load(data))
+
+
+def _document(text: str | bytes) -> Any:
+    found = json.loads(text, parse_float=Decimal)
+    return "null" if found is None else found  # which is no NULL
 
 
 class PostgresqlConnection(Connection):
@@ -231,8 +255,19 @@ class PostgresqlConnection(Connection):
         rows = cursor.stream(sql.encode(), given or None)
         with self._translated():
             first = next(rows, None)
-        columns = [column.name for column in cursor.description or ()]
-        return Rows(columns, self._fetched(first, rows, cursor))
+            names = [column.name for column in cursor.description or ()]
+            columns = self._named(sql) if first is None else names
+        # Without a declared precision it may be an average, or another quotient.
+        quotients = {at for at, column in enumerate(cursor.description or ()) if column.precision is None}
+        return Rows(columns, self._fetched(first, rows, cursor), quotients=quotients)
+
+    def _named(self, sql: str) -> list[str]:
+        """The columns of a statement that has given no row, of which the driver does not tell them."""
+        line = self._raw.pgconn
+        for told in (line.prepare(b"", sql.encode()), line.describe_prepared(b"")):
+            if told.status != ExecStatus.COMMAND_OK:
+                return []  # the transaction is over, or it cannot be prepared
+        return [(told.fname(at) or b"").decode("utf-8", "replace") for at in range(told.nfields)]
 
     def _fetched(
         self, first: Sequence[Any] | None, rows: Iterator[Sequence[Any]], cursor: psycopg.Cursor[Any]

@@ -203,7 +203,7 @@ class SqliteConnection(Connection):
         self._allow(self._limits.value_bytes)
         try:
             rows = self._run(sql, parameters)
-            return Rows(rows.columns, iter(list(rows)))
+            return Rows(rows.columns, iter(list(rows)), _binary)
         finally:
             self._trusted = False
 
@@ -240,7 +240,7 @@ class SqliteConnection(Connection):
         with translated(self._source, lambda: (self._denied, self._allowed)):
             cursor = self._raw.execute(sql, parameters)
         columns = [entry[0] for entry in cursor.description or ()]
-        return Rows(columns, self._fetched(cursor))
+        return Rows(columns, self._fetched(cursor), _binary)
 
     def _fetched(self, cursor: sqlite3.Cursor) -> Iterator[Sequence[Any]]:
         try:
@@ -349,6 +349,10 @@ def _foreign_key(
     # Without named columns a key refers to the other table's primary key.
     references = tuple(other for _, _, other in parts if other) or primary.get(target, ())
     return ForeignKey(tuple(own for _, own, _ in parts), target, references)
+
+
+def _binary(value: bytes) -> str:
+    return f"x'{value.hex()}'"
 
 
 def _text(raw: bytes) -> str:

@@ -7,12 +7,18 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
+from longthread.tools.analysis.cell import number_text
 from longthread.tools.analysis.export.table import Cell, harmless
 
+_MARK = "\ufeff"
 
-def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]], to: BinaryIO) -> int:
-    """Writes a header and the rows; nothing is an empty field."""
+
+def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]], to: BinaryIO, *, marked: bool = False) -> int:
+    """Writes a header and the rows; nothing is an empty field. With `marked`, by a mark at the beginning Excel knows
+    that the text is UTF-8."""
     text = io.TextIOWrapper(to, "utf-8", errors="replace", newline="", write_through=True)
+    if marked:
+        text.write(_MARK)
     writer = csv.writer(text)
     writer.writerow([harmless(name) for name in columns])
     count = 0
@@ -23,7 +29,9 @@ def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]], to: Binary
     return count
 
 
-def _field(value: Cell) -> Cell:
+def _field(value: Cell) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return harmless(value) if isinstance(value, str) else value
+    if value is None or isinstance(value, str):
+        return value and harmless(value)
+    return number_text(value)

@@ -1,38 +1,47 @@
-"""Parquet, through DuckDB. A column of whole numbers, numbers or truths has that type; any other is text."""
+"""Parquet, through DuckDB. A column of whole numbers, decimals, doubles or truths has that type; any other is text."""
 
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import BinaryIO
 
 import duckdb
 
+from longthread.errors import InvalidInput
+from longthread.tools.analysis.cell import number_text
 from longthread.tools.analysis.export.table import Cell
 from longthread.tools.analysis.naming import literal, quoted
 
 _LARGEST = 2**63
+_DIGITS = 38
+"""Digits of the widest decimal."""
 _LINE = 512_000_000
 """Bytes of one row as JSON."""
 
 
 def write_parquet(columns: Sequence[str], rows: Iterable[Sequence[Cell]], to: BinaryIO) -> int:
-    """Writes the rows; columns of the same name get numbers, since Parquet has each name once."""
+    """Writes the rows; columns of the same name get numbers, since Parquet has each name once. Raises InvalidInput for
+    a result without columns, which Parquet does not have."""
+    if not columns:
+        raise InvalidInput(reason="The result has no columns, and a Parquet file has one at least. Write it as CSV.")
     with tempfile.TemporaryDirectory(prefix="longthread-export-") as folder:
         lines, made = Path(folder) / "rows.jsonl", Path(folder) / "rows.parquet"
-        kinds: list[set[type]] = [set() for _ in columns]
+        held = [_Held() for _ in columns]
         count = 0
         with lines.open("w", encoding="utf-8", errors="replace") as file:
             for row in rows:
                 count += 1
-                for kind, value in zip(kinds, row, strict=True):
-                    kind.add(type(value) if not _is_huge(value) else str)
-                file.write(json.dumps({f"c{n}": value for n, value in enumerate(row)}, ensure_ascii=False) + "\n")
-        types = [_type(kind - {type(None)}) for kind in kinds]
-        _convert(lines, made, once(columns), types)
+                for one, value in zip(held, row, strict=True):
+                    one.add(value)
+                told = {f"c{n}": _told(value) for n, value in enumerate(row)}
+                file.write(json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n")
+        _convert(lines, made, once(columns), [one.type for one in held])
         with made.open("rb") as file_:
             shutil.copyfileobj(file_, to)
     return count
@@ -47,16 +56,48 @@ def _convert(lines: Path, made: Path, names: Sequence[str], types: Sequence[str]
         connection.execute(f"COPY (SELECT {chosen} FROM {reader}) TO {literal(str(made))} (FORMAT parquet)")
 
 
-def _is_huge(value: Cell) -> bool:
-    return isinstance(value, int) and not -_LARGEST <= value < _LARGEST
+def _told(value: Cell) -> str | int | float | None:
+    """A value in JSON: digits that a double has not, and what is no number of JSON, are text."""
+    exact = isinstance(value, Decimal) or (isinstance(value, float) and not math.isfinite(value))
+    return number_text(value) if exact else value  # type: ignore[arg-type, return-value]
 
 
-def _type(kinds: set[type]) -> str:
-    if kinds == {bool}:
-        return "BOOLEAN"
-    if kinds == {int}:
-        return "BIGINT"
-    return "DOUBLE" if kinds and kinds <= {int, float} else "VARCHAR"
+class _Held:
+    """What the values of one column are."""
+
+    def __init__(self) -> None:
+        self._kinds: set[type] = set()
+        self._whole = self._behind = 0
+        """Digits before and behind the point, at most."""
+
+    def add(self, value: Cell) -> None:
+        """Takes another value into account."""
+        if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+            self._kinds.add(str)
+        elif isinstance(value, Decimal):
+            self._add_decimal(value)
+        elif value is not None:
+            self._kinds.add(type(value))
+
+    def _add_decimal(self, value: Decimal) -> None:
+        _, digits, exponent = value.as_tuple()
+        self._kinds.add(Decimal if isinstance(exponent, int) else str)
+        if isinstance(exponent, int):
+            self._whole = max(self._whole, len(digits) + exponent, 0)
+            self._behind = max(self._behind, -exponent)
+
+    @property
+    def type(self) -> str:
+        """DuckDB's type that holds them all."""
+        kinds = self._kinds
+        if kinds == {bool}:
+            return "BOOLEAN"
+        if kinds == {int}:
+            return "BIGINT"
+        width = max(1, self._whole + self._behind)
+        if kinds == {Decimal}:
+            return f"DECIMAL({width}, {self._behind})" if width <= _DIGITS else "VARCHAR"
+        return "DOUBLE" if kinds and kinds <= {int, float, Decimal} else "VARCHAR"
 
 
 def once(columns: Sequence[str]) -> list[str]:

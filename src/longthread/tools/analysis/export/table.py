@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, BinaryIO
 
-from longthread.tools.analysis.cell import json_cell
+from longthread.tools.analysis.cell import Binary, hexadecimal, plain
 
-_CELL = 100_000_000
-"""Characters of one cell: it is given whole."""
-
-Cell = str | int | float | bool | None
+Cell = str | int | float | Decimal | bool | None
 
 
 class Format(StrEnum):
@@ -23,26 +22,36 @@ class Format(StrEnum):
     XLSX = "xlsx"
 
 
-def write(format_: Format, columns: Sequence[str], rows: Iterable[Sequence[Any]], to: BinaryIO) -> int:
-    """Writes a result, and returns how many rows it had. Raises ResultTooLong when a sheet cannot hold them."""
+def write(
+    format_: Format,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    to: BinaryIO,
+    *,
+    binary: Binary = hexadecimal,
+    marked: bool = False,
+) -> int:
+    """Writes a result, and returns how many rows it had. `binary` is how a binary value is written. A CSV file that is
+    `marked` begins with the mark by which Excel knows UTF-8. Raises ResultTooLong when a sheet cannot hold the rows."""
+    plain_ = plain_rows(rows, binary)
     # Here: each needs something that the others do not.
     if format_ is Format.CSV:
         from longthread.tools.analysis.export.csv import write_csv
 
-        return write_csv(columns, plain_rows(rows), to)
+        return write_csv(columns, plain_, to, marked=marked)
     if format_ is Format.XLSX:
         from longthread.tools.analysis.export.xlsx import write_xlsx
 
-        return write_xlsx(columns, plain_rows(rows), to)
+        return write_xlsx(columns, plain_, to)
     from longthread.tools.analysis.export.parquet import write_parquet
 
-    return write_parquet(columns, plain_rows(rows), to)
+    return write_parquet(columns, plain_, to)
 
 
-def plain_rows(rows: Iterable[Sequence[Any]]) -> Iterator[list[Cell]]:
+def plain_rows(rows: Iterable[Sequence[Any]], binary: Binary) -> Iterator[list[Cell]]:
     """Rows of texts, numbers, truths and nothing; lists and structs as JSON, dates as ISO text."""
     for row in rows:
-        yield [_plain(json_cell(value, _CELL)[0]) for value in row]
+        yield [_plain(plain(value, binary)) for value in row]
 
 
 def _plain(value: Any) -> Cell:
@@ -51,8 +60,16 @@ def _plain(value: Any) -> Cell:
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
+_NEGATIVE = re.compile(
+    r"-(\d+([.,]\d+)*|\.\d+)([eE][-+]?\d+)?%?|-[Ii]nfinity"  # a number
+    r"|(?=-)([-+]?\d+ (year|mon|month|day|hour|minute|second)s?( |$))*([-+]?\d+(:\d\d)+(\.\d+)?)?",  # an interval
+    re.ASCII,
+)
+
 
 def harmless(text: str) -> str:
     """A text that a spreadsheet does not take for a formula: one that begins like one gets an apostrophe, also behind
-    spaces, which some programs cut off."""
-    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
+    spaces, which some programs cut off. A negative number or interval is none."""
+    if not text.lstrip(" ").startswith(_FORMULA) or _NEGATIVE.fullmatch(text):
+        return text
+    return f"'{text}"

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tempfile
 import zipfile
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import BinaryIO
 from xml.sax.saxutils import escape
 
 from longthread.errors import ResultTooLong
-from longthread.tools.analysis.cell import cut
+from longthread.tools.analysis.cell import cut, fits, is_finite, number_text
 from longthread.tools.analysis.export.table import Cell
+from longthread.tools.analysis.isolation.wire import packed, unpacked
 
 ROWS = 1_048_576
 """Rows that a sheet holds, with its header."""
 _CHARACTERS = 32_000
 """Characters of a cell: programs take 32,767, and the note of a cut needs some."""
-_EXACT = 2**53
+_LARGEST = 10**15
+"""Programs show fifteen digits of a number; a larger whole one may be an id."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _PARTS = {
     "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
@@ -40,33 +45,54 @@ _SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006
 
 
 def write_xlsx(columns: Sequence[str], rows: Iterable[Sequence[Cell]], to: BinaryIO) -> int:
-    """Writes a header and the rows. A text that is longer than a cell can be is cut, and says so. Raises ResultTooLong
-    for more rows than a sheet holds."""
-    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as book:
-        for name, part in _PARTS.items():
-            book.writestr(name, _HEAD + part)
-        count = 0
-        with book.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as sheet:
-            sheet.write(f"{_HEAD}{_SHEET}{_row(columns)}".encode())
-            for row in rows:
-                count += 1
-                if count >= ROWS:
-                    raise ResultTooLong(most=f"{ROWS - 1:,}")
-                sheet.write(_row(row).encode())
-            sheet.write(b"</sheetData></worksheet>")
+    """Writes a header and the rows. The numbers of a column are numbers, or all of them are text where a cell cannot
+    hold one of them. A text that is longer than a cell can be is cut, and says so. Raises ResultTooLong for more rows
+    than a sheet holds."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as lines:
+        count, held = 0, [True] * len(columns)
+        for row in rows:
+            count += 1
+            if count >= ROWS:
+                raise ResultTooLong(most=f"{ROWS - 1:,}")
+            held = [is_held and _is_held(value) for is_held, value in zip(held, row, strict=True)]
+            lines.write(json.dumps(packed(row)) + "\n")
+        lines.seek(0)
+        _write(columns, (unpacked(json.loads(line)) for line in lines), held, to)
     return count
 
 
-def _row(row: Sequence[Cell]) -> str:
-    return f"<row>{''.join(_cell(value) for value in row)}</row>"
+def _write(columns: Sequence[str], rows: Iterable[Sequence[Cell]], held: Sequence[bool], to: BinaryIO) -> None:
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as book:
+        for name, part in _PARTS.items():
+            book.writestr(name, _HEAD + part)
+        with book.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as sheet:
+            sheet.write(f"{_HEAD}{_SHEET}{_row(columns, held)}".encode())
+            for row in rows:
+                sheet.write(_row(row, held).encode())
+            sheet.write(b"</sheetData></worksheet>")
 
 
-def _cell(value: Cell) -> str:
+def _is_held(value: Cell) -> bool:
+    """Whether a cell of a sheet, which has a double, can hold a value."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return True
+    return fits(value, rounded=True) and not (is_finite(value) and abs(int(value)) >= _LARGEST)
+
+
+def _row(row: Sequence[Cell], held: Sequence[bool]) -> str:
+    return f"<row>{''.join(_cell(value, as_number) for value, as_number in zip(row, held, strict=True))}</row>"
+
+
+def _cell(value: Cell, as_number: bool) -> str:
     if value is None:
         return "<c/>"
     if isinstance(value, bool):
         return f'<c t="b"><v>{int(value)}</v></c>'
-    if isinstance(value, float) or (isinstance(value, int) and abs(value) <= _EXACT):
-        return f"<c><v>{value!r}</v></c>"
-    text = escape(_NOT_XML.sub("\ufffd", cut(str(value), _CHARACTERS)))
-    return f'<c t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
+    if isinstance(value, str):
+        text = value
+    else:
+        text = number_text(value)
+        if as_number and is_finite(value):
+            return f"<c><v>{text}</v></c>"
+    inner = escape(_NOT_XML.sub("\ufffd", cut(text, _CHARACTERS)))
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{inner}</t></is></c>'

@@ -16,7 +16,16 @@ from typing import Any
 from longthread.errors import SourceCrashed, SourceError
 from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.isolation.nursery import NURSERY
-from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, INTERRUPT, Message, TooLarge, raised, send
+from longthread.tools.analysis.isolation.wire import (
+    CONNECT,
+    CONTROL,
+    INTERRUPT,
+    Message,
+    TooLarge,
+    raised,
+    send,
+    unpacked,
+)
 from longthread.tools.analysis.isolation.wire import receive as received
 from longthread.tools.analysis.isolation.worker import ENGINES
 from longthread.tools.analysis.limits import Limits
@@ -200,7 +209,7 @@ class RemoteConnection(Connection):
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         answer = self._ask(do="execute", sql=sql, parameters=list(parameters))
-        return Rows(answer["columns"], map(tuple, answer["rows"]))
+        return Rows(answer["columns"], map(unpacked, answer["rows"]))
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         return Rows(self._ask(do="query", sql=sql, parameters=list(parameters))["columns"], self._fetched())
@@ -216,7 +225,7 @@ class RemoteConnection(Connection):
             while not done:
                 answer = self._ask(do="more")
                 done = answer["done"]
-                yield from map(tuple, answer["rows"])
+                yield from map(unpacked, answer["rows"])
         finally:
             if not done:
                 with contextlib.suppress(SourceError, Interrupted):  # then it has ended, too

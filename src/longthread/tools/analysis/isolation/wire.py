@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import struct
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from longthread import errors
@@ -25,6 +27,8 @@ FORK, KILL = b"F", b"K"
 BORN = struct.Struct("!I")
 
 Message = dict[str, Any]
+
+_DECIMAL, _OBJECT = "d", "o"
 
 
 class TooLarge(Exception):
@@ -63,6 +67,28 @@ def exactly(of: socket.socket, count: int) -> bytes | None:
             return None
         data += part
     return bytes(data)
+
+
+def packed(row: Sequence[Any]) -> list[Any]:
+    """A row of plain values as a frame can hold it: decimals and objects are marked as what they are."""
+    return [_packed(value) for value in row]
+
+
+def unpacked(row: Sequence[Any]) -> tuple[Any, ...]:
+    """The row that `packed` was called on."""
+    return tuple(_unpacked(value) for value in row)
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return {_DECIMAL: str(value)}
+    return {_OBJECT: value} if isinstance(value, dict) else value
+
+
+def _unpacked(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return Decimal(value[_DECIMAL]) if _DECIMAL in value else value[_OBJECT]
 
 
 def told(error: Exception) -> Message:

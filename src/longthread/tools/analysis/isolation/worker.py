@@ -8,19 +8,20 @@ import signal
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from longthread.errors import SqlTooLarge
-from longthread.tools.analysis.cell import json_cell
+from longthread.tools.analysis.cell import plain
 from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.engines.duckdb import DuckdbEngine
 from longthread.tools.analysis.engines.files import FilesEngine
 from longthread.tools.analysis.engines.sqlite import SqliteEngine
 from longthread.tools.analysis.isolation import memory
-from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, Message, TooLarge, receive, send, told
+from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, Message, TooLarge, packed, receive, send, told
 from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.rows import Rows
 
 ENGINES: dict[str, Callable[[Path, str, Limits], Engine]] = {
     "sqlite": SqliteEngine,
@@ -44,12 +45,12 @@ def serve(control: socket.socket) -> None:
     tempfile.tempdir = task["scratch"]
     memory.bound(limits.memory_mb)
     engine = ENGINES[task["kind"]](Path(task["path"]), task["source"], limits)
-    _obey(control, engine, limits)
+    _obey(control, engine)
     engine.close()
     os._exit(0)  # whatever a thread is inside of
 
 
-def _obey(control: socket.socket, engine: Engine, limits: Limits) -> None:
+def _obey(control: socket.socket, engine: Engine) -> None:
     served: dict[int, Served] = {}
     while True:
         data, given, _, _ = socket.recv_fds(control, CONTROL.size, 1)
@@ -57,7 +58,7 @@ def _obey(control: socket.socket, engine: Engine, limits: Limits) -> None:
             return
         order, number, request = CONTROL.unpack(data)
         if order == CONNECT and given:
-            one = served[number] = Served(engine, limits, socket.socket(fileno=given[0]))
+            one = served[number] = Served(engine, socket.socket(fileno=given[0]))
             threading.Thread(target=one.run, name=f"connection {number}", daemon=True).start()
         elif number in served:
             served[number].interrupt(request)
@@ -66,14 +67,13 @@ def _obey(control: socket.socket, engine: Engine, limits: Limits) -> None:
 class Served:
     """One connection, and the thread that serves it."""
 
-    def __init__(self, engine: Engine, limits: Limits, to: socket.socket) -> None:
+    def __init__(self, engine: Engine, to: socket.socket) -> None:
         self._engine = engine
-        self._limits = limits
         self._to = to
         self._lock = threading.Lock()
         self._request = 0
         self._connection: Connection | None = None
-        self._rows: Iterator[Sequence[Any]] = iter(())
+        self._rows = _none()
 
     def run(self) -> None:
         """Answers one request after the other, until the other side is gone."""
@@ -125,7 +125,7 @@ class Served:
             return {"result": dataclasses.asdict(found)}
         if kind == "query":
             rows = connection.query(message["sql"], message["parameters"])
-            self._rows = iter(rows)
+            self._rows = rows
             return {"columns": rows.columns}
         if kind == "more":
             return self._more()
@@ -140,27 +140,30 @@ class Served:
         for row in rows:
             if len(found) >= _CATALOG_ROWS:
                 raise _too_large()
-            found.append(self._shaped(row))
+            found.append(_shaped(row, rows))
         return {"columns": rows.columns, "rows": found}
 
     def _more(self) -> Message:
         batch: list[list[Any]] = []
         characters = 0
         for row in self._rows:
-            batch.append(self._shaped(row))
+            batch.append(_shaped(row, self._rows))
             characters += sum(len(value) for value in batch[-1] if isinstance(value, str))
             if len(batch) >= _BATCH_ROWS or characters >= _BATCH_CHARACTERS:
                 return {"rows": batch, "done": False}
         return {"rows": batch, "done": True}
 
-    def _shaped(self, row: Sequence[Any]) -> list[Any]:
-        return [json_cell(value, self._limits.value_bytes)[0] for value in row]
-
     def _end(self) -> None:
-        close = getattr(self._rows, "close", None)
-        self._rows = iter(())
-        if close is not None:
-            close()
+        rows, self._rows = self._rows, _none()
+        rows.close()
+
+
+def _none() -> Rows:
+    return Rows((), iter(()))
+
+
+def _shaped(row: Sequence[Any], of: Rows) -> list[Any]:
+    return packed([plain(value, of.binary) for value in row])
 
 
 def _too_large() -> SqlTooLarge:
