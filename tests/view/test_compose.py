@@ -142,6 +142,20 @@ def test_condensing_cuts_lists_by_structure() -> None:
     assert condense_result("short") == "short"
 
 
+def test_totals_stand_before_the_cut() -> None:
+    rows = [[n, "Kourou", "a long name of a rocket"] for n in range(100)]
+    data = {"columns": ["id", "site", "name"], "rows": rows, "total": 250, "shown": "100 of 250", "notes": []}
+    condensed = condense_result(json.dumps({"ok": True, "data": {"query": "q1", **data}}))
+    assert condensed.startswith(
+        '… (rows: 100 items, columns: 3 items) {"ok":true,"data":{"query":"q1","total":250,"shown":"100 of 250",'
+    )
+    assert len(condensed) == 200 + len("... (truncated)")
+    few = condense_result(json.dumps({"text": "x" * 150, "hits": [{"text": "y" * 90}] * 8}))
+    assert few.startswith("… (hits: 8 items) {")
+    assert condense_result(json.dumps(["火箭" * 40] * 40)).startswith("… (40 items) [")
+    assert condense_result(json.dumps([1, "x" * 90] * 40), limit=8) == '[1,"xxxx... (truncated)'
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(alphabet=st.characters(exclude_categories=())),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
