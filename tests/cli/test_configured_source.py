@@ -51,3 +51,16 @@ def test_evals_and_tools_ask_it(configured: Run, tmp_path: Path, monkeypatch: py
     run("eval", "sql", str(statements), code=1)  # there is no such table in the demo's database
     monkeypatch.delenv("LONGTHREAD_SOURCE")
     run("eval", "sql", str(statements))  # nothing is asked
+
+
+@pytest.mark.parametrize("thread", ["a/b [bold]c", "100%?#x", "火箭/一号", "..", "[/dim]", " x "])
+def test_a_threads_name_may_hold_any_character(configured: Run, thread: str) -> None:
+    run = configured
+    assert thread in run("ask", "How many rockets are there?", "--thread", thread).stderr
+    assert thread in run("threads", "show", thread).stdout
+    assert run("threads", "tag", thread, "x").stdout.split() == ["x"]
+    assert json.loads(run("state", thread).stdout)["question"] == "How many rockets are there?"
+    run("ask", "How many launches are there?", "--thread", thread)
+    assert run("threads", "runs", thread).stdout
+    run("threads", "delete", thread, "--yes")
+    assert threads(run) == {}

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
+from rich.markup import escape
 
 from longthread.cli import options
 from longthread.cli.approving import decided_here, see_through
@@ -86,7 +87,9 @@ async def _run(
     async with Analyst.open(settings, creates=creates) as analyst:
         handle = await start(analyst)
         if not terminal.as_json:
-            terminal.err.print(f"[dim]thread {handle.thread_id}  model {handle.run.model}[/dim]", highlight=False)
+            terminal.err.print(
+                f"[dim]thread {escape(handle.thread_id)}  model {handle.run.model}[/dim]", highlight=False
+            )
         return await see_through(analyst, handle, terminal)
 
 

@@ -58,7 +58,7 @@ def chat(
                 max_steps=max_steps,
                 agent=agent,
             )
-            terminal.err.print(f"[dim]thread {asking.thread_id}\n{_HELP}[/dim]", highlight=False)
+            terminal.err.print(f"[dim]thread {escape(asking.thread_id)}\n{_HELP}[/dim]", highlight=False)
             while (question := _read_line()) is not None:
                 if question:
                     asking = runner.run(_answer(analyst, terminal, question, asking))

@@ -155,7 +155,9 @@ def _print(found: _Found, wanted: set[str]) -> None:
     order = list(dict.fromkeys(hit.entry.thread_id for hit in found.hits))
     hits = sorted(found.hits, key=lambda hit: order.index(hit.entry.thread_id))
     for thread_id, its in groupby(hits, key=lambda hit: hit.entry.thread_id):
-        console.print(f"[bold]{escape(found.titles[thread_id])}[/bold]  [dim]{thread_id}[/dim]", highlight=False)
+        console.print(
+            f"[bold]{escape(found.titles[thread_id])}[/bold]  [dim]{escape(thread_id)}[/dim]", highlight=False
+        )
         for hit in its:
             _print_hit(console, hit, wanted)
 

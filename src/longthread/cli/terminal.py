@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -66,7 +67,8 @@ class Terminal:
             self.show_call(call)
         # By its id: when somebody decides, it may be another call that waits.
         one = f" --call {calls[0]['id'] if len(calls) == 1 else 'ID'}"
-        for command in (f"approve {thread_id}{one}", f"reject {thread_id}{one} --reason …"):
+        name = shlex.quote(thread_id)
+        for command in (f"approve {name}{one}", f"reject {name}{one} --reason …"):
             self.err.print(f"[dim]longthread {escape(command)}[/dim]", highlight=False)
 
     def show_waiting_below(self, thread_ids: Sequence[str]) -> None:
@@ -107,7 +109,9 @@ class Terminal:
     def _show_pause(self, event: Event) -> None:
         self.err.print(f"[yellow]‖ {escape(_PAUSES.get(event.data['reason'], event.data['reason']))}[/yellow]")
         self._print_text(str(event.data.get("summary", "")))
-        self.err.print(f"[dim]{escape(event.data.get('hint', ''))}  longthread resume {event.thread_id}[/dim]")
+        self.err.print(
+            f"[dim]{escape(event.data.get('hint', ''))}  longthread resume {escape(shlex.quote(event.thread_id))}[/dim]"
+        )
 
     def _print_text(self, text: str) -> None:
         if self.out.is_terminal:

@@ -107,7 +107,9 @@ def show(thread: Name, as_json: options.AsJson = False, database: options.Databa
             print_line(_entry_json(entry) | ({"noted": noted[entry.seq]} if entry.seq in noted else {}))
         return
     console = Console()
-    console.print(f"[bold]{escape(found.title or '')}[/bold]  [dim]{found.id}  {escape(found.source or '')}[/dim]")
+    console.print(
+        f"[bold]{escape(found.title or '')}[/bold]  [dim]{escape(found.id)}  {escape(found.source or '')}[/dim]"
+    )
     for line in _noted(found):
         console.print(line, style="dim", markup=False, highlight=False)
     if found.parent_id is not None:
@@ -269,7 +271,9 @@ def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
             + (f"\n[dim]{escape(each.hit)}[/dim]" if each.hit else "")
         )
         source = escape((thread.source or "").rsplit("/", 1)[-1])
-        table.add_row(title, str(thread.entry_count), _when(thread.updated_at), each.unfinished, source, thread.id)
+        table.add_row(
+            title, str(thread.entry_count), _when(thread.updated_at), each.unfinished, source, escape(thread.id)
+        )
     console.print(table if found else "[dim]No conversations yet. Try: longthread ask … --source demo[/dim]")
 
 

@@ -18,6 +18,7 @@ from longthread.agent.models import resolve_model
 from longthread.agent.shelf import ModelFactory
 from longthread.server import problems
 from longthread.server.gate import Gate
+from longthread.server.paths import EncodedPaths
 from longthread.server.routes import agents, approvals, chat, conversations, health
 from longthread.server.sources import SourcePolicy
 from longthread.server.state import Served
@@ -56,6 +57,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     for module in (health, agents, conversations, chat, approvals):
         app.include_router(module.router)
     _add_page(app)
+    app.add_middleware(EncodedPaths)
     # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).
     app.add_middleware(Gate, host=settings.host, limit=12 * settings.max_question + 65_536)
     return app

@@ -14,6 +14,7 @@ from longthread.model.thread import Thread
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.lineage import asked_by, lineage, ran
 from longthread.server.observation import cut
+from longthread.server.paths import segment
 from longthread.store import approvals, attributes, log, runs
 from longthread.store.driver import Transaction
 
@@ -103,7 +104,7 @@ async def run_json(tx: Transaction, run: Run) -> dict[str, Any]:
 
 def events_path(run: Run) -> str:
     """Where the run's event stream is."""
-    return f"/api/conversations/{run.thread_id}/runs/{run.id}/events"
+    return f"/api/conversations/{segment(run.thread_id)}/runs/{segment(run.id)}/events"
 
 
 def step_json(step: Step, *, thought: str = "", whole: bool = False) -> dict[str, Any]:

@@ -67,4 +67,4 @@ TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}
 NUMBER = {"type": "number"}
 TRUTH = {"type": "boolean"}
-THREAD = text("The id of a conversation, as list_threads tells it.", minLength=1, maxLength=400)
+THREAD = text("The id of a conversation, as list_threads tells it.", minLength=1, maxLength=1000)

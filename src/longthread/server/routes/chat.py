@@ -16,6 +16,7 @@ from longthread.errors import EntryNotFound, ModelNotUsable, ModelUnavailable, R
 from longthread.model.event import HALTS
 from longthread.model.run import Protocol, Run
 from longthread.server.history import events_path, step_json
+from longthread.server.paths import Segment
 from longthread.server.state import Served, ServedDep
 from longthread.server.stream import Position, RunStream
 from longthread.store import log, runs
@@ -39,7 +40,7 @@ class Question(Options):
     """What to ask. Without a `thread_id` it begins a conversation."""
 
     question: str
-    thread_id: str | None = Field(default=None, pattern=r"^[\w.:-]{1,200}$")
+    thread_id: str | None = Field(default=None, min_length=1, max_length=1000)
     protocol: Protocol = "auto"
     agent: str | None = Field(default=None, min_length=1, max_length=100)
 
@@ -62,7 +63,7 @@ async def ask(served: ServedDep, body: Question) -> dict[str, str]:
 
 
 @router.post("/conversations/{thread_id}/resume", status_code=202)
-async def resume(served: ServedDep, thread_id: str, body: Options | None = None) -> dict[str, str]:
+async def resume(served: ServedDep, thread_id: Segment, body: Options | None = None) -> dict[str, str]:
     """Go on with the conversation's unfinished run. One that was interrupted goes on itself, under its own id."""
     body = body or Options()
     source = served.sources.chosen(body.source)
@@ -74,8 +75,8 @@ async def resume(served: ServedDep, thread_id: str, body: Options | None = None)
 @router.get("/conversations/{thread_id}/runs/{run_id}/events")
 async def events(
     served: ServedDep,
-    thread_id: str,
-    run_id: str,
+    thread_id: Segment,
+    run_id: Segment,
     after: str | None = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Response:
@@ -96,7 +97,7 @@ async def events(
 
 
 @router.get("/conversations/{thread_id}/steps/{index}")
-async def step(served: ServedDep, thread_id: str, index: Annotated[int, Path(ge=0, lt=2**62)]) -> dict[str, Any]:
+async def step(served: ServedDep, thread_id: Segment, index: Annotated[int, Path(ge=0, lt=2**62)]) -> dict[str, Any]:
     """One step with its whole observation."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=served.analyst.settings.user)
@@ -107,7 +108,7 @@ async def step(served: ServedDep, thread_id: str, index: Annotated[int, Path(ge=
 
 
 @router.get("/conversations/{thread_id}/steps/{index}/chart")
-async def chart(served: ServedDep, thread_id: str, index: Annotated[int, Path(ge=0, lt=2**62)]) -> dict[str, Any]:
+async def chart(served: ServedDep, thread_id: Segment, index: Annotated[int, Path(ge=0, lt=2**62)]) -> dict[str, Any]:
     """The chart that a step made, as a Vega-Lite specification with its rows."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=served.analyst.settings.user)

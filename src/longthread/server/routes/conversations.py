@@ -17,6 +17,7 @@ from longthread.model.memory import ANALYST
 from longthread.model.thread import Thread
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.history import attributes_json, history, run_json
+from longthread.server.paths import Segment
 from longthread.server.state import Served, ServedDep
 from longthread.store import approvals, attributes, catalog, listing, log, runs
 from longthread.store.driver import Transaction
@@ -98,7 +99,7 @@ async def list_conversations(
 
 
 @router.patch("/conversations/{thread_id}")
-async def change(served: ServedDep, thread_id: str, body: Changes) -> dict[str, Any]:
+async def change(served: ServedDep, thread_id: Segment, body: Changes) -> dict[str, Any]:
     """Give a conversation another label, tags, metadata, or a time when it expires."""
     user = served.analyst.settings.user
     async with served.analyst.store.writing() as tx:
@@ -118,7 +119,9 @@ async def change(served: ServedDep, thread_id: str, body: Changes) -> dict[str, 
 
 
 @router.patch("/conversations/{thread_id}/messages/{message_id}")
-async def change_message(served: ServedDep, thread_id: str, message_id: str, body: MessageChanges) -> dict[str, Any]:
+async def change_message(
+    served: ServedDep, thread_id: Segment, message_id: Segment, body: MessageChanges
+) -> dict[str, Any]:
     """Set metadata of a message; the message itself does not change."""
     user = served.analyst.settings.user
     async with served.analyst.store.writing() as tx:
@@ -127,7 +130,7 @@ async def change_message(served: ServedDep, thread_id: str, message_id: str, bod
 
 
 @router.delete("/conversations/{thread_id}", status_code=204)
-async def delete(served: ServedDep, thread_id: str) -> Response:
+async def delete(served: ServedDep, thread_id: Segment) -> Response:
     """Delete a conversation with all that is kept of it, also one that is damaged. Its run is stopped first."""
     with suppress(RowDamaged):
         await _stop(served, thread_id)
@@ -139,7 +142,7 @@ async def delete(served: ServedDep, thread_id: str) -> Response:
 
 
 @router.post("/conversations/{thread_id}/stop")
-async def stop(served: ServedDep, thread_id: str) -> dict[str, Any]:
+async def stop(served: ServedDep, thread_id: Segment) -> dict[str, Any]:
     """Stop the conversation's run, if it has one; what it has done is kept. Answers with its last run."""
     await _stop(served, thread_id)
     async with served.analyst.store.reading() as tx:

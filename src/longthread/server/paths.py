@@ -1,0 +1,31 @@
+"""Ids in paths: a thread's may hold any character, a slash among them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import quote, unquote
+
+from fastapi import Path
+from pydantic import AfterValidator
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+Segment = Annotated[str, Path(), AfterValidator(unquote)]
+"""One part of a path, as `EncodedPaths` leaves it, decoded."""
+
+
+class EncodedPaths:
+    """ASGI middleware: routes match the API's paths as they were sent, so that an encoded slash ends no segment."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith("/api/"):
+            raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+            scope = {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
+        await self._app(scope, receive, send)
+
+
+def segment(text: str) -> str:
+    """A text as one part of a path."""
+    return quote(text, safe="")
