@@ -7,15 +7,14 @@ a result comes back as a user message that begins with `Observation: `. All func
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
+from longthread.agent.objects import decode, scan
 from longthread.tools.tool import Observation, Tool
 
 OBSERVATION = "Observation: "
@@ -57,14 +56,7 @@ _THINKING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
 _UNCLOSED_THINKING = re.compile(r"\s*<think(?:ing)?>")
 _FENCE = re.compile(r"\A```\w*|```\w*\Z")
 _SIGN = re.compile(r"[\"'“](?:action|finish)[\"'”]\s*[:：]|<tool_call>|<function=")
-_OPENS_OBJECT = re.compile(r"\{\s*(?:[\"'“]|$)")
 _KEYS = frozenset({"thought", "action", "args", "arguments", "action_input", "finish", "answer"})
-_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_TOKEN = re.compile(rf'{_STRING}|["{{}}]', re.DOTALL)
-_TRAILING_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
-_BRACKET = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
-_ATTEMPTS = 500  # objects read in one reply, against text that is made of nothing else
-_NESTING = 100  # levels; far above any call, far below the interpreter's recursion limit
 
 
 def parse_reply(text: str, *, strict: bool) -> Reply:
@@ -78,7 +70,7 @@ def parse_reply(text: str, *, strict: bool) -> Reply:
     if not body.strip():
         return Malformed("The reply is empty." if not thinking else "Thinking came, but neither a call nor an answer.")
     found: list[tuple[str, dict[str, Any]]] = []
-    rest, broken = _scan(body, found)
+    rest, broken = scan(body, found)
     replies = [(before, data) for before, data in found if _is_reply(data, strict)]
     distinct = [data for place, (_, data) in enumerate(replies) if data not in [d for _, d in replies[:place]]]
     if len(distinct) > 1:
@@ -119,99 +111,6 @@ def _is_reply(data: Mapping[str, Any], strict: bool) -> bool:
     return ("action" in data or "finish" in data) and (strict or "thought" in data or data.keys() <= _KEYS)
 
 
-def _scan(body: str, found: list[tuple[str, dict[str, Any]]]) -> tuple[str, str]:
-    """Put the outermost objects of `body` into `found`, each with the text before it.
-
-    Returns the text outside them, and what is wrong with the one that cannot be read ("" when all can).
-    """
-    rest: list[str] = []
-    broken = ""
-    done = 0
-    for start in _starts(body):
-        if start < done:
-            continue
-        end = _end_of_object(body, start)
-        if end is None:
-            # What is nested in half an object must not pass for the whole.
-            broken = "The JSON object is not closed: a quote, a bracket or a brace is missing."
-            break
-        data = _decode(body[start:end])
-        if isinstance(data, str):
-            broken = f"The JSON object cannot be read: {data}."
-        else:
-            found.append((body[done:start], data))
-        rest.append(body[done : start if isinstance(data, dict) else end])
-        done = end
-    rest.append(body[done:])
-    return "".join(rest), broken
-
-
-def _starts(body: str) -> Iterator[int]:
-    return (match.start() for match in islice(_OPENS_OBJECT.finditer(body), _ATTEMPTS))
-
-
-def _end_of_object(body: str, start: int) -> int | None:
-    """The index behind the brace that closes the one at `start`; None when it is never closed."""
-    depth = 0
-    for token in _TOKEN.finditer(body, start):
-        if token[0] == '"':
-            return None
-        depth += {"{": 1, "}": -1}.get(token[0], 0)
-        if depth == 0:
-            return token.end()
-    return None
-
-
-def _decode(text: str) -> dict[str, Any] | str:
-    """The object that `text` says, or why it cannot be read."""
-    if _nesting(text) > _NESTING:
-        return "it is nested too deeply"
-    try:
-        try:
-            data = _DECODER.decode(text)
-        except json.JSONDecodeError:
-            data = _DECODER.decode(_without_trailing_commas(text))
-        json.dumps(data, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        return f"{error.msg} at line {error.lineno}, column {error.colno}"
-    except UnicodeEncodeError:
-        return "it holds half of a surrogate pair"
-    except ValueError as error:
-        return str(error).rstrip(".")
-    return data if isinstance(data, dict) else "it is not an object"
-
-
-def _nesting(text: str) -> int:
-    steps = {"{": 1, "[": 1, "}": -1, "]": -1}
-    return max(accumulate(steps.get(match[0], 0) for match in _BRACKET.finditer(text)), default=0)
-
-
-def _without_trailing_commas(text: str) -> str:
-    return _TRAILING_COMMA.sub(lambda match: match[1] or "", text)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"the number {text[:20]} is too large")
-    return number
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f'the key "{next(name for name in names if names.count(name) > 1)}" appears twice')
-    return data
-
-
-_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
-
-
 def _read(data: Mapping[str, Any], before: str) -> Reply:
     """The reply that an object of the protocol says; `before` stands in for a missing thought."""
     thought = data.get("thought") or before
@@ -231,7 +130,7 @@ def _read(data: Mapping[str, Any], before: str) -> Reply:
         return Malformed('"action" must be the name of a tool, a string.')
     args = _args(data)
     if isinstance(args, str):
-        args = _decode(args) if args.strip() else {}
+        args = decode(args) if args.strip() else {}
     if not isinstance(args, dict):
         return Malformed('"args" must be a JSON object with the arguments of the tool.')
     return Call(thought, action.strip(), args)
@@ -290,7 +189,7 @@ def check_calls(message: AIMessage, written: Iterable[tuple[str, str]] = ()) -> 
 
 def arguments_problem(text: str | None) -> str | None:
     """Why the arguments of a call, as the model wrote them, are no JSON object. No text at all is no arguments."""
-    data = _decode(text.strip()) if text and text.strip() else {}
+    data = decode(text.strip()) if text and text.strip() else {}
     return data if isinstance(data, str) else None
 
 
