@@ -562,3 +562,30 @@ async def test_a_written_summary_is_a_step_and_streams_under_its_own_id(open_ana
         ("tool", "run_sql", "done"),
         ("model", "summary", "done"),
     ]
+
+
+@pytest.mark.parametrize("protocol", ["auto", "native"])
+async def test_thinking_and_calls_in_text_are_not_told_or_answered(
+    open_analyst: OpenAnalyst, shop: str, protocol: Any
+) -> None:
+    script = [
+        "I look.</think>\n<tool_call>" + json.dumps({"name": "list_tables", "arguments": {}}) + "</tool_call>",
+        "Thought: now I count.\nAction: run_sql\nAction Input: SELECT count(*) AS n FROM customers",
+        "```sql\nSELECT count(*) AS m FROM orders\n```",
+        "<function=run_sql><parameter=sql>SELECT 1",
+        "They ask.</think>There are 3.",
+    ]
+    analyst = await open_analyst(script)
+    handle = await analyst.ask("How many?", source=shop, protocol=protocol)
+    events = await events_of(handle)
+    assert events[-1].type == "finished"
+    assert events[-1].data["answer"] == "There are 3."
+    calls = [event.data["action"] for event in events if event.type == "step_finished"]
+    assert calls == ["list_tables", "run_sql", "run_sql", "json_parse_error"]
+    assert [query["sql"] for query in events[-1].data["queries"]] == [
+        "SELECT count(*) AS n FROM customers",
+        "SELECT count(*) AS m FROM orders",
+    ]
+    async with analyst.store.reading() as tx:
+        kept = await runs.events_after(tx, handle.thread_id, handle.run.id, 0)
+    assert "".join(event.data["delta"] for event in kept if event.type == "text") in ("", "There are 3.")

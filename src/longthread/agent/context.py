@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
+from longthread.agent.livetext import LiveText, ends_unopened
 from longthread.agent.messages import NOTE, draft_of
 from longthread.agent.react import instructions
 from longthread.agent.recorder import CallRecorder
@@ -97,10 +99,10 @@ class RunContext:
     in_short: bool = False
     cut: bool = False
     _told: tuple[str, Mapping[str, Tool], int] = ("", {}, 0)
-    _held: dict[str, bool] = field(default_factory=dict)
+    _live: dict[str, LiveText] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.recorder = CallRecorder(self.tell_text)
+        self.recorder = CallRecorder(self.tell_text, self.end_text)
 
     @property
     def recalled(self) -> str:
@@ -118,20 +120,31 @@ class RunContext:
         return [Used(memory.id, "given", as_line(memory)) for memory in self.memories]
 
     async def tell_text(self, text: str) -> None:
-        """Tell the text of a reply while it is written. What may still turn out to be a call is held back."""
-        text = storable(text)
-        if self.protocol == "json" or self.held_back(text):
+        """Tell the text of a reply while it is written. Thinking, and what may still turn out to be a call, is not."""
+        if self.protocol == "json":
             return
-        try:
-            await self.stream.tell_text(self.message_id, text)
-        except LeaseLost:
-            return  # whatever is written next finds that out
+        told, withdrawn = self._live_text().take(storable(text))
+        with contextlib.suppress(LeaseLost):  # whatever is written next finds that out
+            if withdrawn:
+                await self.stream.withdraw_text(self.message_id)
+            if told:
+                await self.stream.tell_text(self.message_id, told)
 
-    def held_back(self, text: str) -> bool:
-        """Whether the next piece of the current message is not to be told yet: it begins like JSON, not like prose."""
-        if self.message_id not in self._held and text.strip():
-            self._held[self.message_id] = text.lstrip()[0] in "{`<["
-        return self._held.get(self.message_id, False)
+    async def end_text(self) -> None:
+        """Tell what was kept back of a reply that is written now."""
+        if self.protocol == "json" or self.message_id not in self._live:
+            return
+        if rest := self._live.pop(self.message_id).rest():
+            with contextlib.suppress(LeaseLost):
+                await self.stream.tell_text(self.message_id, rest)
+
+    def _live_text(self) -> LiveText:
+        """The current reply's. Whether its thinking begins without a tag is known from the model's last one."""
+        if self.message_id not in self._live:
+            last = next((each for each in reversed(self.window.messages) if isinstance(each, AIMessage)), None)
+            raw = str(note_of(last).get("raw", "")) if last is not None else ""
+            self._live = {self.message_id: LiveText(expects_thinking=ends_unopened(raw))}
+        return self._live[self.message_id]
 
     @property
     def fixed_tokens(self) -> int:

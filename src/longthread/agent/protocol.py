@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.messages.tool import tool_call
 
 from longthread.agent.calls import as_json
-from longthread.agent.context import RunContext, is_malformed, noted
+from longthread.agent.context import RunContext, is_malformed, noted, pairs
 from longthread.agent.models import failure_reason, refuses_tools, supports_tools
 from longthread.agent.overflow import overflow_of
 from longthread.agent.react import (
@@ -19,6 +19,7 @@ from longthread.agent.react import (
     Call,
     Finish,
     Malformed,
+    Reply,
     check_calls,
     cut_off,
     instructions,
@@ -27,8 +28,10 @@ from longthread.agent.react import (
     render,
 )
 from longthread.agent.storable import storable
-from longthread.model.fold import PARSE_ERROR
+from longthread.agent.writtensql import plain
+from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
+from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Observation, Tool
 
 Handler = Callable[[ModelRequest[RunContext]], Awaitable[ModelResponse[Any]]]
@@ -78,16 +81,43 @@ async def _natively(context: RunContext, request: ModelRequest[RunContext], hand
     if problem := check_calls(message, context.recorder.written()):
         return replace(response, result=[_read(context, message, problem)])
     if message.tool_calls:
-        return replace(response, result=[_with_own_ids(message, context.call_ids())])
+        return replace(response, result=[_with_own_ids(_without_thinking(message), context.call_ids())])
     if cut_off(message):
         await context.stream.tell("warning", message="The answer reached LLM_MAX_TOKENS and was cut off.")
     text = str(message.text)
-    reply = (
-        parse_reply(text, strict=False)
-        if context.protocol == "auto" or not text.strip()
-        else Finish(thought="", text=text)
-    )
+    reply = _parsed(context, message, strict=False)
+    if context.protocol == "native" and isinstance(reply, Finish) and reply.text == text.strip():
+        reply = replace(reply, text=text)
     return replace(response, result=[_read(context, message, reply)])
+
+
+def _parsed(context: RunContext, message: AIMessage, *, strict: bool) -> Reply:
+    """What the text of a reply says. A call that was written into it, and cut off, may lack its end."""
+    tools = list(context.tools.values())
+    reply = parse_reply(str(message.text), strict=strict, tools=tools, ran=_ran(context))
+    if isinstance(reply, Call) and cut_off(message):
+        return Malformed("The reply reached the token limit before the call was complete. Send a shorter call.")
+    return reply
+
+
+def _ran(context: RunContext) -> set[str]:
+    """The queries that this run has made, as they are compared."""
+    return {
+        plain(str(call["args"].get("sql", "")))
+        for _, call, result in pairs(context.window.own)
+        if call["name"] == "run_sql" and observation_of(str(result.text)).get("ok")
+    }
+
+
+def _without_thinking(message: AIMessage) -> AIMessage:
+    """A message with calls whose text is not its thinking: that stands in front as the thought where nothing else
+    does."""
+    raw = str(message.text)
+    thinking, rest = split_thinking(raw)
+    shown = rest.strip() or thinking
+    if not thinking or not isinstance(message.content, str):
+        return message
+    return noted(message.model_copy(update={"content": shown}), raw=raw, thought=thinking)
 
 
 async def _in_json(context: RunContext, request: ModelRequest[RunContext], handler: Handler) -> ModelResponse[Any]:
@@ -96,7 +126,7 @@ async def _in_json(context: RunContext, request: ModelRequest[RunContext], handl
     system, messages = as_text(text, request.messages, list(context.tools.values()))
     response = await handler(request.override(messages=messages, tools=[], system_message=system))
     message = _message(response)
-    return replace(response, result=[_read(context, message, parse_reply(str(message.text), strict=True))])
+    return replace(response, result=[_read(context, message, _parsed(context, message, strict=True))])
 
 
 def as_text(

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
+from longthread.agent.callforms import as_calls, final_answer, is_marked, label_free, sign_of_call, written_calls
 from longthread.agent.objects import decode, scan
+from longthread.agent.writtensql import plain, sql_of
+from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Observation, Tool
 
 OBSERVATION = "Observation: "
@@ -52,42 +55,74 @@ Reply = Call | Finish | Malformed
 
 # Reading a reply.
 
-_THINKING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
-_UNCLOSED_THINKING = re.compile(r"\s*<think(?:ing)?>")
 _FENCE = re.compile(r"\A```\w*|```\w*\Z")
-_SIGN = re.compile(r"[\"'“](?:action|finish)[\"'”]\s*[:：]|<tool_call>|<function=")
+_FINISHES = frozenset({"finish", "final answer", "final_answer", "finalanswer"})
+_RUN = "run_sql"
 _KEYS = frozenset({"thought", "action", "args", "arguments", "action_input", "finish", "answer"})
 
 
-def parse_reply(text: str, *, strict: bool) -> Reply:
+def parse_reply(text: str, *, strict: bool, tools: Sequence[Tool] = (), ran: Collection[str] = ()) -> Reply:
     """What a reply says. Never raises.
 
     `strict` is for a model that was told to speak JSON only. Without it, prose that shows no sign of a call is the
-    answer. Accepted around the object: a fence, prose, a leading `<think>` block; inside it: trailing commas and raw
-    line breaks in strings. Two different objects are malformed, for which one was meant cannot be known.
+    answer. Accepted around the object: a fence, prose, thinking; inside it: trailing commas and raw line breaks in
+    strings; in its place: the forms of calls that models write into their text (`callforms`). Two different calls are
+    malformed, for which one was meant cannot be known.
+
+    A reply that is nothing but SQL is a call of `run_sql`, where that is among `tools`: unless it is one of `ran`, the
+    queries that the run has made (as `plain` has them), for then it is what the user wanted to see.
     """
-    thinking, body = _split_thinking(text)
+    whole = _is_object(text)
+    thinking, body = ("", text) if whole else split_thinking(text)
     if not body.strip():
         return Malformed("The reply is empty." if not thinking else "Thinking came, but neither a call nor an answer.")
     found: list[tuple[str, dict[str, Any]]] = []
-    rest, broken = scan(body, found)
-    replies = [(before, data) for before, data in found if _is_reply(data, strict)]
+    written = [] if whole else written_calls(body, tools)
+    if isinstance(written, str):
+        return Malformed(written)
+    rest, broken = ("", "") if written else scan(body, found)
+    replies = written or _replies(found, tools, strict=strict)
     distinct = [data for place, (_, data) in enumerate(replies) if data not in [d for _, d in replies[:place]]]
     if len(distinct) > 1:
-        return Malformed(f"There are {len(distinct)} different JSON objects in one reply. Send one, then wait.")
-    if broken and (distinct or strict or _SIGN.search(rest) or _unfenced(body).startswith("{")):
+        return Malformed(f"There are {len(distinct)} different calls in one reply. Send one, then wait.")
+    if broken and (distinct or strict or sign_of_call(rest) or _unfenced(body).startswith("{")):
         return Malformed(broken)
     if distinct:
-        return _read(replies[0][1], thinking or _unfenced(replies[0][0]))
-    return _without_object(body, rest, [data for _, data in found], strict=strict, thinking=thinking)
+        reply = _read(replies[0][1], thinking or label_free(replies[0][0]))
+    else:
+        reply = _without_object(body, rest, [data for _, data in found], strict=strict, thinking=thinking)
+    return _run_if_sql(reply, body, tools, ran)
 
 
-def _split_thinking(text: str) -> tuple[str, str]:
-    """A leading `<think>` block and what follows it."""
-    block = _THINKING.match(text)
-    if block:
-        return block[1].strip(), text[block.end() :]
-    return (text.strip(), "") if _UNCLOSED_THINKING.match(text) else ("", text)
+def _is_object(text: str) -> bool:
+    """Whether a reply is one object and nothing else: tags in it are of its texts."""
+    bare = _unfenced(text)
+    return bare.startswith("{") and bare.endswith("}") and isinstance(decode(bare), dict)
+
+
+def _replies(
+    found: Sequence[tuple[str, dict[str, Any]]], tools: Sequence[Tool], *, strict: bool
+) -> list[tuple[str, dict[str, Any]]]:
+    """The objects that are meant for the protocol, in its own words."""
+    replies: list[tuple[str, dict[str, Any]]] = []
+    marked = False
+    for before, data in found:
+        marked = marked or is_marked(before)
+        calls = as_calls(data, tools, marked=marked)
+        if calls and not data.get("finish"):
+            replies += [(before, call) for call in calls]
+        elif _is_reply(data, strict):
+            replies.append((before, data))
+    return replies
+
+
+def _run_if_sql(reply: Reply, body: str, tools: Sequence[Tool], ran: Collection[str]) -> Reply:
+    if isinstance(reply, Call):
+        return reply
+    sql = sql_of(reply.text if isinstance(reply, Finish) else body)
+    if sql is None or plain(sql) in ran or all(tool.name != _RUN for tool in tools):
+        return reply
+    return Call(reply.thought if isinstance(reply, Finish) else "", _RUN, {"sql": sql})
 
 
 def _unfenced(text: str) -> str:
@@ -99,8 +134,15 @@ def _without_object(
 ) -> Finish | Malformed:
     if any(set(data) == {"thought"} for data in found):
         return Malformed('The object has a "thought", but neither an "action" nor a "finish".')
-    if any({"name", "arguments"} == set(data) for data in found) or _SIGN.search(rest):
+    if any({"name", "arguments"} == set(data) for data in found) or sign_of_call(rest):
         return Malformed("This looks like a call, but it is not in the expected form.")
+    if lines := final_answer(body):
+        thought = "\n\n".join(filter(None, [thinking, lines[0]]))
+        return (
+            Finish(thought, lines[1])
+            if lines[1]
+            else Malformed("There is a thought, but neither a call nor an answer.")
+        )
     if strict:
         return Malformed('There is no JSON object with an "action" or a "finish" in the reply.')
     return Finish(thinking, body.strip())
@@ -117,7 +159,7 @@ def _read(data: Mapping[str, Any], before: str) -> Reply:
     thought = thought if isinstance(thought, str) else json.dumps(thought, ensure_ascii=False)
     action = data.get("action")
     finish = data.get("finish")
-    if isinstance(action, str) and action.strip().lower() == "finish":
+    if isinstance(action, str) and action.strip().lower() in _FINISHES:
         given = (None if finish is True else finish, data.get("answer"), _args(data))
         return _finish(thought, next((value for value in given if not _absent(value)), None))
     if not _absent(finish):
@@ -153,7 +195,10 @@ def _finish(thought: str, value: Any) -> Finish | Malformed:
         value = value[names[0]] if len(names) == 1 else dict(value) or None
     if _absent(value):
         return Malformed('"finish" is empty: it must hold the answer.')
-    return Finish(thought, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    thinking, text = split_thinking(value) if isinstance(value, str) else ("", json.dumps(value, ensure_ascii=False))
+    if not text.strip():
+        return Malformed('"finish" holds thinking alone: it must hold the answer.')
+    return Finish(thought or thinking, text.strip() if thinking else text)
 
 
 # Checking native calls.

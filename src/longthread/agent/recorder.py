@@ -15,12 +15,16 @@ from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
 
 
 class CallRecorder(AsyncCallbackHandler):
-    """Sees every piece of the current reply, and passes its text on to `tell`. `reset` it before each attempt."""
+    """Sees every piece of the current reply, passes its text on to `tell`, and says by `end` that it is whole. `reset`
+    it before each attempt."""
 
     run_inline = True
 
-    def __init__(self, tell: Callable[[str], Awaitable[None]] | None = None) -> None:
+    def __init__(
+        self, tell: Callable[[str], Awaitable[None]] | None = None, end: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self._tell = tell
+        self._end = end
         self._args: dict[Any, str] = {}
         self._names: dict[Any, str] = {}
 
@@ -42,6 +46,11 @@ class CallRecorder(AsyncCallbackHandler):
             self._names[key] = self._names.get(key, "") + (piece["name"] or "")
         if self._tell is not None and (text := str(message.text)):
             await self._tell(text)
+
+    async def on_llm_end(self, response: Any, **kwargs: Any) -> None:
+        """The reply is whole."""
+        if self._end is not None:
+            await self._end()
 
     def written(self) -> list[tuple[str, str]]:
         """Name and arguments of each call of the current reply, as they came; empty when it was not streamed."""

@@ -100,6 +100,17 @@ class EventStream:
         if time.monotonic() - self._text_since >= _TEXT_SECONDS:
             await self.flush()
 
+    async def withdraw_text(self, message_id: str) -> None:
+        """Take back what was told of a reply: it was thinking. Who has read it already is told the reply as it is."""
+        if message_id != self._message_id:
+            return
+        stored = [piece.seq for piece in self._pieces if piece.seq is not None]
+        self._pieces = []
+        if stored:
+            async with self._store.writing() as tx:
+                await runs.check(tx, self._lease)
+                await runs.remove_text(tx, self._lease, stored[0], stored[-1])
+
     async def flush(self) -> None:
         """Tell the text that has been gathered."""
         if self._waiting() is None:

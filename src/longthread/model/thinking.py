@@ -1,13 +1,164 @@
-"""What a reasoning model says to itself in front of its reply, where a server leaves that in the text."""
+"""What a reasoning model says to itself in its reply, where a server leaves that in the text.
+
+Tags in code or in quotes are what a text tells of, and take nothing out of it.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-# Some chat templates open the block themselves: then only its end is in the reply.
-_LEADING = re.compile(r"\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|(?:(?!<think).)*?</think(?:ing)?>", re.DOTALL)
+_NAMES = (
+    r"think(?:ing)?|thoughts?|thought_process|reasoning|reflection|analysis|scratchpad|inner_?monologue|cot|"
+    r"chain_of_thought|seed:think|seed:cot_budget_reflect|ant_?thinking|ant[-:]thinking|antml:thinking"
+)
+_MARKS = r"(?:thought|thinking|think|reasoning)"
+OPENS = (
+    rf"<(?:{_NAMES})(?:\s[^<>\n]{{0,80}})?>|\[THINK(?:ING)?\]|◁think▷|<\|(?:begin|start)_(?:of_)?{_MARKS}\|>|"
+    rf"<\|{_MARKS}\|>|<unused94>(?:thought\b)?|<\|channel>(?:thought|analysis)\b"
+)
+"""What thinking begins with, as a pattern that knows no case."""
+CLOSES = (
+    rf"</(?:{_NAMES})\s*>|\[/THINK(?:ING)?\]|◁/think▷|<\|end_(?:of_)?{_MARKS}\|>|<\|/{_MARKS}\|>|<unused95>|<channel\|>"
+)
+"""What it ends with."""
+_TAG = re.compile(rf"{OPENS}|{CLOSES}", re.I)
+_TOKEN = re.compile(
+    rf"(?P<fence>^[ \t]*(?:```|~~~)[^`\n]*$)|(?<!`)(`{{1,3}})(?!`)[^`\n]+\2(?!`)|"
+    rf'"[^"\n]*"|“[^”\n]*”|「[^」\n]*」|‘[^’\n]*’|(?P<open>{OPENS})|(?P<close>{CLOSES})',
+    re.I | re.M,
+)
+_QUOTES = "'’‘\"`"
+_WRAPPED = re.compile(
+    r"\s*(?:<(answer|output|response|final|final_answer|solution)>(.*)</\1>|"
+    r"<\|begin_of_solution\|>(.*?)(?:<\|end_of_solution\|>)?|<\|START_RESPONSE\|>(.*?)(?:<\|END_RESPONSE\|>)?)\s*",
+    re.I | re.S,
+)
+_PHRASES = re.compile(r"\s*Here(?:'s| is) my thought process:(.*?)Here(?:'s| is) my response:", re.I | re.S)
+_ENDS = (
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end|>",
+    "<|return|>",
+    "<|end_of_text|>",
+    "<|endoftext|>",
+    "</s>",
+    "<｜end▁of▁sentence｜>",
+    "<eos>",
+    "<end_of_turn>",
+)
+
+_CHANNEL = re.compile(
+    r"(?:<\|start\|>(?P<role>[^<]{0,120}))?(?:<\|channel\|>(?P<channel>[^<]{0,120}))?(?:<\|constrain\|>[^<]{0,40})?"
+    r"<\|message\|>"
+)
+_SEGMENT_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
+_BARE_CHANNELS = re.compile(r"\Aanalysis(?![a-z ])(.*?)(?:<\|end\|>)?(?:<\|start\|>)?assistant\s?final(.*)\Z", re.S)
+"""Channels of which a server has left the words alone."""
 
 
 def without_thinking(reply: str) -> str:
-    """A reply without what leads up to it in a `<think>` block; nothing, where that block has no end."""
-    return _LEADING.sub("", reply, count=1) if _LEADING.match(reply) else reply
+    """A reply without its thinking; nothing, where that has no end."""
+    return split_thinking(reply)[1]
+
+
+def split_thinking(reply: str) -> tuple[str, str]:
+    """The thinking of a reply, and the rest of it as it stands.
+
+    A tag that closes what was never opened ends the thinking that began with the reply: some chat templates open it
+    themselves. What is opened and not closed is thinking up to the end.
+    """
+    if "<|message|>" in reply:
+        return _by_channel(reply)
+    if found := _BARE_CHANNELS.match(reply.lstrip()) or _PHRASES.match(reply):
+        rest = found[2] if found.re is _BARE_CHANNELS else reply[found.end() :]
+        return found[1].strip(), _without_end(rest)
+    if not _TAG.search(reply):
+        return "", _without_end(reply)
+    thinking, rest = _by_tag(reply)
+    wrapped = _WRAPPED.fullmatch(rest)
+    if wrapped:
+        rest = next(part for part in wrapped.groups()[1:] if part is not None)
+    return "\n\n".join(thinking), _without_end(rest)
+
+
+def _without_end(text: str) -> str:
+    """The text without the marks of a model's own that end a reply."""
+    while (bare := text.rstrip()).endswith(_ENDS):
+        text = bare[: bare.rindex("<")]
+    return text
+
+
+def _by_tag(reply: str) -> tuple[list[str], str]:
+    thinking: list[str] = []
+    shown: list[str] = []
+    at, opened = 0, False
+    for kind, start, end in _tags(reply):
+        if kind == "open" and not opened:
+            shown.append(reply[at:start])
+            at, opened = end, True
+        elif kind == "close":
+            before = [reply[at:start]] if opened else [*shown, reply[at:start]]
+            shown = shown if opened else []
+            thinking.append("".join(before).strip())
+            at, opened = end, False
+    (thinking if opened else shown).append(reply[at:].strip() if opened else reply[at:])
+    return [part for part in thinking if part], "".join(shown)
+
+
+def _tags(reply: str) -> Iterator[tuple[str, int, int]]:
+    """Each tag that is neither in code nor in quotes: which kind it is of, and where it begins and ends.
+
+    What stands within thinking is not looked at as code: a fence there may have no end.
+    """
+    tokens = list(_TOKEN.finditer(reply))
+    last_fence = max((n for n, token in enumerate(tokens) if token["fence"] is not None), default=-1)
+    last_close = max((n for n, token in enumerate(tokens) if token["close"] is not None), default=-1)
+    fenced = opened = False
+    for n, token in enumerate(tokens):
+        kind = token.lastgroup if token.lastgroup in ("open", "close", "fence") else None
+        if kind == "fence" and not opened:
+            fenced = bool(token["fence"].strip("`~ \t")) if fenced else n < last_fence
+        elif kind in ("open", "close") and not fenced and not _is_quoted(reply, token):
+            if kind == "open" and n > last_close and not _may_open(reply, token.start()):
+                continue
+            opened = kind == "open"
+            yield kind, token.start(), token.end()
+
+
+def _is_quoted(reply: str, token: re.Match[str]) -> bool:
+    before, behind = reply[token.start() - 1 : token.start()], reply[token.end() : token.end() + 1]
+    return bool(before) and before in _QUOTES and bool(behind) and behind in _QUOTES
+
+
+def _may_open(reply: str, at: int) -> bool:
+    """Whether thinking that never ends may begin there: not in the middle of a sentence, which tells of the tag."""
+    before = reply[max(0, at - 40) : at]
+    return not before.strip() or before.rstrip(" \t")[-1:] in "\n.!?。！？:：>"
+
+
+def _by_channel(reply: str) -> tuple[str, str]:
+    """Harmony: what is said on the channel `final` is the answer, a message to a tool stays as it is for whoever reads
+    calls, and all else is thinking."""
+    thinking: list[str] = []
+    final: list[str] = []
+    calls: list[str] = []
+    at = 0
+    for head in _CHANNEL.finditer(reply):
+        if head.start() < at:
+            continue
+        if not final and not thinking and not calls:
+            thinking.append(reply[: head.start()])
+        end = _SEGMENT_END.search(reply, head.end())
+        at = end.start() if end else len(reply)
+        body, about = reply[head.end() : at], f"{head['role'] or ''} {head['channel'] or ''}"
+        if " to=" in f" {about}":
+            calls.append(reply[head.start() : at])
+        elif (head["channel"] or "final").strip().startswith("final"):
+            final.append(body)
+        else:
+            thinking.append(body)
+    rest = "\n".join(calls) or "".join(final)
+    told = [part.strip() for part in ([*thinking, *final] if calls else thinking)]
+    return "\n\n".join(part for part in told if part), _without_end(rest)
