@@ -83,3 +83,39 @@ async def test_a_result_that_was_cut_is_told_to_be_so(open_analyst: OpenAnalyst,
     await handle.wait()
     [seen] = await charted(handle)
     assert "holds 2 of 3 rows" in seen["data"]["notes"][0]
+
+
+SUMS = call("run_sql", sql="SELECT customer_id AS country, SUM(total) AS n FROM orders GROUP BY 1")
+BAR = call("chart", mark="bar", x="country", y="n")
+
+
+async def test_a_chart_waits_for_the_query_of_its_own_reply(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst([COUNTRIES, finish("2 [q1]"), [SUMS, BAR], finish("See.")])
+    first = await analyst.ask("How many?", source=shop)
+    await first.wait()
+    again = await analyst.ask("And the sums, as a chart", thread_id=first.thread_id)
+    assert (await again.wait()).type == "finished"
+    [seen] = await charted(again)
+    assert (seen["ok"], seen["data"]["result"]) == (True, "q2"), seen
+
+
+async def test_several_queries_and_charts_in_one_reply(open_analyst: OpenAnalyst, shop: str) -> None:
+    old = call("chart", query="q1", mark="bar", x="country", y="n")
+    analyst = await open_analyst(
+        [COUNTRIES, [COUNTRIES, SUMS, BAR, BAR], [COUNTRIES, BAR, SUMS, BAR, old], [BAR, SUMS], finish("See.")]
+    )
+    handle = await analyst.ask("Chart it", source=shop)
+    assert (await handle.wait()).type == "finished"
+    seen = [one["data"]["result"] if one["ok"] else one["error"]["message"] for one in await charted(handle)]
+    assert seen[:5] == ["q2", "q3", "q4", "q5", "q1"]
+    assert "comes behind the chart" in seen[5]
+
+
+async def test_a_chart_of_a_query_that_failed_is_not_of_an_older_result(open_analyst: OpenAnalyst, shop: str) -> None:
+    broken = call("run_sql", sql="SELECT nothing FROM customers")
+    analyst = await open_analyst([COUNTRIES, [broken, BAR], BAR, finish("So.")])
+    handle = await analyst.ask("Chart it", source=shop)
+    assert (await handle.wait()).type == "finished"
+    failed, older = await charted(handle)
+    assert "query of this reply failed" in failed["error"]["message"]
+    assert older["data"]["result"] == "q1"

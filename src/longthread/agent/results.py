@@ -25,11 +25,25 @@ class Results:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _order: list[str | None] = field(default_factory=list)
     _ready: dict[str | None, Result] = field(default_factory=dict)
+    _over: dict[str | None, asyncio.Event] = field(default_factory=dict)
 
     def expect(self, maker: str | None, calls: Sequence[str | None]) -> None:
         """The calls of the reply `maker` that have no result, in order. What is known of this reply already stays."""
         if maker != self.maker:
             self.maker, self._order, self._ready = maker, list(calls), {}
+            self._over = {call: asyncio.Event() for call in calls}
+
+    def end(self, call: str | None) -> None:
+        """A call is over: its result is stored, or it has none."""
+        if call in self._over:
+            self._over[call].set()
+
+    async def before(self, call: str | None) -> None:
+        """Wait until the calls that stand before this one in its reply are over: their results are entries then."""
+        for each, over in self._over.items():
+            if each == call:
+                return
+            await over.wait()
 
     def take(self, result: Result) -> list[Result]:
         """Take in a result: those that can become entries now, in order. One that must wait is kept till then."""

@@ -20,21 +20,24 @@ from langchain.agents.middleware import (
     ModelResponse,
     ToolCallRequest,
 )
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Command
 
 from longthread.agent.approving import ask_for, decided, gone, rejected, told_of_edit
 from longthread.agent.budget import Budget
 from longthread.agent.context import RunContext, is_malformed, note_of, noted, open_calls
+from longthread.agent.ownquery import with_query
 from longthread.agent.refit import composed
 from longthread.agent.results import Result
 from longthread.agent.views import Prompt
+from longthread.errors import LongthreadError
+from longthread.model.builtin import CHART
 from longthread.model.event import Mark
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.ids import new_id
 from longthread.model.run import Step
 from longthread.store import log, runs
-from longthread.tools.tool import Observation, Tool
+from longthread.tools.tool import Observation, Tool, failed
 from longthread.view.correction import corrected
 
 Handler = Callable[[ModelRequest[RunContext]], Awaitable[ModelResponse[Any]]]
@@ -94,9 +97,14 @@ class StepsMiddleware(AgentMiddleware[Any, RunContext, Any]):
         maker = next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)
         context.results.expect(maker.id if maker else None, [open_["id"] for open_ in open_calls(messages)])
         earlier = context.earlier.get(call["id"] or "")
-        if earlier is not None and earlier.status == "done" and earlier.observation is not None:
-            return await _note_result(context, Result(earlier.index, _result(call, earlier.observation)))
-        return await _run_call(context, call, maker, interrupted=earlier is not None)
+        try:
+            if earlier is not None and earlier.status == "done" and earlier.observation is not None:
+                return await _note_result(context, Result(earlier.index, _result(call, earlier.observation)))
+            if call["name"] == CHART:
+                await context.results.before(call["id"])
+            return await _run_call(context, call, maker, interrupted=earlier is not None)
+        finally:
+            context.results.end(call["id"])
 
 
 def _around(middleware: Middleware, handler: Handler) -> Handler:
@@ -242,7 +250,7 @@ async def _note_result(
 
 
 async def _observe(
-    context: RunContext, call: Mapping[str, Any], maker: BaseMessage | None, *, interrupted: bool
+    context: RunContext, call: Mapping[str, Any], maker: AIMessage | None, *, interrupted: bool
 ) -> Observation:
     if call["name"] == PARSE_ERROR and maker is not None and is_malformed(maker):
         observation: Observation = note_of(maker)["observation"]
@@ -253,7 +261,13 @@ async def _observe(
         return _error("unknown_tool", " ".join([f"There is no tool {call['name']}.{names}", *context.missing]))
     if interrupted and not tool.retry_safe:
         return _interrupted(tool)
-    return await tool.run(call["args"], call["id"])
+    args = call["args"]
+    if call["name"] == CHART and maker is not None:
+        try:
+            args = with_query(args, call["id"], maker, context.window.own)
+        except LongthreadError as error:
+            return failed(error)
+    return await tool.run(args, call["id"])
 
 
 def _next_label(context: RunContext, action: str) -> str | None:
