@@ -269,7 +269,13 @@ def test_the_thread_of_a_langgraph_application_is_listed_and_shown_with_its_answ
         ("user", "Thank you"),
         ("assistant", "You are welcome."),
     ]
+    [question, *_] = found["messages"]
+    assert [*found["steps"]] == [question["id"]]
+    [step] = found["steps"][question["id"]]
+    assert (step["action"], step["args"], step["status"]) == ("weather", {"city": "上海"}, "done")
+    assert (step["ok"], step["observation"]) == (True, {"ok": True, "data": "Sunny in 上海."})
     last = running.history("app", limit=2)
+    assert last["steps"] == {}
     assert [each["content"] for each in last["messages"]] == ["Thank you", "You are welcome."]
     assert running.history("app", limit=9, before=last["before"])["messages"] == found["messages"][:-2]
 

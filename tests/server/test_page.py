@@ -359,6 +359,9 @@ def test_the_thread_of_a_langgraph_application_is_shown_with_its_answers(
         "You are welcome.",
     ]
     assert page.locator(".working").count() == 0
+    assert page.locator(".step").count() == 1
+    page.locator(".step summary").click()
+    assert "Sunny in 上海." in page.locator(".step").inner_text()
     ask(page, "How many rockets are there?")
     page.wait_for_selector(".meta")
     assert page.locator(".turn").count() == 3

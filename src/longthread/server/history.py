@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from longthread.agent.owner import may_be_alive
-from longthread.model.entry import Entry
-from longthread.model.fold import PARSE_ERROR
+from longthread.model.entry import Entry, ToolCall
+from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.run import Run, Step
 from longthread.model.thread import Thread
 from longthread.server.cursor import decode_cursor, encode_cursor
@@ -25,9 +25,11 @@ _SHOWN = frozenset({"question", "answer", "summary"})
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Some messages of a branch, oldest first, and the seq of the entry before them; 0 when there is none."""
+    """Some messages of a branch, oldest first, the calls and results among them that belong to no run, and the seq of
+    the entry before them; 0 when there is none."""
 
     messages: Sequence[Entry]
+    between: Sequence[Entry]
     before: int
 
 
@@ -60,7 +62,7 @@ async def history(
         **attributes_json(thread),
         "messages": [_message(entry, noted.get(entry.seq, {})) for entry in page.messages],
         "runs": [await run_json(tx, run) for run in shown],
-        "steps": {run.id: _steps(await runs.steps_of(tx, run)) for run in shown},
+        "steps": {run.id: _steps(await runs.steps_of(tx, run)) for run in shown} | _calls(page),
         "run": await run_json(tx, last) if last else None,
         "before": encode_cursor(page.before) if page.before else None,
     }
@@ -128,16 +130,19 @@ def step_json(step: Step, *, thought: str = "", whole: bool = False) -> dict[str
 async def _messages(tx: Transaction, thread_id: str, tip: int, limit: int) -> _Page:
     """The last `limit` messages up to `tip`; a page begins with a question, so that it holds whole runs."""
     messages: list[Entry] = []
+    between: list[Entry] = []
     at = tip
     while at:
         entries = await log.branch(tx, thread_id, at, limit=_CHUNK)
         for entry in reversed(entries):
             if _is_shown(entry):
                 messages.append(entry)
+            if entry.run_id is None and (entry.role == "tool" or entry.tool_calls):
+                between.append(entry)
             at = entry.parent_seq
             if len(messages) >= limit and messages[-1].role == "user":
-                return _Page(messages[::-1], at)
-    return _Page(messages[::-1], 0)
+                return _Page(messages[::-1], between[::-1], at)
+    return _Page(messages[::-1], between[::-1], 0)
 
 
 def _is_shown(entry: Entry) -> bool:
@@ -149,6 +154,40 @@ def _is_shown(entry: Entry) -> bool:
 
 def _run_ids(messages: Sequence[Entry]) -> list[str]:
     return list(dict.fromkeys(entry.run_id for entry in messages if entry.run_id))
+
+
+def _calls(page: _Page) -> dict[str, list[dict[str, Any]]]:
+    """The calls that belong to no run, as steps, under the id of the message that they stand behind: a question, or the
+    page's first."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    waiting: dict[str, dict[str, Any]] = {}
+    questions = [entry for entry in page.messages if entry.role == "user"] or page.messages[:1]
+    for entry in page.between:
+        before = [question for question in questions if question.seq < entry.seq] or questions[:1]
+        for call in entry.tool_calls if before else ():
+            waiting[call.id] = _call_json(entry, call)
+            found.setdefault(before[-1].id, []).append(waiting[call.id])
+        if entry.role == "tool" and (made := waiting.pop(entry.tool_call_id or "", None)):
+            observation = observation_of(entry.text)
+            short, was_cut = cut(observation)
+            made |= {"ok": bool(observation["ok"]), "observation": short, "cut": was_cut, "status": "done"}
+    return found
+
+
+def _call_json(entry: Entry, call: ToolCall) -> dict[str, Any]:
+    return {
+        "step": None,
+        "action": call.name,
+        "args": dict(call.args),
+        "call_id": call.id,
+        "ok": None,
+        "observation": None,
+        "cut": False,
+        "thought": "",  # what is said beside it is a message
+        "elapsed_ms": None,
+        "started_at": entry.created_at.isoformat(),
+        "status": "abandoned",
+    }
 
 
 def _message(entry: Entry, noted: Mapping[str, Any]) -> dict[str, Any]:

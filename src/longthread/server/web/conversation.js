@@ -126,14 +126,15 @@ export class Conversation {
     const runs = new Map(history.runs.map((run) => [run.id, run]));
     const turns = [];
     for (const message of history.messages) {
-      if (message.role === "user") turns.push({ question: message.content, run: runs.get(message.run_id), said: [] });
+      const steps = history.steps[message.id] ?? [];
+      if (message.role === "user") turns.push({ question: message.content, run: runs.get(message.run_id), said: [], steps });
       else if (turns.length) turns.at(-1).said.push(message.content);
-      else turns.push({ question: null, said: [message.content] });
+      else turns.push({ question: null, said: [message.content], steps });
     }
     const actions = this.actions();
-    return turns.map(({ question, run, said }) => {
+    return turns.map(({ question, run, said, steps }) => {
       // A LangGraph application, or who wrote the thread elsewhere, has no runs.
-      if (!run) return TurnView.said(question, said, this.id, actions);
+      if (!run) return TurnView.said(question, said, steps, this.id, actions);
       // The run that is under way is told by its stream, from its first event on.
       if (run.status === "running") return new TurnView(question, this.id, actions);
       return TurnView.of(question, run, history.steps[run.id] ?? [], this.id, actions);

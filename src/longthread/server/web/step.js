@@ -95,8 +95,8 @@ export class StepView {
     else if (isRejected(step)) parts.push(el("p.wrong", { dir: "auto" }, rejection(step.decision.message)));
     else if (isOfWaiting(step)) parts.push(el("p.note", {}, t("agentWaited")));
     else if (error) parts.push(el("p.wrong", {}, sentence(error)));
-    else if (step.action === "list_tables") parts.push(tablesOf(data));
-    else if (step.action === "describe_table") parts.push(columnsOf(data));
+    else if (step.action === "list_tables" && Array.isArray(data.tables)) parts.push(tablesOf(data));
+    else if (step.action === "describe_table" && Array.isArray(data.columns)) parts.push(columnsOf(data));
     else if (asked && typeof data.answer === "string") parts.push(el("div.answer.said", { tabindex: 0 }, markdown(data.answer, plain)));
     else if (Array.isArray(data.rows)) parts.push(this.rows(data));
     else if (step.observation) parts.push(el("pre", { tabindex: 0 }, JSON.stringify(shown(step), null, 2).slice(0, 20_000)));
@@ -118,7 +118,7 @@ export class StepView {
 
   rows(data) {
     const { threadId, step } = this;
-    const more = step.cut ? async () => (await api.step(threadId, step.step)).observation.data.rows : null;
+    const more = step.cut && step.step !== null ? async () => (await api.step(threadId, step.step)).observation.data.rows : null;
     return resultTable(data.columns ?? [], data.rows, { caption: title(step), more });
   }
 }

@@ -53,8 +53,12 @@ export class TurnView {
   }
 
   /** What was said without a run; `question` is null where an assistant began. */
-  static said(question, texts, threadId, actions) {
+  static said(question, texts, steps, threadId, actions) {
     const view = new TurnView(question, threadId, actions);
+    for (const step of steps) {
+      view.beginStep(step);
+      if (step.observation) view.endStep(step.call_id, step);
+    }
     view.status = "finished";
     view.text = texts.join("\n\n");
     view.draw.now();
