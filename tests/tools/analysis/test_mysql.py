@@ -327,6 +327,8 @@ async def test_a_session_that_was_ended_is_replaced(made_url: str, opened: Opene
     with pytest.raises(SourceUnreachable):
         await source.work(killed_within)
     assert (await ask(source, "run_sql", sql="SELECT 1"))["ok"]
+    times = iter((killed_within, lambda connection: None))
+    await source.work(lambda connection: next(times)(connection))
 
 
 async def test_a_locked_table_is_said_to_be(made_url: str, opened: Opened, ask: Any) -> None:

@@ -1,6 +1,7 @@
 # ruff: noqa: E501 - a statement reads better in one line
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from longthread.errors import SourceEmpty, SourceError, SourceLoginFailed, SourceUnreadable
+from longthread.errors import SourceEmpty, SourceError, SourceLoginFailed, SourceUnreachable, SourceUnreadable
 from longthread.tools.analysis import Source, open_source
 
 pytestmark = pytest.mark.postgres
@@ -155,8 +156,30 @@ async def test_a_session_that_was_ended_is_replaced(source: Source, postgres_url
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE application_name = 'longthread' AND datname = current_database()"
         )
-    observations = [await ask(source, "run_sql", sql="SELECT 1") for _ in range(3)]
-    assert observations[-1]["ok"]
+    assert (await ask(source, "run_sql", sql="SELECT 1"))["ok"]
+
+
+def ended(url: str, times: int) -> Callable[[Any], Any]:
+    """Work whose session is ended under it, so many times."""
+    left = iter(range(times))
+
+    def work(connection: Any) -> Any:
+        number = connection.execute("SELECT pg_backend_pid()").first()[0]
+        if next(left, None) is not None:
+            with psycopg.connect(url, autocommit=True) as other:
+                other.execute(f"SELECT pg_terminate_backend({number}, 5000)")
+        return connection.query("SELECT 1 AS n").first()[0]
+
+    return work
+
+
+async def test_sessions_that_are_ended_at_work_fail_no_call(source: Source, postgres_url: str) -> None:
+    assert await asyncio.gather(*(source.work(ended(postgres_url, 1)) for _ in range(3))) == [1, 1, 1]
+
+
+async def test_a_session_that_is_ended_again_is_told(source: Source, postgres_url: str) -> None:
+    with pytest.raises(SourceUnreachable):
+        await source.work(ended(postgres_url, 2))
 
 
 async def test_an_empty_database_and_a_missing_one(postgres_url: str) -> None:

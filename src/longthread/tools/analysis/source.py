@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
-from longthread.errors import SourceError, SqlRefused, SqlTimeout
+from longthread.errors import SourceError, SourceUnreachable, SqlRefused, SqlTimeout
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.limits import Limits
@@ -128,7 +129,7 @@ class Source:
             for executor in self._executors:
                 executor.shutdown()
             self._engine.close()
-        self._drop_idle()
+        self.drop_idle()
 
     def leave(self, job: _Job[Any]) -> None:
         """Waits no longer for a piece of work, and gives its place to the next ones."""
@@ -177,7 +178,7 @@ class Source:
     def borrow(self) -> Connection:
         """A connection for one piece of work, in the calling thread."""
         if self._engine.stale():
-            self._drop_idle()
+            self.drop_idle()
         while True:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
@@ -199,7 +200,8 @@ class Source:
         if not kept:
             connection.close()
 
-    def _drop_idle(self) -> None:
+    def drop_idle(self) -> None:
+        """Ends the connections that nobody uses."""
         with self._lock:
             dropped, self._idle = self._idle, []
         for connection in dropped:
@@ -239,8 +241,20 @@ class _Job(Generic[T]):
             self._source.arrived(self)
 
     def _run(self) -> T:
+        """What the action gives. A session that the server has ended is replaced once: all work only reads."""
+        until = time.monotonic() + self._seconds
         connection = self._source.borrow()
-        watch = Watch(connection.interrupt, self._seconds, lambda: self._give_up(connection))
+        try:
+            return self._done_with(connection, self._seconds)
+        except SourceUnreachable:
+            left = until - time.monotonic()
+            if self._stopped or left <= 0:
+                raise
+        self._source.drop_idle()  # the server may have ended those too
+        return self._done_with(self._source.borrow(), left)
+
+    def _done_with(self, connection: Connection, seconds: float) -> T:
+        watch = Watch(connection.interrupt, seconds, lambda: self._give_up(connection))
         with self._lock:
             self._watch = watch
             if self._stopped:

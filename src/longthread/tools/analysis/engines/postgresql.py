@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import re
+import select
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -286,6 +287,15 @@ class PostgresqlConnection(Connection):
         if not self._raw.closed:
             with contextlib.suppress(psycopg.Error, OSError):  # the server is gone: so is the statement
                 self._raw.cancel_safe(timeout=_CANCEL_SECONDS)
+
+    def lives(self) -> bool:
+        """Whether the session goes on. Where the server has ended it, its line says so before it is asked."""
+        try:
+            while not self._raw.closed and select.select([self._raw.fileno()], [], [], 0)[0]:
+                self._raw.pgconn.consume_input()  # notices, and at last that there is no more
+        except (psycopg.Error, OSError, ValueError):
+            return False
+        return not self._raw.closed
 
     def reset(self) -> None:
         with self._translated():
