@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from longthread.errors import InvalidInput, LongthreadError, SqlFailed
+from longthread.tools.analysis.described import about, description
 from longthread.tools.analysis.engine import Connection
 from longthread.tools.analysis.likely import Likely
-from longthread.tools.analysis.profile import Profile, count_rows, profile
+from longthread.tools.analysis.profile import count_rows, profile
 from longthread.tools.analysis.result import Result
-from longthread.tools.analysis.schema import Column, Schema, Table, close_names
+from longthread.tools.analysis.schema import Schema, Table, close_names
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.statement import prepared
 from longthread.tools.tool import Observation, Tool, failed, succeeded
@@ -106,7 +107,7 @@ class _Toolbox:
             "tables": [table.label for table in shown],
             "total": len(chosen),
             "shown": f"{len(shown)} of {len(chosen)}",
-            "about": {table.label: _about(table, rows) for table in shown},
+            "about": {table.label: about(table, rows) for table in shown},
         }
         if len(shown) == len(chosen) and columns <= self._limits.listed_columns:
             listing["columns"] = {table.label: [column.name for column in table.columns] for table in shown}
@@ -119,13 +120,13 @@ class _Toolbox:
 
     def _shown(self, schema: Schema, chosen: list[Table], arguments: Arguments) -> list[Table]:
         """The tables to list: all that were chosen, or of many the likely ones."""
-        about = _text(arguments, "about", required=False)
-        if len(chosen) <= self._limits.many_tables and not about:
+        meant = _text(arguments, "about", required=False)
+        if len(chosen) <= self._limits.many_tables and not meant:
             return chosen
-        if _text(arguments, "pattern", required=False) and not about:
+        if _text(arguments, "pattern", required=False) and not meant:
             return chosen[: self._limits.listed_tables]
         among = Schema(chosen) if len(chosen) < len(schema) else schema
-        ranked = Likely(among).rank(about or self._question, self._limits.likely_tables)
+        ranked = Likely(among).rank(meant or self._question, self._limits.likely_tables)
         return [among.tables[label] for label in ranked] or chosen[: self._limits.likely_tables]
 
     def _count(self, connection: Connection, tables: list[Table]) -> dict[str, tuple[int | None, bool]]:
@@ -144,7 +145,7 @@ class _Toolbox:
         table = schema.find(_text(arguments, "table"))
         columns, dialect = table.columns[: self._limits.described_columns], self._source.dialect
         found = await self._source.work(lambda connection: profile(connection, table, columns, self._limits, dialect))
-        return _description(schema, table, columns, found)
+        return description(schema, table, columns, found)
 
     async def sample_rows(self, arguments: Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
@@ -211,56 +212,6 @@ def _matching(schema: Schema, pattern: str) -> list[Table]:
 
 def _literal_glob(text: str) -> str:
     return "".join(f"[{character}]" if character in "?[" else character for character in text)
-
-
-def _about(table: Table, rows: Mapping[str, tuple[int | None, bool]]) -> dict[str, Any]:
-    count, approximate = rows.get(table.label, (table.estimated_rows, table.estimated_rows is not None))
-    about: dict[str, Any] = {"rows": count, "kind": table.kind}
-    if approximate:
-        about["approximate"] = True
-    if table.comment:
-        about["comment"] = table.comment
-    return about
-
-
-def _description(schema: Schema, table: Table, columns: tuple[Column, ...], found: Profile) -> dict[str, Any]:
-    description: dict[str, Any] = {
-        "table_name": table.label,
-        "kind": table.kind,
-        "rows": found.rows,
-        "columns": [_column(column, found) for column in columns],
-        "columns_shown": f"{len(columns)} of {len(table.columns)}",
-        "primary_key": list(table.primary_key),
-        "foreign_keys": [
-            {"columns": list(key.columns), "table": key.table, "references": list(key.references)}
-            for key in table.foreign_keys
-        ],
-        "referenced_by": [
-            {"table": other.label, "columns": list(key.columns), "references": list(key.references)}
-            for other, key in schema.referenced_by(table)
-        ],
-    }
-    if table.comment:
-        description["comment"] = table.comment
-    if found.rows_approximate or found.sampled_rows is not None:
-        description["approximate"] = True
-    if found.sampled_rows is not None:
-        description["statistics"] = f"from the first {found.sampled_rows} rows"
-    if not found.complete:
-        description["statistics_shown"] = f"{len(found.columns)} of {len(columns)} columns, in the time there was"
-    return description
-
-
-def _column(column: Column, found: Profile) -> dict[str, Any]:
-    about: dict[str, Any] = {
-        "name": column.name,
-        "type": column.type,
-        "nullable": column.nullable,
-        "primary_key": column.primary_key,
-    }
-    if column.comment:
-        about["comment"] = column.comment
-    return about | found.columns.get(column.name, {})
 
 
 def _text(arguments: Arguments, name: str, *, required: bool = True) -> str:
