@@ -1,59 +1,182 @@
-"""What a model is told of tables: of many in a list, and of one in full."""
+"""What a model is told of tables: of many in a list, and of one in full. It is bounded, and the rest can be asked for.
+
+A part of a description names its table as `table`: `table_name` stands for the description that facts are learned from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
+from longthread.errors import ColumnNotFound
+from longthread.tools.analysis.cell import cut
+from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.profile import Profile
-from longthread.tools.analysis.schema import Column, Schema, Table
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table, close_names
+
+BESIDE = 1_000
+"""Bytes of an observation that are kept for what is said beside its parts: what kind it is, notes, its label."""
+_SHORT = 5, 40
+"""Values of a column, and characters of each, where the whole has no room."""
+_BARE = 20
+"""Characters of a column's type and comment where that has none either."""
+_PART = 8
+"""Of an observation's bytes, the part that a comment's page may have in characters, and each list of keys in bytes."""
 
 
-def about(table: Table, rows: Mapping[str, tuple[int | None, bool]]) -> dict[str, Any]:
+def size_of(value: Any) -> int:
+    """The bytes of a value as JSON."""
+    return len(json.dumps(value, ensure_ascii=False, default=str).encode())
+
+
+def count_in(values: Iterable[Any], room: int) -> int:
+    """How many of the values, one behind the other, have room in so many bytes of JSON."""
+    return sum(1 for total in accumulate(size_of(value) + 2 for value in values) if total <= room)
+
+
+def listed(
+    tables: Sequence[Table], rows: Mapping[str, tuple[int | None, bool]], limits: Limits
+) -> dict[str, dict[str, Any]]:
+    """What is told of tables in a list: those of them, the first, that have room in one observation."""
+    told = {table.label: _about(table, rows, limits) for table in tables}
+    # Each is named twice: in the list, and where something is told of it.
+    shown = count_in(([label, label, about] for label, about in told.items()), limits.bytes - 4 * BESIDE)
+    return dict(list(told.items())[:shown])
+
+
+def named_columns(tables: Sequence[Table], room: int) -> dict[str, list[str]]:
+    """The names of the columns of tables; nothing where they take more than so many bytes."""
+    names = {table.label: [column.name for column in table.columns] for table in tables}
+    return names if size_of(names) <= room else {}
+
+
+def _about(table: Table, rows: Mapping[str, tuple[int | None, bool]], limits: Limits) -> dict[str, Any]:
     count, approximate = rows.get(table.label, (table.estimated_rows, table.estimated_rows is not None))
     told: dict[str, Any] = {"rows": count, "kind": table.kind}
     if approximate:
         told["approximate"] = True
     if table.comment:
-        told["comment"] = table.comment
+        told["comment"] = cut(table.comment, limits.sample_cell_characters)
     return told
 
 
-def description(schema: Schema, table: Table, columns: tuple[Column, ...], found: Profile) -> dict[str, Any]:
-    description: dict[str, Any] = {
-        "table_name": table.label,
-        "kind": table.kind,
-        "rows": found.rows,
-        "columns": [_column(column, found) for column in columns],
-        "columns_shown": f"{len(columns)} of {len(table.columns)}",
-        "primary_key": list(table.primary_key),
-        "foreign_keys": [
-            {"columns": list(key.columns), "table": key.table, "references": list(key.references)}
-            for key in table.foreign_keys
-        ],
-        "referenced_by": [
-            {"table": other.label, "columns": list(key.columns), "references": list(key.references)}
-            for other, key in schema.referenced_by(table)
-        ],
-    }
-    if table.comment:
-        description["comment"] = table.comment
+def description(
+    schema: Schema, table: Table, columns: Sequence[Column], found: Profile, limits: Limits, begin: int = 0
+) -> dict[str, Any]:
+    """A table with its `columns`, those from place `begin` on: less of each where they have no room, and then fewer."""
+    named = "table_name" if begin == 0 else "table"
+    head: dict[str, Any] = {named: table.label, "kind": table.kind, "rows": found.rows}
+    keys = _keys(schema, table, limits) if begin == 0 else {}
+    comment = _comment(table.comment, 0, limits) if begin == 0 else {}
+    whole = [_column(column, found, limits) for column in columns]
+    room = limits.bytes - 2 * BESIDE - size_of([head, keys, comment])
+    forms = (whole, [_in_short(each, *_SHORT) for each in whole], [_in_short(each, 0, _BARE) for each in whole])
+    told = next((each for each in forms if count_in(each, room) == len(whole)), forms[1])
+    shown = max(1, count_in(told, room)) if told else 0
+    of: dict[str, Any] = {"columns": told[:shown], "columns_shown": f"{shown} of {len(table.columns)}"}
+    if begin + shown < len(table.columns):
+        of["next"] = begin + shown
+    if told is not whole:
+        of["in_short"] = "There is no room for all that is known of each column: `column` shows one."
+    return {**head, **of, **keys, **comment, **_statistics(found, columns)}
+
+
+def _in_short(about: dict[str, Any], values: int, characters: int) -> dict[str, Any]:
+    """What is told of a column, with fewer of its values, and texts cut. Without any value there is no range either."""
+    told = {name: cut(each, characters) if isinstance(each, str) else each for name, each in about.items()}
+    if "values" in about:
+        told["values"] = [cut(each, characters) if isinstance(each, str) else each for each in about["values"][:values]]
+    left_out = () if values else ("values", "min", "max", "note")
+    return {name: each for name, each in told.items() if name not in left_out} | {"name": about["name"]}
+
+
+def column_of(
+    schema: Schema, table: Table, column: Column, found: Profile, limits: Limits, begin: int
+) -> dict[str, Any]:
+    """One column of a table, with its comment from character `begin` on, and the keys that it is part of."""
+    about = _column(column, found, limits) | _comment(column.comment, begin, limits)
+    return {"table": table.label, "column": about, **_keys(schema, table, limits, column.name)}
+
+
+def comment_of(table: Table, begin: int, limits: Limits) -> dict[str, Any]:
+    """A table's comment from character `begin` on."""
+    return {"table": table.label, **_comment(table.comment, begin, limits)}
+
+
+def column_named(table: Table, name: str) -> Column:
+    """The column that is meant, whatever its case.
+
+    Raises:
+        ColumnNotFound: there is none, or it is not clear which.
+    """
+    exact = [column for column in table.columns if column.name == name]
+    found = exact or [column for column in table.columns if column.name.casefold() == name.casefold()]
+    if len(found) == 1:
+        return found[0]
+    names = [column.name for column in table.columns]
+    close = close_names(name, names) or names[:10]
+    raise ColumnNotFound(column=name[:200], nearest=f"The nearest columns of {table.label} are: {', '.join(close)}.")
+
+
+def _keys(schema: Schema, table: Table, limits: Limits, column: str | None = None) -> dict[str, Any]:
+    """The keys of a table and those that refer to it, or only those of one column, as far as they have room."""
+    own = [
+        {"columns": list(key.columns), "table": key.table, "references": list(key.references)}
+        for key in table.foreign_keys
+        if column is None or column in key.columns
+    ]
+    others = [_reference(other, key) for other, key in schema.referenced_by(table) if _has(key.references, column)]
+    primary = {"primary_key": list(table.primary_key)} if column is None else {}
+    return {**primary, **_in_part("foreign_keys", own, limits), **_in_part("referenced_by", others, limits)}
+
+
+def _reference(other: Table, key: ForeignKey) -> dict[str, Any]:
+    return {"table": other.label, "columns": list(key.columns), "references": list(key.references)}
+
+
+def _has(names: Sequence[str], name: str | None) -> bool:
+    return name is None or name in names
+
+
+def _in_part(name: str, keys: list[dict[str, Any]], limits: Limits) -> dict[str, Any]:
+    shown = count_in(keys, limits.bytes // _PART)
+    more = {f"{name}_shown": f"{shown} of {len(keys)}"} if shown < len(keys) else {}
+    return {name: keys[:shown], **more}
+
+
+def _comment(comment: str | None, begin: int, limits: Limits) -> dict[str, Any]:
+    """A page of a comment, which says how long that is where it is not all of it."""
+    if not comment:
+        return {}
+    end = min(len(comment), begin + limits.bytes // _PART)
+    if (begin, end) == (0, len(comment)):
+        return {"comment": comment}
+    shown = f"characters {min(begin, end):,} to {end:,} of {len(comment):,}"
+    more = {"comment_next": end} if end < len(comment) else {}
+    return {"comment": comment[begin:end], "comment_shown": shown, **more}
+
+
+def _statistics(found: Profile, columns: Sequence[Column]) -> dict[str, Any]:
+    """How the statistics of columns were made, where not from all rows or not of all columns."""
+    told: dict[str, Any] = {}
     if found.rows_approximate or found.sampled_rows is not None:
-        description["approximate"] = True
+        told["approximate"] = True
     if found.sampled_rows is not None:
-        description["statistics"] = f"from the first {found.sampled_rows} rows"
+        told["statistics"] = f"from the first {found.sampled_rows} rows"
     if not found.complete:
-        description["statistics_shown"] = f"{len(found.columns)} of {len(columns)} columns, in the time there was"
-    return description
+        told["statistics_shown"] = f"{len(found.columns)} of {len(columns)} columns, in the time there was"
+    return told
 
 
-def _column(column: Column, found: Profile) -> dict[str, Any]:
+def _column(column: Column, found: Profile, limits: Limits) -> dict[str, Any]:
     about: dict[str, Any] = {
         "name": column.name,
-        "type": column.type,
+        "type": cut(column.type, limits.cell_characters),
         "nullable": column.nullable,
         "primary_key": column.primary_key,
     }
     if column.comment:
-        about["comment"] = column.comment
+        about["comment"] = cut(column.comment, limits.cell_characters)
     return about | found.columns.get(column.name, {})

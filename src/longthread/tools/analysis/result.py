@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 from longthread.tools.analysis.cell import Binary, as_numbers, shown
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.watch import Interrupted, Watch
+
+_BESIDE = 1_000
+"""Bytes of an observation that are kept for what is said beside its rows."""
 
 
 @dataclass
@@ -26,6 +30,8 @@ class Result:
     cut_cells: int = 0
     stopped: bool = False
     """Whether time was up before the rows to show were all there."""
+    all_columns: int = 0
+    """How many columns the query has, where not all are shown."""
 
     @property
     def total(self) -> int | None:
@@ -38,9 +44,37 @@ class Result:
         of = str(self.counted) if self.complete else f"more than {self.counted}"
         return f"{len(self.rows)} of {of}"
 
-    def observed(self, limits: Limits, keep: int) -> dict[str, Any]:
-        """What an observation says of the rows, of which at most `keep` were to be shown."""
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are more columns than are shown."""
+        return self.all_columns > len(self.columns)
+
+    def bounded(self, room: int) -> Result:
+        """As many of the rows as have room in so many bytes of JSON, beside the names of their columns; and of the
+        columns no more than such that one row has room."""
+        shown = len(self.columns)
+        while shown > 1 and _size(self.columns[:shown]) + _size((self.rows or [[]])[0][:shown]) > room:
+            shown = shown * 3 // 4
+        rows = [row[:shown] for row in self.rows]
+        left = room - _size(self.columns[:shown])
+        count = sum(1 for total in accumulate(_size(row) for row in rows) if total <= left)
+        counted = replace(self, rows=rows[: max(count, 1)], columns=self.columns[:shown])
+        return replace(counted, all_columns=max(self.all_columns, len(self.columns)))
+
+    def observed(self, limits: Limits, keep: int, beside: int = 0) -> dict[str, Any]:
+        """What an observation says of the rows, of which at most `keep` were to be shown.
+
+        Args:
+            beside: bytes of what else it says.
+        """
+        return self.bounded(max(limits.bytes // 4, limits.bytes - _BESIDE - beside))._observed(limits, keep)
+
+    def _observed(self, limits: Limits, keep: int) -> dict[str, Any]:
         notes = []
+        if self.is_wide:
+            notes.append(
+                f"Only the first {len(self.columns)} of {self.all_columns} columns fit. Select those you need."
+            )
         if self.stopped:
             notes.append("The query was stopped when its time was up. These are its first rows.")
         if self.cut_cells:
@@ -55,7 +89,7 @@ class Result:
             "row_count": len(self.rows),
             "total": self.total,
             "shown": self.shown,
-            "truncated": self.shown != f"{len(self.rows)} of {len(self.rows)}",
+            "truncated": self.is_wide or self.shown != f"{len(self.rows)} of {len(self.rows)}",
             "notes": notes,
         }
 
@@ -124,6 +158,6 @@ def _shaped(row: Sequence[Any], cell: int, room: int | None, binary: Binary) -> 
     return [value for value, _ in cells], sum(cut for _, cut in cells)
 
 
-def _size(row: list[Any]) -> int:
-    """Bytes of a row as JSON."""
-    return len(json.dumps(row, ensure_ascii=False, default=str).encode())
+def _size(row: Sequence[Any]) -> int:
+    """Bytes of a row as JSON, with what parts it from the next."""
+    return len(json.dumps(row, ensure_ascii=False, default=str).encode()) + 2

@@ -10,7 +10,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from longthread.errors import InvalidInput, LongthreadError, SqlFailed
-from longthread.tools.analysis.described import about, description
+from longthread.tools.analysis.described import (
+    BESIDE,
+    column_named,
+    column_of,
+    comment_of,
+    description,
+    listed,
+    named_columns,
+    size_of,
+)
 from longthread.tools.analysis.engine import Connection
 from longthread.tools.analysis.likely import Likely
 from longthread.tools.analysis.profile import count_rows, profile
@@ -24,11 +33,11 @@ Arguments = Mapping[str, Any]
 _LIST_TABLES = (
     "Lists the tables and views of the database with row counts and comments; for a small database with their columns "
     "too, for a large one only the tables that are likely meant. `pattern` narrows the list to names that contain it "
-    "(* stands for any characters); `about` says in words what to look for."
+    "(* stands for any characters); `about` says in words what to look for; `offset` lists all from that place on."
 )
 _DESCRIBE_TABLE = (
     "Describes one table: columns with types, comments, frequent values and ranges, its keys, and the tables that "
-    "refer to it."
+    "refer to it. What is too long is cut and says so; the other arguments give the rest."
 )
 _SAMPLE_ROWS = "Shows a few rows of one table, to see what the values look like."
 _RUN_SQL = (
@@ -38,6 +47,10 @@ _RUN_SQL = (
 _PATTERN = "Part of a table's name, or a pattern with *."
 _ABOUT = "What the tables are about, in words; by default the question."
 _TABLE = "The table's name, as list_tables gives it."
+_TABLES_FROM = "The place to list tables from: 0, or what `next` said."
+_COLUMN = "Only this column, with its comment."
+_COLUMNS_FROM = "The place to go on with columns: what `next` said."
+_COMMENT_FROM = "The character to go on from in a long comment: what `comment_next` said."
 _LIMIT = "How many rows; 5 by default."
 _UNKNOWN = re.compile(
     r"""no such (?P<kind>table|column): (?P<name>.+?)\.?$|relation "(?P<relation>[^"]+)" does not exist|"""
@@ -55,11 +68,17 @@ def analysis_tools(source: Source, question: str = "") -> list[Tool]:
         rows=source.limits.rows,
         quotes="backticks" if source.dialect == "mysql" else "double quotes",
     )
-    listing = {"pattern": _text_of(_PATTERN), "about": _text_of(_ABOUT)}
+    listing = {"pattern": _text_of(_PATTERN), "about": _text_of(_ABOUT), "offset": _place_of(_TABLES_FROM)}
+    describing = {
+        "table": _text_of(_TABLE),
+        "column": _text_of(_COLUMN),
+        "offset": _place_of(_COLUMNS_FROM),
+        "comment_from": _place_of(_COMMENT_FROM),
+    }
     sql = f"One SELECT statement in the {source.dialect} dialect."
     return [
         _tool("list_tables", _LIST_TABLES, listing, (), box.list_tables),
-        _tool("describe_table", _DESCRIBE_TABLE, {"table": _text_of(_TABLE)}, ("table",), box.describe_table),
+        _tool("describe_table", _DESCRIBE_TABLE, describing, ("table",), box.describe_table),
         _tool("sample_rows", _SAMPLE_ROWS, {"table": _text_of(_TABLE), "limit": limit}, ("table",), box.sample_rows),
         _tool("run_sql", run_sql, {"sql": _text_of(sql)}, ("sql",), box.run_sql),
     ]
@@ -67,6 +86,10 @@ def analysis_tools(source: Source, question: str = "") -> list[Tool]:
 
 def _text_of(description: str) -> dict[str, str]:
     return {"type": "string", "description": description}
+
+
+def _place_of(description: str) -> dict[str, Any]:
+    return {"type": "integer", "description": description, "minimum": 0}
 
 
 def _tool(
@@ -97,37 +120,49 @@ class _Toolbox:
     async def list_tables(self, arguments: Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
         chosen = _matching(schema, _text(arguments, "pattern", required=False))
-        shown = await asyncio.to_thread(self._shown, schema, chosen, arguments)
-        rows = await self._source.work(lambda connection: self._count(connection, shown))
-        columns = sum(len(table.columns) for table in chosen)
+        begin = _place(arguments, "offset", len(chosen))
+        wanted = await asyncio.to_thread(self._shown, schema, chosen, arguments, begin)
+        rows = await self._source.work(lambda connection: self._count(connection, wanted))
+        about = listed(wanted, rows, self._limits)
+        shown = wanted[: len(about)]
         listing: dict[str, Any] = {
             "source": self._source.spec,
             "dialect": self._source.dialect,
             "fingerprint": schema.fingerprint,
-            "tables": [table.label for table in shown],
+            "tables": list(about),
             "total": len(chosen),
             "shown": f"{len(shown)} of {len(chosen)}",
-            "about": {table.label: about(table, rows) for table in shown},
+            "about": about,
         }
+        columns = sum(len(table.columns) for table in chosen)
         if len(shown) == len(chosen) and columns <= self._limits.listed_columns:
-            listing["columns"] = {table.label: [column.name for column in table.columns] for table in shown}
+            room = self._limits.bytes - 4 * BESIDE - size_of([list(about), about])
+            listing |= {"columns": named} if (named := named_columns(shown, room)) else {}
         notes = list(self._source.notes)
-        if len(shown) < len(chosen):
-            notes.append("These are the tables that are likely meant. Say with `about` or `pattern` what else to list.")
+        if self._is_ranked(chosen, arguments):
+            more = "Say with `about` or `pattern` what else to list, or list all from `offset` 0 on."
+            notes += [f"These are the tables that are likely meant. {more}"] if len(shown) < len(chosen) else []
+        elif (end := (begin or 0) + len(shown)) < len(chosen):
+            listing["next"] = end
         if notes:
             listing["notes"] = notes
         return listing
 
-    def _shown(self, schema: Schema, chosen: list[Table], arguments: Arguments) -> list[Table]:
-        """The tables to list: all that were chosen, or of many the likely ones."""
+    def _shown(self, schema: Schema, chosen: list[Table], arguments: Arguments, begin: int | None) -> list[Table]:
+        """The tables to list: all that were chosen, from place `begin` on, or of many the likely ones."""
+        if not self._is_ranked(chosen, arguments):
+            return chosen[begin or 0 :][: self._limits.listed_tables]
         meant = _text(arguments, "about", required=False)
-        if len(chosen) <= self._limits.many_tables and not meant:
-            return chosen
-        if _text(arguments, "pattern", required=False) and not meant:
-            return chosen[: self._limits.listed_tables]
         among = Schema(chosen) if len(chosen) < len(schema) else schema
         ranked = Likely(among).rank(meant or self._question, self._limits.likely_tables)
         return [among.tables[label] for label in ranked] or chosen[: self._limits.likely_tables]
+
+    def _is_ranked(self, chosen: list[Table], arguments: Arguments) -> bool:
+        """Whether the likely tables are to be listed."""
+        if arguments.get("offset") is not None:
+            return False
+        about, pattern = (_text(arguments, name, required=False) for name in ("about", "pattern"))
+        return bool(about) or (len(chosen) > self._limits.many_tables and not pattern)
 
     def _count(self, connection: Connection, tables: list[Table]) -> dict[str, tuple[int | None, bool]]:
         """Row counts as far as the time allows, in the order of the list."""
@@ -143,9 +178,16 @@ class _Toolbox:
     async def describe_table(self, arguments: Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
         table = schema.find(_text(arguments, "table"))
-        columns, dialect = table.columns[: self._limits.described_columns], self._source.dialect
-        found = await self._source.work(lambda connection: profile(connection, table, columns, self._limits, dialect))
-        return description(schema, table, columns, found)
+        name, dialect, limits = _text(arguments, "column", required=False), self._source.dialect, self._limits
+        begin = _place(arguments, "offset", len(table.columns)) or 0
+        if (comment_from := _place(arguments, "comment_from")) and not name:
+            return comment_of(table, comment_from, limits)
+        columns = table.columns[begin : begin + limits.described_columns]
+        columns = (column_named(table, name),) if name else columns
+        found = await self._source.work(lambda connection: profile(connection, table, columns, limits, dialect))
+        if name:
+            return column_of(schema, table, columns[0], found, limits, comment_from or 0)
+        return description(schema, table, columns, found, limits, begin)
 
     async def sample_rows(self, arguments: Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
@@ -153,12 +195,12 @@ class _Toolbox:
         limit = _count(arguments, "limit", 5, self._limits.sample_rows)
         result, total = await self._source.work(lambda connection: self._sample(connection, table, limit))
         of = result.counted if total is None and len(result.rows) < limit else total
+        observed = result.observed(self._limits, limit)
         return {
             "table_name": table.label,
-            "columns": result.columns,
-            "rows": result.rows,
-            "row_count": len(result.rows),
-            "shown": f"{len(result.rows)} of {'many' if of is None else of}",
+            **{name: observed[name] for name in ("columns", "rows", "row_count")},
+            "shown": f"{len(observed['rows'])} of {'many' if of is None else of}",
+            **({"notes": observed["notes"]} if observed["row_count"] < min(limit, result.counted) else {}),
         }
 
     def _sample(self, connection: Connection, table: Table, limit: int) -> tuple[Result, int | None]:
@@ -176,7 +218,7 @@ class _Toolbox:
             result = await self._source.work(lambda connection: self._query(connection, run))
         except SqlFailed as error:
             raise _hinted(error, schema, sql) from error
-        observed = result.observed(self._limits, self._limits.rows)
+        observed = result.observed(self._limits, self._limits.rows, beside=len(sql.encode()))
         return {"sql": sql, **observed, "elapsed_ms": round((time.monotonic() - started) * 1000)}
 
     def _query(self, connection: Connection, sql: str) -> Result:
@@ -234,3 +276,15 @@ def _count(arguments: Arguments, name: str, default: int, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InvalidInput(reason=f"The argument `{name}` must be a whole number from 1 to {most}.")
     return min(value, most)
+
+
+def _place(arguments: Arguments, name: str, most: int | None = None) -> int | None:
+    """A place in a list or a text, from 0 on; None where none is given."""
+    value = arguments.get(name)
+    if value is None:
+        return None
+    place = value if isinstance(value, int) else int(value) if str(value).strip().isdecimal() else -1
+    if isinstance(value, bool) or place < 0 or (most is not None and place > most):
+        there = "" if most is None else f" to {most}"
+        raise InvalidInput(reason=f"The argument `{name}` must be a whole number from 0{there}.")
+    return place
