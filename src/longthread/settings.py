@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
 from dotenv import dotenv_values
@@ -78,6 +79,17 @@ def _url(text: str) -> str:
 
 FilePath = Annotated[Path, BeforeValidator(_no_url), AfterValidator(Path.expanduser)]
 HttpUrl = Annotated[str, AfterValidator(_url)]
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, OSError) as error:  # a folder of zones is no zone
+        raise ValueError("no time zone") from error
+    return name
+
+
+TimeZone = Annotated[str, AfterValidator(_zone)]
 StoreAddress = Annotated[str, BeforeValidator(_store_address)]
 
 
@@ -184,6 +196,10 @@ class Settings(BaseSettings):
     memory_embedding_api_key: SecretStr | None = _setting(None, "MEMORY_EMBEDDING_API_KEY", allowed="text")
     memory_recall_top_k: int = _setting(5, "MEMORY_RECALL_TOP_K", allowed="a whole number from 1 to 100", ge=1, le=100)
 
+    timezone: TimeZone | None = _setting(
+        None, "LONGTHREAD_TIMEZONE", allowed="the name of a time zone, such as Europe/Berlin or Asia/Shanghai"
+    )
+
     max_steps: int = _setting(12, "LONGTHREAD_MAX_STEPS", allowed="a whole number from 1 to 1000", ge=1, le=1000)
     max_delegation_depth: int = _setting(
         3, "LONGTHREAD_MAX_DELEGATION_DEPTH", allowed="a whole number from 0 (agents ask no others) to 20", ge=0, le=20
@@ -218,6 +234,11 @@ class Settings(BaseSettings):
         8765, "LONGTHREAD_PORT", allowed="a whole number from 0 (any free port) to 65535", ge=0, le=65_535
     )
     mcp_token: SecretStr | None = _setting(None, "LONGTHREAD_MCP_TOKEN", allowed="text")
+
+    @property
+    def zone(self) -> ZoneInfo | None:
+        """The time zone that is set; None: this machine's."""
+        return ZoneInfo(self.timezone) if self.timezone else None
 
     @classmethod
     def load(cls, *, env_file: Path | None = DOTENV, **overrides: Any) -> Settings:

@@ -22,6 +22,7 @@ from longthread.store.pruning import prune
 from longthread.store.retention import Policy, Retention
 from longthread.testing import ScriptedChatModel
 
+NOTES: Any = {"facts": "There is a table.", "recalled": "The budget is 7."}
 WIDE = call("run_sql", sql="SELECT id, name || ' of the shop' AS who FROM customers")
 
 
@@ -37,7 +38,7 @@ async def model_steps(analyst: Analyst, thread_id: str) -> list[Step]:
 async def test_two_processes_take_turns_on_one_prompt(open_analyst: OpenAnalyst, shop: str) -> None:
     replies: list[Any] = [step for n in range(12) for step in (WIDE, COUNT, finish(f"3, for the {n}th time " * 8))]
     model = ScriptedChatModel(replies)
-    analysts = [await open_analyst(model, memory_context_window=8150) for _ in range(2)]
+    analysts = [await open_analyst(model, memory_context_window=8750) for _ in range(2)]
     thread_id = None
     for n in range(12):
         handle = await analysts[n % 2].ask(f"How many, {n}? " * 5, source=shop, thread_id=thread_id, protocol="native")
@@ -79,9 +80,9 @@ async def test_reported_usage_shrinks_the_budget_here_and_in_the_next_process(
 
 
 def test_a_prompt_keeps_what_stood_around_its_messages() -> None:
-    plain, full = Prompt("Answer.", (), "native"), Prompt("Answer.", (), "native", "Before: sales.", "The budget is 7.")
+    plain, full = Prompt("Answer.", (), "native"), Prompt("Answer.", (), "native", "Before: sales.", NOTES)
     again = Prompt.load(full.parts.values())
-    assert (again.summary, again.recalled, again.id) == ("Before: sales.", "The budget is 7.", full.id)
+    assert (again.summary, again.notes, again.id) == ("Before: sales.", NOTES, full.id)
     assert Prompt.load(plain.parts.values()) == plain
     # What they have alike is stored once, and who names the one with digests names it.
     assert [*full.parts] == [plain.id, full.id]

@@ -62,12 +62,13 @@ async def test_a_follow_up_knows_what_was_explored_also_in_another_process(
     model = ScriptedChatModel([finish("fine")])
     second = await open_analyst(model)
     await (await second.ask("by country?", thread_id=handle.thread_id, protocol=protocol)).wait()
-    prompt = model.calls[0].messages[0].text
-    known = json.loads(prompt.split("longthread-knowledge\n")[1].split("\n```")[0])
-    assert known["tables"] == ["customers", "orders"]
-    assert [c["name"] for c in known["schemas"]["customers"]["columns"]] == ["id", "name", "country"]
     shown = [message.text for message in model.calls[0].messages]
     assert any("How many customers?" in text for text in shown)
+    results = [json.loads(text.removeprefix("Observation: ")) for text in shown if '"ok":true' in text]
+    listed, described, _ = [result["data"] for result in results]
+    assert listed["tables"] == ["customers", "orders"]
+    assert [c["name"] for c in described["columns"]] == ["id", "name", "country"]
+    assert not any("longthread-knowledge" in text for text in shown), "what stands whole is not told again"
 
 
 async def test_facts_are_dropped_when_the_schema_has_changed(open_analyst: OpenAnalyst, shop: str) -> None:
@@ -79,7 +80,7 @@ async def test_facts_are_dropped_when_the_schema_has_changed(open_analyst: OpenA
     connection.execute("ALTER TABLE customers ADD COLUMN phone TEXT")
     connection.close()
     await (await analyst.ask("And now?", thread_id=handle.thread_id)).wait()
-    assert "longthread-knowledge" not in model.calls[-1].messages[0].text
+    assert not any("longthread-knowledge" in message.text for message in model.calls[-1].messages)
     assert (await analyst.state(handle.thread_id))["known_tables"] == []
 
 
@@ -492,7 +493,9 @@ async def test_facts_survive_a_thread_longer_than_the_window(open_analyst: OpenA
         # Kept for an entry that is none of the branch's: as good as none.
         await runs.save_fold(tx, handle.thread_id, 10**6, {})
     await (await analyst.ask("And?", thread_id=handle.thread_id)).wait()
-    assert '"customers"' in model.calls[-1].messages[0].text
+    system, *_, last = model.calls[-1].messages
+    assert '"customers"' in last.text.split("longthread-knowledge")[1]
+    assert system.text == model.calls[0].messages[0].text
 
 
 async def test_a_window_too_small_for_the_prompt_is_said_so(open_analyst: OpenAnalyst, shop: str) -> None:

@@ -88,7 +88,7 @@ async def test_every_call_is_told_again(open_analyst: OpenAnalyst, protocol: Any
         await analyst.pruner.settle()  # what a view holds does not depend on how fast the machine is
     steps = await check(analyst, str(thread_id), model)
     ways = {segment[2] for step in steps for segment in step.manifest}
-    assert ways == {"whole", "condensed", "cut", "left out", "summary"}
+    assert ways == {"whole", "condensed", "cut", "left out", "summary", "facts"}
     # As the store writes it.
     assert max(len(json.dumps(step.manifest, separators=(",", ":"))) for step in steps) < 300
     assert len({step.prompt for step in steps}) < len(steps)

@@ -436,6 +436,7 @@ class Analyst(Deciding):
     def _context(self, begun: Begun, staff: Staff, user_id: str) -> RunContext:
         models, role, source, window = staff.models, staff.role, staff.sources.own, staff.window
         told = role.disclosed(begun.run.agent, window=window)
+        asked = source if role.asks_data else None
         context = RunContext(
             store=self.store,
             lease=begun.lease,
@@ -444,11 +445,14 @@ class Analyst(Deciding):
             tools={},
             prompt=partial(
                 system_prompt,
-                begun.known.facts,
                 instructions=None if role.is_analyst else told.prompt,
-                dialect=source.dialect if source and role.asks_data else None,
+                dialect=asked.dialect if asked else None,
+                # The day on which the run began: whoever takes it over tells the same.
+                today=begun.run.started_at.astimezone(self.settings.zone),
                 continues=begun.run.question if begun.run.continues else None,
+                returns_data=bool(role.functions or role.sub_agents),
             ),
+            known=begun.known.facts if asked else None,
             settings=self.settings,
             tokens=window,
             output=max(reply_limit(model, self.settings) for model in models.all),

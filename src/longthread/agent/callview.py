@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolM
 from longthread.agent.calls import as_json, calls_of
 from longthread.agent.window import Past, Spot
 from longthread.model.entry import Entry, Role
-from longthread.model.manifest import Segment
+from longthread.model.manifest import TEXTS, Segment
 from longthread.view.items import Item
 
 REMEMBERED = 4096
@@ -51,7 +51,7 @@ class Seen:
         told = [
             [each.last - each.first + 1, names[each.first - 1], names[each.last - 1], *each.to_json()[2:]]
             for each in segments
-            if each.how not in ("summary", "recalled")
+            if each.how not in TEXTS
         ]
         return cls(told)
 

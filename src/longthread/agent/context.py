@@ -24,7 +24,9 @@ from longthread.errors import LeaseLost
 from longthread.memory.fitting import as_line, listed
 from longthread.model.approval import Approval
 from longthread.model.entry import Entry
+from longthread.model.facts import Facts
 from longthread.model.ids import new_id
+from longthread.model.manifest import How
 from longthread.model.memory import Memory, Used
 from longthread.model.run import Protocol, Run, Step
 from longthread.settings import Settings
@@ -52,9 +54,10 @@ class RunContext:
     `family` is that of the model's tokenizer, and `factor` what its estimates are raised by. `past` is the model call
     before, whose view the next one goes on from. `summary`, `topics` and `memories` are what a view shows of what is
     not in it; `mark` is the last entry that the summary tells of, `digest` what it says as data where no model wrote
-    it, and `fitting` finds the memories. `digests` are those that the last view showed, `budget` is what its messages
-    might cost. `allowance` is what the run's model calls are taken from, where an agent has asked it. `missing`
-    says of each tool that the agent goes without, why. `prompt` makes the `system_prompt`, as long as it may be
+    it, and `fitting` finds the memories. `known` are the facts of the source from before the run, and `terms` its
+    business terms. `digests` are the summary and the notes that the last view showed, `budget` is what its messages
+    might cost. `allowance` is what the run's model calls are taken from, where an agent has asked it. `missing` says of
+    each tool that the agent goes without, why. `prompt` makes the `system_prompt`, as long as it may be
     (`agent/room.py`). Where the window is too small for it, it is `cut`, and of the tools only the beginning is told,
     `in_short`.
     """
@@ -90,7 +93,9 @@ class RunContext:
     memories: tuple[Memory, ...] = ()
     fitting: Callable[[], Awaitable[tuple[Memory, ...]]] | None = None
     mark: int = 0
-    digests: tuple[str, str] = ("", "")
+    digests: tuple[str, Mapping[How, str]] = ("", {})
+    known: Facts | None = None
+    terms: Sequence[str] = ()
     budget: int = 0
     learn: Callable[[Sequence[BaseMessage], Sequence[Entry]], None] | None = None
     allowance: Allowance | None = None
@@ -109,6 +114,16 @@ class RunContext:
         """What is recalled for a call, as the model is shown it."""
         lines = {memory.id: as_line(memory) for memory in self.memories}
         return listed(lines, list(lines))
+
+    @property
+    def facts(self) -> Facts | None:
+        """What is known of the source by now."""
+        if self.known is None:
+            return None
+        found, own = self.known.copy(), [spot for spot in self.window.own_spots if spot.explored is not None]
+        for spot in own:
+            found.learn(str(spot.message.name), spot.explored or {})
+        return found
 
     def drop_memories(self, ids: Sequence[str]) -> None:
         """Show these no more: they were forgotten."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from longthread.agent.views import DIGESTS, Prompt, seen_between
+from longthread.agent.views import Prompt, seen_between
 from longthread.errors import EntryNotFound
-from longthread.model.manifest import How, Segment, Why, segments_of
+from longthread.model.manifest import TEXTS, How, Segment, Why, segments_of
 from longthread.model.run import Step
 from longthread.store import recall, runs
 from longthread.store.driver import Transaction
@@ -107,8 +107,8 @@ def difference(one: Look, other: Look) -> Difference:
         if _said(left) != _said(right):
             break
         same += left.tokens
-    ours = {seen.seq: seen.how for seen in mine if seen.how not in DIGESTS}
-    others = {seen.seq: seen.how for seen in theirs if seen.how not in DIGESTS}
+    ours = {seen.seq: seen.how for seen in mine if seen.how not in TEXTS}
+    others = {seen.seq: seen.how for seen in theirs if seen.how not in TEXTS}
     return Difference(
         same=same,
         entered=[seq for seq in ours if seq not in others],
@@ -130,9 +130,9 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
             told = _several(earlier, 1, mark)
             found.append(Seen(mark, "user", "summary", segment.why, 1, segment.tokens, text, *told[::2]))
             continue
-        if segment.how == "recalled":
-            text = prompt.recalled if prompt else ""
-            found.append(Seen(segment.last, "user", "recalled", segment.why, None, segment.tokens, text, None, 0))
+        if segment.how in TEXTS:
+            text = prompt.notes.get(segment.how, "") if prompt else ""
+            found.append(Seen(segment.last, "user", segment.how, segment.why, None, segment.tokens, text, None, 0))
             continue
         for seq in range(segment.first, min(begins, segment.last + 1)):
             tier = None if segment.how == "left out" else 2 if seq <= edge else 3
@@ -154,7 +154,7 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
 
 async def _earlier(tx: Transaction, thread_id: str, segments: Sequence[Segment]) -> list[tuple[int, int]]:
     """The entries of the branch that the call did not look at, for they stand before all that it did: as ranges."""
-    begin = min((segment.first for segment in segments if segment.how not in DIGESTS), default=0)
+    begin = min((segment.first for segment in segments if segment.how not in TEXTS), default=0)
     first, _ = await recall.first_seq(tx, thread_id)
     if begin <= first:
         return []

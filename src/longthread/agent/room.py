@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 from longthread.agent.context import RunContext
 from longthread.tools.tool import Tool
-from longthread.view.budget import LEAST, extra_budget, message_budget, too_small
+from longthread.view.budget import LEAST, message_budget, too_small
 from longthread.view.tokens import estimate
 
 _SHORT = 80
 """Characters that the description of a tool keeps in a window that is too small for more."""
 _LEAST_PROMPT = 128
 """Tokens that instructions have in any window: with fewer, nothing can be done by them."""
+_ROUNDED = 4
+"""Tokens that rounding may take, where estimates are raised by a factor."""
 
 
 def budget_of(context: RunContext) -> int:
     """What the messages of the next call may cost, in tokens as we estimate them.
 
-    The system prompt stays as it is for as long as they have room beside it. Where they have none, known facts give way
-    first, then what is told of the tools, and then the middle of the instructions.
+    The system prompt stays as it is for as long as they have room beside it. Where they have none, what is told of the
+    tools gives way first, and then the middle of the instructions.
 
     Raises:
         WindowTooSmall: even so there is no room.
@@ -31,24 +34,22 @@ def budget_of(context: RunContext) -> int:
 
 
 def _make_room(context: RunContext) -> None:
-    context.system_prompt = context.prompt(budget=0)
-    most = None
+    context.system_prompt = context.prompt()
     if _room(context) < LEAST and not context.in_short:
         context.in_short = True
         context.tools = {name: _in_short(tool) for name, tool in context.tools.items()}
     if (room := _room(context)) < LEAST:
-        most = max(_LEAST_PROMPT, estimate(context.system_prompt) + room - LEAST)
-        context.system_prompt, context.cut = context.prompt(budget=0, most=most), True
+        most = max(_LEAST_PROMPT, estimate(context.system_prompt) + room - LEAST - _ROUNDED)
+        context.system_prompt, context.cut = context.prompt(most=most), True
     if (room := _room(context)) < LEAST:
         fixed = int(context.fixed_tokens * context.factor)
         raise too_small(context.run.model, context.tokens, output=context.output, fixed=fixed)
-    if known := extra_budget(context.tokens, room):
-        context.system_prompt = context.prompt(budget=known, most=most)
 
 
 def _room(context: RunContext) -> int:
-    fixed = int(context.fixed_tokens * context.factor)
-    return int(message_budget(context.tokens, output=context.output, fixed=fixed) / context.factor)
+    fixed, least = int(context.fixed_tokens * context.factor), ceil(LEAST * context.factor)
+    budget = message_budget(context.tokens, output=context.output, fixed=fixed, least=least)
+    return int(budget / context.factor)
 
 
 def _in_short(tool: Tool) -> Tool:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 from typing import Any
@@ -16,24 +16,35 @@ from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 from longthread.agent.context import RunContext, Spoken
 from longthread.agent.protocol import as_text, without_malformed
 from longthread.agent.room import budget_of
-from longthread.agent.window import Fitted, Past, Spot, Wanted, as_answered, digest_messages, fit, shown_of, spots_of
+from longthread.agent.window import (
+    NOTES,
+    Fitted,
+    Past,
+    Spot,
+    Wanted,
+    as_answered,
+    digest_messages,
+    fit,
+    note_messages,
+    shown_of,
+    spots_of,
+)
 from longthread.errors import EntryNotFound
 from longthread.memory.fitting import listed
 from longthread.memory.indexing import RECALL_TOOL
 from longthread.model.entry import Entry
-from longthread.model.manifest import Segment, segments_of
+from longthread.model.manifest import TEXTS, How, Segment, segments_of
 from longthread.model.run import Run, Step
 from longthread.store import log, memories, runs
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 from longthread.tools.tool import Observation, Tool
+from longthread.view.budget import extra_budget
 from longthread.view.compose import Config
 from longthread.view.items import units_of
 from longthread.view.manifest import shown
 from longthread.view.tier1 import RECALLED, Digest
 
-DIGESTS = ("summary", "recalled")
-"""How segments went in that are texts, and no messages."""
 _LOOKED_BACK = 8
 """Steps before a run's first that are looked at for the call before it."""
 
@@ -61,10 +72,13 @@ def view_of(context: RunContext) -> Fitted:
         topics=context.topics if RECALL_TOOL in context.tools else (),
         recalled=context.recalled,
         mark=context.mark,
+        facts=context.facts,
+        terms=context.terms,
+        extra=extra_budget(context.tokens, budget),
     )
     fitted = fit(context.window.spots, wanted)
     context.past = Past(fitted.segments, fitted.view.summary.text, context.prompt_tokens + fitted.view.tokens)
-    context.digests = (fitted.view.summary.text, fitted.view.recalled.text)
+    context.digests = fitted.view.summary.text, fitted.notes
     context.budget = budget
     return fitted
 
@@ -102,15 +116,15 @@ async def past_of(tx: Transaction, run: Run | None) -> Past | None:
 class Prompt:
     """What goes with the messages of a model call: the instructions, the tools, and how calls are exchanged.
 
-    `summary` stands before the messages and `recalled` behind them, where there is any. Of a text that lists
-    `memories` only their ids are kept with it: the text goes with them.
+    `summary` stands before the messages and `notes` behind them, by how the manifest names them, where there are any.
+    Of the note that lists `memories` only their ids are kept: the text goes with them.
     """
 
     system: str
     tools: tuple[Tool, ...]
     spoken: Spoken
     summary: str = ""
-    recalled: str = ""
+    notes: Mapping[How, str] = field(default_factory=dict)
     memories: tuple[str, ...] = ()
 
     @classmethod
@@ -132,7 +146,8 @@ class Prompt:
         """
         tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools]
         lasting = _json({"system": self.system, "tools": tools, "spoken": self.spoken})
-        digests = {"summary": self.summary, "recalled": "" if self.memories else self.recalled}
+        digests = {"summary": self.summary, **{how: self.notes.get(how, "") for how in NOTES}}
+        digests |= {"recalled": ""} if self.memories else {}
         passing: dict[str, Any] = {name: text for name, text in digests.items() if text}
         passing |= {"memories": self.memories} if self.memories else {}
         found = {_hash(lasting): lasting}
@@ -173,8 +188,10 @@ class Prompt:
         for body in parts:
             data |= json.loads(body)
         tools = tuple(Tool(name, about, parameters, _not_called) for name, about, parameters in data["tools"])
-        digests = data.get("summary", ""), data.get("recalled", "")
-        return cls(data["system"], tools, data["spoken"], *digests, tuple(data.get("memories", ())))
+        notes = {how: data[how] for how in NOTES if data.get(how)}
+        return cls(
+            data["system"], tools, data["spoken"], data.get("summary", ""), notes, tuple(data.get("memories", ()))
+        )
 
     @classmethod
     async def of_step(cls, tx: Transaction, step: Step) -> Prompt | None:
@@ -184,7 +201,7 @@ class Prompt:
             return prompt
         uses = await memories.uses(tx, step.thread_id, step.run_id, user_id=None)
         text = listed({use.memory_id: use.shown for use in uses}, prompt.memories)
-        return replace(prompt, recalled=f"{RECALLED}\n{text}")
+        return replace(prompt, notes={**prompt.notes, "recalled": f"{RECALLED}\n{text}"})
 
 
 def _json(data: Mapping[str, Any]) -> bytes:
@@ -213,7 +230,7 @@ async def sent(tx: Transaction, step: Step) -> Sent:
     if prompt is None:
         raise EntryNotFound(thread=step.thread_id, entry=f"step {step.index}")
     middle = await _messages(tx, step)
-    messages = without_malformed([*digest_messages(prompt.summary), *middle, *digest_messages(prompt.recalled)])
+    messages = without_malformed([*digest_messages(prompt.summary), *middle, *note_messages(prompt.notes)])
     if prompt.spoken == "native":
         return Sent([SystemMessage(prompt.system), *messages], prompt.tools)
     system, texts = as_text(prompt.system, messages, prompt.tools)
@@ -230,7 +247,7 @@ async def seen_between(
     """
     found: list[Sequence[Entry]] = []
     for segment in segments:
-        if segment.how in DIGESTS:
+        if segment.how in TEXTS:
             found.append(())
             continue
         entries = await log.entries_between(tx, thread_id, segment.first, segment.last)

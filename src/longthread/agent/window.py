@@ -9,21 +9,24 @@ from functools import cached_property
 from itertools import islice, takewhile
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from longthread.agent.citations import Query
 from longthread.agent.messages import draft_of, message_of
+from longthread.agent.prompt import facts_note, terms_note
 from longthread.agent.thinking import CALLS, beside_content, has_items, hosted, is_thinking, without_thinking
 from longthread.agent.unread import answered, has_unread, readable
 from longthread.agent.untold import told
 from longthread.model.attachment import attachment_of
 from longthread.model.entry import Draft, Entry
-from longthread.model.manifest import Segment, Why
+from longthread.model.facts import Facts
+from longthread.model.fold import observation_of
+from longthread.model.manifest import TEXTS, How, Segment, Why
 from longthread.view.attachments import attachment_tokens
 from longthread.view.compose import Before, Config, View, compose
 from longthread.view.items import BARE_ARGS, Item, Part
 from longthread.view.manifest import is_observed, segments, shown
-from longthread.view.tier1 import share_of
+from longthread.view.tier1 import Digest, share_of
 from longthread.view.tokens import ANY, estimate
 
 STEP = 20
@@ -32,8 +35,14 @@ STEP = 20
 DIGESTED = 500
 """Messages that a view without room for them tells of by their digest: the newest of them."""
 
+EXPLORING = frozenset({"list_tables", "describe_table", "sample_rows"})
+"""The tools whose results are known facts."""
+
+NOTES: Sequence[How] = ("facts", "terms", "recalled")
+"""The notes behind the messages, in their order."""
+
 _NOTHING = Part(Item("", "user", ""), "left out")
-_NOT_SEEN = frozenset({"left out", "summary", "recalled"})
+_NOT_SEEN = TEXTS | {"left out"}
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,12 @@ class Spot:
         note = self.entry.metadata
         found = note.get("kind") == "question" and "source" in note and "fingerprint" in note
         return (note["source"], note["fingerprint"]) if found else None
+
+    @cached_property
+    def explored(self) -> Mapping[str, Any] | None:
+        """Of a result that tells of the source's tables: the observation."""
+        is_told = isinstance(self.message, ToolMessage) and self.message.name in EXPLORING
+        return observation_of(self.entry.text) if is_told else None
 
     @cached_property
     def query(self) -> Query | None:
@@ -133,7 +148,9 @@ class Past:
 class Wanted:
     """What a view is made for: at most `budget` tokens of a family of models, after the call before.
 
-    `summary` ends with the entry `mark`; `digest` is what it says as data, where no model wrote it.
+    `summary` ends with the entry `mark`; `digest` is what it says as data, where no model wrote it. `facts` are those
+    that are known of the source: the view tells those that no message of it tells whole. `terms` are the source's
+    business terms; both together have `extra` tokens at most.
     """
 
     budget: int
@@ -145,15 +162,19 @@ class Wanted:
     topics: Sequence[str] = ()
     recalled: str = ""
     mark: int = 0
+    facts: Facts | None = None
+    terms: Sequence[str] = ()
+    extra: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A view as messages, with its manifest."""
+    """A view as messages, with its manifest, and the notes behind its messages by how the manifest names them."""
 
     messages: list[AnyMessage]
     segments: list[Segment]
     view: View
+    notes: Mapping[How, str]
 
 
 def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
@@ -162,16 +183,20 @@ def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
     before = _before(spots, wanted)
     hidden = _stale(spots)
     passed = _passed(spots, wanted.past, wanted.mark) if before is not None and before.gone else 0
-    view, digested = _telling(spots, wanted, before, hidden, passed)
+    view, digested, facts = _knowing(spots, wanted, before, hidden, passed)
     keys = [spot.item_for(wanted.family).key for spot in spots]
     messages = {key: spot.message for key, spot in zip(keys, spots, strict=True)}
     seen = [shown_of(messages[part.item.key], part) for part in view.shown]
     parts = {part.item.key: part for part in view.parts}
     ways = segments(_ways(spots, keys, hidden, parts, passed, digested), wanted.config.tool_max)
+    digests: dict[How, Digest] = {"facts": facts, "terms": _terms(wanted), "recalled": view.recalled}
+    behind = [Segment(0, 0, how, note.tokens) for how, note in digests.items() if note.text]
+    notes = {how: note.text for how, note in digests.items() if note.text}
     return Fitted(
-        [*digest_messages(view.summary.text), *seen, *digest_messages(view.recalled.text)],
-        _digests(spots, view, ways, wanted),
+        [*digest_messages(view.summary.text), *seen, *note_messages(notes)],
+        [*_digests(spots, view, ways, wanted), *behind],
         view,
+        notes,
     )
 
 
@@ -186,8 +211,42 @@ def as_answered(spots: Sequence[Spot]) -> Sequence[Spot]:
     return found
 
 
-def _telling(
+def _knowing(
     spots: Sequence[Spot], wanted: Wanted, before: Before | None, hidden: frozenset[int], passed: int
+) -> tuple[View, frozenset[int], Digest]:
+    """The view, the places of what the text of its summary tells of beyond the mark, and the facts beside it.
+
+    The facts are what no message of the view tells whole. They take room themselves, and what leaves the view for them
+    becomes one of them.
+    """
+    terms, spare = _terms(wanted).tokens, 0
+    most = wanted.extra - terms
+    for last in (False, False, False, True):
+        view, digested = _telling(spots, wanted, before, hidden, passed, terms + spare)
+        left = wanted.facts.without(_told_whole(spots, view, hidden)) if wanted.facts is not None else Facts()
+        facts = facts_note(left, spare if last else most, wanted.family)
+        if facts.tokens <= spare:
+            break
+        spare = facts.tokens
+    return replace(view, noted=terms + facts.tokens), digested, facts
+
+
+def _terms(wanted: Wanted) -> Digest:
+    return terms_note(wanted.terms, wanted.extra // 2, wanted.family)
+
+
+def _told_whole(spots: Sequence[Spot], view: View, hidden: frozenset[int]) -> Facts:
+    """What the messages that stand whole in a view tell of the source."""
+    whole = {part.item.key for part in view.parts if part.how == "whole"}
+    told = Facts()
+    for n, spot in enumerate(spots):
+        if n not in hidden and spot.entry.id in whole and spot.explored is not None:
+            told.learn(str(spot.message.name), spot.explored)
+    return told
+
+
+def _telling(
+    spots: Sequence[Spot], wanted: Wanted, before: Before | None, hidden: frozenset[int], passed: int, noted: int
 ) -> tuple[View, frozenset[int]]:
     """The view, and the places of what the text of its summary tells of beyond the mark.
 
@@ -205,6 +264,7 @@ def _telling(
             summary=text,
             topics=wanted.topics,
             recalled=wanted.recalled,
+            noted=noted,
             before=before,
         )
         if view.grown:
@@ -245,8 +305,13 @@ def digest_messages(text: str) -> list[AnyMessage]:
     return [HumanMessage(text, additional_kwargs={"longthread": {"kind": "digest"}})] if text else []
 
 
+def note_messages(notes: Mapping[How, str]) -> list[AnyMessage]:
+    """The notes behind the messages of a view, as one."""
+    return digest_messages("\n\n".join(notes[how] for how in NOTES if notes.get(how)))
+
+
 def _digests(spots: Sequence[Spot], view: View, ways: list[Segment], wanted: Wanted) -> list[Segment]:
-    """The segments, with those of the texts that stand for messages. A summary that stays tells of what it told of,
+    """The segments, with those of the text that stands for messages. A summary that stays tells of what it told of,
     also when the window has moved on past it."""
     past, start = wanted.past.segments if view.grown and wanted.past else [], spots[0].entry.seq
     first = [each for each in past if each.how == "summary"]
@@ -256,8 +321,7 @@ def _digests(spots: Sequence[Spot], view: View, ways: list[Segment], wanted: Wan
         # Where no summary is known, the text is the digest alone, and tells of nothing before the window.
         mark = wanted.mark or (spots[0].entry.seq - 1 if wanted.summary else 0)
         first = [Segment(0, mark, "summary", view.summary.tokens)]
-    last = [Segment(0, 0, "recalled", view.recalled.tokens)] if view.recalled.text else []
-    return [*first, *behind, *ways, *last]
+    return [*first, *behind, *ways]
 
 
 def _before(spots: Sequence[Spot], wanted: Wanted) -> Before | None:
@@ -269,7 +333,7 @@ def _before(spots: Sequence[Spot], wanted: Wanted) -> Before | None:
     # A summary may tell of tables of the source that was asked about before.
     gone = bool(wanted.past.summary) and _about(spots, _last(wanted.past)) not in (None, _about(spots))
     for segment in wanted.past.segments:
-        if segment.how in ("summary", "recalled"):
+        if segment.how in TEXTS:
             continue
         if segment.why == "unpaired":  # as good as new: where its other half has come since, it is to be shown
             continue
@@ -292,7 +356,7 @@ def _about(spots: Sequence[Spot], last: int | None = None) -> tuple[str, str] | 
 
 def _last(past: Past) -> int:
     """The newest entry that the view before knew."""
-    return max((each.last for each in past.segments if each.how not in ("summary", "recalled")), default=0)
+    return max((each.last for each in past.segments if each.how not in TEXTS), default=0)
 
 
 def _passed(spots: Sequence[Spot], past: Past | None, mark: int) -> int:

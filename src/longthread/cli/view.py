@@ -18,6 +18,7 @@ from longthread.cli.screen import Console, echo
 from longthread.cli.terminal import print_line
 from longthread.cli.whole import existing
 from longthread.errors import InvalidInput
+from longthread.model.manifest import TEXTS
 from longthread.settings import Settings
 from longthread.store import runs
 from longthread.store.driver import Driver
@@ -40,8 +41,6 @@ _WHY = {
     "unpaired": "a call without result, or the reverse",
     "pruned": "deleted since, by retention",
 }
-_DIGESTS = ("summary", "recalled")
-"""What stands for messages is shown whole below the table."""
 _TIERS = {1: "1 summary", 2: "2 condensed", 3: "3 whole", None: ""}
 
 
@@ -178,7 +177,7 @@ def _print(console: Console, found: _Found) -> None:
     console.print(f"[dim]{planned}[/dim]", highlight=False)
     console.print(_table(seen.entries, max(20, console.width - _OTHERS)))
     for entry in seen.entries:
-        if entry.how in _DIGESTS:
+        if entry.how in TEXTS:
             console.print(f"\n{_stands_for(entry)}[dim]{escape(entry.text)}[/dim]", highlight=False)
     if found.difference is not None:
         _print_difference(console, found.difference, found.other)
@@ -202,7 +201,7 @@ def _print_last(console: Console, found: LastView) -> None:
     console.print(f"[dim]{told}[/dim]", highlight=False)
     console.print(_table(found.entries, max(20, console.width - _OTHERS)))
     for entry in found.entries:
-        if entry.how in _DIGESTS:
+        if entry.how in TEXTS:
             console.print(f"\n[dim]{escape(entry.text)}[/dim]", highlight=False)
 
 

@@ -17,7 +17,7 @@ from longthread.memory.digest import Digest, digest_entries, joined
 from longthread.memory.naming import Extract, Mentions
 from longthread.memory.summaries import Config, Part, Summarizer, is_current, summarise
 from longthread.model.entry import Entry
-from longthread.model.manifest import NO_ROOM, Segment, segments_of
+from longthread.model.manifest import NO_ROOM, TEXTS, Segment, segments_of
 from longthread.settings import Settings
 from longthread.store import log, recall, runs, summaries
 from longthread.store import topics as spans
@@ -31,7 +31,7 @@ _PAGE = 500
 """Entries that are read at a time."""
 _WIDE = 8
 """How many times its limit the digest of a very long part may have before it goes into a summary."""
-_HIDDEN = frozenset({"left out", "summary", "recalled"})
+_HIDDEN = TEXTS | {"left out"}
 
 _logger = logging.getLogger(__name__)
 

@@ -36,6 +36,25 @@ class Facts:
         """Whether both hold the same about the same; the number of the last query label does not count."""
         return replace(self, queries=0) == replace(other, queries=0)
 
+    def without(self, seen: Facts) -> Facts:
+        """What these hold and `seen` does not say in the same words; with what the listing said of any table, all names
+        too."""
+        about, columns = _unseen(self.about, seen.about), _unseen(self.columns, seen.columns)
+        names = self.tables if about or columns else [name for name in self.tables if name not in seen.tables]
+        return replace(
+            self,
+            tables=list(names),
+            about=about,
+            columns=columns,
+            schemas=_unseen(self.schemas, seen.schemas),
+            samples=_unseen(self.samples, seen.samples),
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether they hold nothing of any table."""
+        return not (self.tables or self.about or self.columns or self.schemas or self.samples)
+
     def learn(self, action: str, observation: Mapping[str, Any]) -> None:
         """Take in what a tool observed. Failed calls teach nothing, and nor does a part that is not of its kind.
 
@@ -92,3 +111,7 @@ class Facts:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Facts:
         return cls(**{name: data[name] for name in cls.__slots__ if name in data})
+
+
+def _unseen(known: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in known.items() if seen.get(name) != value}

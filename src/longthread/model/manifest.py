@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-How = Literal["whole", "condensed", "cut", "left out", "summary", "recalled"]
+How = Literal["whole", "condensed", "cut", "left out", "summary", "facts", "terms", "recalled"]
 Why = Literal["budget", "digest", "stale", "unpaired"]
+TEXTS: frozenset[How] = frozenset({"summary", "facts", "terms", "recalled"})
+"""How segments went in that are texts and no messages. All but the first stand behind the messages."""
 NO_ROOM: frozenset[Why | None] = frozenset({"budget", "digest"})
 """Why entries were left out that would be shown if there were room."""
 
@@ -18,8 +20,10 @@ class Segment:
 
     `how`: `whole`; `condensed` (results made shorter by their structure, to `limit` characters where that is told, and
     thinking left out); `cut`, one entry alone, its text to `limit` characters and, where `bare`, its calls without
-    their arguments; `left out`; `summary`, the entries that only a summary tells of, if at all; `recalled`, no entries
-    but what was recalled for this call. The texts of the last two are kept with the call's prompt.
+    their arguments; `left out`; `summary`, the entries that only a summary tells of, if at all. The others are no
+    entries but notes behind the messages: `facts`, what is known of the source and stands no longer whole in the view;
+    `terms`, the source's business terms; `recalled`, what was recalled for this call. The texts are kept with the
+    call's prompt.
 
     `why` they were left out: `budget`, there was no room; `digest`, there was no room, and the text of the view's
     summary tells of them too; `unpaired`, a call without its result or the other way round; `stale`, observed of

@@ -14,22 +14,22 @@ EXTRA_SHARE = 0.3
 """The part of the window that may go to what helps and can be left out, such as known facts."""
 
 
-def message_budget(window: int, *, output: int, fixed: int) -> int:
+def message_budget(window: int, *, output: int, fixed: int, least: int = LEAST) -> int:
     """The window less safety, the reserve for the output and what is fixed: system prompt and tools.
 
-    All are tokens. A result below `LEAST` says that the window is too small.
+    All are tokens. A result below `least` says that the window is too small.
     """
-    return _free(window) - fixed - reply_reserve(window, output=output, fixed=fixed)
+    return _free(window) - fixed - reply_reserve(window, output=output, fixed=fixed, least=least)
 
 
-def reply_reserve(window: int, *, output: int, fixed: int) -> int:
+def reply_reserve(window: int, *, output: int, fixed: int, least: int = LEAST) -> int:
     """What is left free for the reply.
 
     That is `output`, or a quarter of the window where `output` is more: it would leave no room. Where the messages have
-    less than `LEAST` beside that, it gives way to them, down to `LEAST_REPLY`.
+    less than `least` beside that, it gives way to them, down to `LEAST_REPLY`.
     """
     usual = min(output, window // 4)
-    return max(min(usual, _free(window) - fixed - LEAST), min(usual, LEAST_REPLY))
+    return max(min(usual, _free(window) - fixed - least), min(usual, LEAST_REPLY))
 
 
 def extra_budget(window: int, room: int) -> int:

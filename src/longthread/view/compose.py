@@ -49,7 +49,8 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a call sees: the summary first, then the parts that are not left out, then what was recalled for this call.
+    """What a call sees: the summary first, then the parts that are not left out, then the notes of this call: those
+    that were given, and what was recalled.
 
     `tokens` is what all of it costs. `grown` says that it begins with the view before.
     """
@@ -57,6 +58,7 @@ class View:
     parts: Sequence[Part]
     summary: Digest = field(default_factory=Digest)
     recalled: Digest = field(default_factory=Digest)
+    noted: int = 0
     grown: bool = False
 
     @property
@@ -66,7 +68,7 @@ class View:
 
     @property
     def tokens(self) -> int:
-        return cost(self.parts) + self.summary.tokens + self.recalled.tokens
+        return cost(self.parts) + self.summary.tokens + self.recalled.tokens + self.noted
 
 
 def compose(
@@ -77,6 +79,7 @@ def compose(
     summary: str = "",
     topics: Sequence[str] = (),
     recalled: str = "",
+    noted: int = 0,
     before: Before | None = None,
 ) -> View:
     """Choose what is shown of `items`, oldest first, so that all of it costs at most `budget` tokens.
@@ -87,25 +90,26 @@ def compose(
     Args:
         summary: what is known of messages older than `items`; with `topics`, it is tier 1.
         recalled: what belongs to this call alone. It stands behind everything that the next call begins with.
+        noted: tokens of what else stands there.
     """
     config = config or Config()
     family = items[0].family if items else ANY
     share = int(budget * config.summary)
     note = digest_of(f"{RECALLED}\n{recalled}" if recalled else "", share, family)
-    room = budget - note.tokens
+    room = budget - note.tokens - noted
     units = units_of(items)
     if before is not None and not before.gone:
         kept = Digest.of(before.summary, family)
         parts = _grown(units, before, room - kept.tokens)
         if parts is not None and not _is_longer(units, parts, _beside(kept, config)):
-            return View(_all(units, parts), kept, note, grown=True)
+            return View(_all(units, parts), kept, note, noted, grown=True)
     first = tier1_of(summary, topics, share_of(budget, config.summary), family)
     if config.max_length is not None and len(first.text) > config.max_length // 2:
         first = Digest.of(cut_text(first.text, config.max_length // 2), family)
     # Behind another summary nothing begins where it did, and what is shown again only takes the room for what comes.
     start = _start_of(units, before) if before is not None and first.text == before.summary else None
     parts = _planned(units, room - first.tokens, _beside(first, config), before is not None, start)
-    return View(_all(units, parts), first, note)
+    return View(_all(units, parts), first, note, noted)
 
 
 def _beside(first: Digest, config: Config) -> Config:

@@ -159,8 +159,9 @@ def conversation_of(messages: Sequence[BaseMessage]) -> list[Message]:
             result.append(_assistant(message, text, number))
         elif isinstance(message, HumanMessage):
             kind = (message.additional_kwargs.get("longthread") or {}).get("kind")
-            if kind == "digest":
-                continue  # what stands for other messages asks nothing
+            if kind == "digest":  # what stands for other messages asks nothing
+                result += [Message("system", text)] if KNOWLEDGE in text else []
+                continue
             observed = kind == "observation" or text.startswith(_OBSERVATION)
             result.append(
                 Message("tool", text.removeprefix(_OBSERVATION).strip()) if observed else Message("user", text)

@@ -99,7 +99,7 @@ def _observation(text: str) -> Mapping[str, Any] | None:
 
 
 def facts_of(messages: Sequence[Message]) -> dict[str, Any]:
-    """The facts in the system prompt's knowledge block; empty when there is none or it is no JSON object."""
+    """The facts in the block of known facts; empty when there is none or it is no JSON object."""
     for message in messages:
         if message.role != "system":
             continue
