@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -89,6 +89,8 @@ def _zone(name: str) -> str:
     return name
 
 
+RememberApproval = Literal["never", "data", "always"]
+"""When a person is asked before a model remembers something: where it has read `data` that others may have written."""
 TimeZone = Annotated[str, AfterValidator(_zone)]
 StoreAddress = Annotated[str, BeforeValidator(_store_address)]
 
@@ -198,6 +200,10 @@ class Settings(BaseSettings):
 
     timezone: TimeZone | None = _setting(
         None, "LONGTHREAD_TIMEZONE", allowed="the name of a time zone, such as Europe/Berlin or Asia/Shanghai"
+    )
+
+    remember_approval: RememberApproval = _setting(
+        "never", "LONGTHREAD_REMEMBER_APPROVAL", allowed="`never`, `data` or `always`"
     )
 
     max_steps: int = _setting(12, "LONGTHREAD_MAX_STEPS", allowed="a whole number from 1 to 1000", ge=1, le=1000)

@@ -450,7 +450,6 @@ class Analyst(Deciding):
                 # The day on which the run began: whoever takes it over tells the same.
                 today=begun.run.started_at.astimezone(self.settings.zone),
                 continues=begun.run.question if begun.run.continues else None,
-                returns_data=bool(role.functions or role.sub_agents),
             ),
             known=begun.known.facts if asked else None,
             settings=self.settings,

@@ -81,7 +81,6 @@ def system_prompt(
     today: datetime,
     continues: str | None = None,
     instructions: str | None = None,
-    returns_data: bool = True,
     most: int | None = None,
 ) -> str:
     """The instructions, the date, and what is being continued. It changes once a day at most, but for the last.
@@ -90,15 +89,12 @@ def system_prompt(
         dialect: that of the source; None where none is asked.
         today: when the run began, in the time zone of the people who ask.
         instructions: an agent's own; None: the analyst's.
-        returns_data: whether the agent has tools whose results others may have written.
         most: tokens that all of it may have: the continued question is cut to a quarter of it, and the rest to what
             that leaves, both in the middle. None: as many as they are.
     """
     parts = [_RULES.format(dialect=dialect) if instructions is None else instructions]
     if instructions is not None and dialect is not None:
-        parts.append(_DIALECT.format(dialect=dialect))
-    if instructions is not None and returns_data:
-        parts.append(_DATA)
+        parts += [_DIALECT.format(dialect=dialect), _DATA]
     if instructions is None or dialect is not None:
         parts.append(_TODAY.format(day=_DAYS[today.weekday()], date=today, zone=zone_of(today)))
     head = "\n\n".join(parts)

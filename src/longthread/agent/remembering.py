@@ -10,8 +10,9 @@ from longthread.errors import InvalidInput, LongthreadError
 from longthread.memory.fitting import as_line
 from longthread.memory.matching import telling
 from longthread.memory.memories import Memories, remember
-from longthread.model.memory import Memory, MemoryType, Source, Statement, Used
+from longthread.model.memory import Memory, MemoryType, Origin, Source, Statement, Used
 from longthread.model.moment import moment_of
+from longthread.settings import RememberApproval as Approval
 from longthread.store import memories, runs
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
@@ -42,19 +43,31 @@ _WHICH: Mapping[str, Any] = {
     "text": {"type": "string", "description": "Instead of an id: words that it must hold, all of them."},
 }
 
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a model has read: how a memory that it keeps is marked, and the entries of this run among it."""
+
+    origin: Origin
+    seqs: Sequence[int]
+
+
 Work = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Remembering:
-    """The memories as one run may use them: those of its user with its agent. `seqs` are the entries that begin it, and
-    `dropped` is told the ids of those that were forgotten."""
+    """The memories as one run may use them: those of its user with its agent. `seqs` are the entries that begin it,
+    `read` tells what its model has read by now that others may have written, `approval` when a person is asked first,
+    and `dropped` is told the ids of those that were forgotten."""
 
     store: Driver
     memories: Memories
     owner: Owner
     lease: Lease
     seqs: Sequence[int]
+    read: Callable[[], Read | None]
+    approval: Approval
     dropped: Callable[[Sequence[str]], None]
 
     def tools(self) -> tuple[Tool, Tool]:
@@ -67,9 +80,14 @@ class Remembering:
                 _told(self._remember),
                 retry_safe=True,
                 category="memory",
+                approve=self._asks_first,
             ),
             Tool(FORGET, _FORGET, _schema(_WHICH), _told(self._forget), retry_safe=True, category="memory"),
         )
+
+    def _asks_first(self) -> bool:
+        """Whether a person decides about what is to be remembered now."""
+        return self.approval == "always" or (self.approval == "data" and self.read() is not None)
 
     async def look_up(self, text: str, k: int) -> list[dict[str, Any]]:
         """Memories that say what is asked, as a model is told of them. That the run used them is noted."""
@@ -82,17 +100,20 @@ class Remembering:
         return [_shown(hit.memory) for hit in found.hits]
 
     async def _remember(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        read = self.read()
+        seqs, origin = ((*self.seqs, *read.seqs), read.origin) if read else (self.seqs, None)
         statement = Statement(
             content=_text(arguments, "content"),
             type=arguments.get("type") or None,
             importance=_importance(arguments),
             expires_at=moment_of(_text(arguments, "expires_at"), "expires_at"),
-            source=Source(self.lease.thread_id, self.seqs),
+            source=Source(self.lease.thread_id, seqs, origin),
         )
         async with self.store.writing() as tx:
             await runs.check(tx, self.lease)
             kept = await remember(tx, self.owner, statement)
-        return {"memory": kept.memory.id, "new": kept.is_new}
+        told = {"noted_after_reading": kept.memory.origin.told} if kept.memory.origin else {}
+        return {"memory": kept.memory.id, "new": kept.is_new, **told}
 
     async def _forget(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         memory_id, text = _text(arguments, "memory"), _text(arguments, "text")
@@ -137,7 +158,8 @@ def _schema(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
 
 def _shown(memory: Memory) -> dict[str, Any]:
     since = memory.created_at.isoformat(timespec="seconds")
-    return {"memory": memory.id, "type": memory.type, "time": since, "text": memory.content}
+    told = {"noted_after_reading": memory.origin.told} if memory.origin else {}
+    return {"memory": memory.id, "type": memory.type, "time": since, "text": memory.content, **told}
 
 
 def _text(arguments: Mapping[str, Any], name: str) -> str:

@@ -11,13 +11,16 @@ from longthread.agent.charting import chart_tool
 from longthread.agent.context import RunContext
 from longthread.agent.paging import Room
 from longthread.agent.recalling import recall_tool
-from longthread.agent.remembering import Remembering
+from longthread.agent.remembering import FORGET, REMEMBER, Read, Remembering
+from longthread.agent.window import Spot
 from longthread.errors import LongthreadError
 from longthread.memory.fitting import fitting
 from longthread.memory.keywords import Place
 from longthread.memory.memories import Memories
 from longthread.memory.recall import Recaller
-from longthread.model.memory import Memory
+from longthread.model.builtin import LOAD_SKILL
+from longthread.model.fold import PARSE_ERROR
+from longthread.model.memory import Memory, Origin
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
@@ -36,6 +39,29 @@ class Keeper(Protocol):
     memories: Memories
 
 
+_OWN_WORDS = frozenset({REMEMBER, FORGET, LOAD_SKILL, PARSE_ERROR})
+"""Tools whose results nobody else has written."""
+
+
+def read_by(context: RunContext) -> Read | None:
+    """What the model of a run has read in this conversation that others may have written: results of tools. None where
+    that is nothing."""
+    spots = [spot for spot in context.window.spots if spot.entry.role == "tool"]
+    results = [spot for spot in reversed(spots) if spot.message.name not in _OWN_WORDS]
+    names = dict.fromkeys(_named(spot) for spot in results)
+    if context.summary:  # of messages that the run no longer holds
+        names["the summary of the conversation"] = None
+    own = {spot.entry.seq for spot in context.window.own_spots}
+    seqs = tuple(spot.entry.seq for spot in reversed(results) if spot.entry.seq in own)
+    return Read(Origin(context.run.source, tuple(names)), seqs) if names else None
+
+
+def _named(spot: Spot) -> str:
+    """A result as people know it: `run_sql q1`."""
+    query = spot.query.label if spot.query is not None else ""
+    return f"{spot.message.name} {query}".strip()
+
+
 def own_tools(keeper: Keeper, begun: Begun, context: RunContext, owner: Owner) -> Sequence[Tool]:
     """The tools for what was said before: in this conversation, and in the user's others. A chart is of a result."""
     thread_id, asked = begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq
@@ -45,6 +71,8 @@ def own_tools(keeper: Keeper, begun: Begun, context: RunContext, owner: Owner) -
         owner=owner,
         lease=begun.lease,
         seqs=(asked,),
+        read=lambda: read_by(context),
+        approval=keeper.settings.remember_approval,
         dropped=context.drop_memories,
     )
     recall = recall_tool(

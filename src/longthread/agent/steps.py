@@ -175,7 +175,7 @@ async def _run_call(
     tool, approval = context.tools.get(call["name"]), decided(context, call, maker)
     refused: Observation | None = None
     # Nothing is begun before a person has decided: to ask raises.
-    if tool is not None and tool.approve and approval is None:
+    if tool is not None and tool.needs_approval and approval is None:
         refused = await gone(context, tool) or ask_for(context, tool, call, maker)
     if approval is not None:
         call = {**call, "args": approval.made_with}

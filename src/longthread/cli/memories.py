@@ -18,7 +18,7 @@ from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput, MemoryNotFound
 from longthread.memory.forgetting import forget_memory
 from longthread.memory.memories import Memories
-from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
+from longthread.model.memory import ANALYST, Memory, MemoryType, Source, Statement
 from longthread.settings import Settings
 from longthread.store import memories as kept
 from longthread.store.driver import Driver, Transaction
@@ -114,7 +114,7 @@ def show(
             if found.expires_at is not None and found.expires_at <= datetime.now(UTC):
                 raise MemoryNotFound(memory=memory)
             sources = await kept.sources(tx, found.id, user_id=user)
-        return _json(found) | {"sources": [{"thread": each.thread_id, "seqs": list(each.seqs)} for each in sources]}
+        return _json(found) | {"sources": [_source(each) for each in sources]}
 
     print_line(_with(database, read))
 
@@ -187,15 +187,17 @@ def _print(found: Sequence[Memory], *, as_json: bool) -> None:
     if not console.is_terminal:
         for memory in found:
             until = memory.expires_at.isoformat(timespec="seconds") if memory.expires_at else ""
-            fields = (memory.id, memory.type, f"{memory.importance:g}", " ".join(memory.content.split()), until)
-            echo(tabbed(fields))
+            read = [f"after reading {memory.origin.told}"] if memory.origin else []
+            text = " ".join(memory.content.split())
+            echo(tabbed((memory.id, memory.type, f"{memory.importance:g}", text, until, *read)))
         return
     table = Table(box=None, pad_edge=False)
-    for column in ("memory", "type", "importance", "expires", "id"):
+    for column in ("memory", "type", "importance", "expires", "after reading", "id"):
         table.add_column(column, no_wrap=column != "memory")
     for memory in found:
         expires = f"{memory.expires_at.astimezone():%Y-%m-%d %H:%M}" if memory.expires_at else ""
-        table.add_row(escape(memory.content), memory.type, f"{memory.importance:g}", expires, memory.id)
+        after = escape(memory.origin.told) if memory.origin else ""
+        table.add_row(escape(memory.content), memory.type, f"{memory.importance:g}", expires, after, memory.id)
     console.print(table if found else "[dim]Nothing is remembered. Try: longthread memories add …[/dim]")
 
 
@@ -207,9 +209,15 @@ def _json(memory: Memory) -> dict[str, Any]:
         "importance": memory.importance,
         "agent": memory.agent_id,
         "thread": memory.thread_id,
+        "read": memory.origin.to_json() if memory.origin else None,
         "created_at": memory.created_at.isoformat(),
         "expires_at": memory.expires_at.isoformat() if memory.expires_at else None,
     }
+
+
+def _source(source: Source) -> dict[str, Any]:
+    read = {"read": source.origin.to_json()} if source.origin else {}
+    return {"thread": source.thread_id, "seqs": list(source.seqs), **read}
 
 
 def _warn(problems: Sequence[str]) -> None:

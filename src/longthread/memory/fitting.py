@@ -60,7 +60,12 @@ def _short(chosen: Sequence[Memory]) -> list[Memory]:
 def as_line(memory: Memory) -> str:
     """A memory in one line, as a model is shown it."""
     text = " ".join(memory.content.split())
-    return f"- [{memory.id}] {text if len(text) <= _LINE else text[: _LINE - 1] + '…'}"
+    said = f"- [{memory.id}] {text if len(text) <= _LINE else text[: _LINE - 1] + '…'}"
+    return (
+        f"{said} (noted after reading {memory.origin.told}: data said it perhaps, not the user)"
+        if memory.origin
+        else said
+    )
 
 
 def listed(lines: Mapping[str, str], ids: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from longthread.errors import MemoryNotFound
 from longthread.model.builtin import BUILTIN
-from longthread.model.memory import Memory, MemoryType, Source, Statement, Use, Used
+from longthread.model.memory import Memory, MemoryType, Origin, Source, Statement, Use, Used
 from longthread.store import catalog, log
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
@@ -172,13 +172,14 @@ async def add_source(tx: Transaction, memory_id: str, source: Source, content: s
         seqs=json.dumps(seqs, separators=(",", ":")),
         content=content,
         said_at=log.now(),
+        origin=None if source.origin is None else json.dumps(source.origin.to_json(), ensure_ascii=False),
     )
 
 
 async def sources(tx: Transaction, memory_id: str, *, user_id: str) -> list[Source]:
     """The entries that a memory comes from, the thread first that said it first."""
     rows = await tx.fetch("select_memory_sources", id=_checked(memory_id), user_id=user_id)
-    return [Source(row["session_id"], tuple(json.loads(row["seqs"]))) for row in rows]
+    return [Source(row["session_id"], tuple(json.loads(row["seqs"])), _origin(row)) for row in rows]
 
 
 async def delete(tx: Transaction, memory_id: str, *, user_id: str) -> None:
@@ -284,7 +285,12 @@ def _memory(row: Row) -> Memory:
         created_at=_moment(row["created_at"]) or datetime.fromtimestamp(0, UTC),
         expires_at=_moment(row["expires_at"]),
         thread_id=row["session_id"],
+        origin=_origin(row),
     )
+
+
+def _origin(row: Row) -> Origin | None:
+    return Origin.from_json(json.loads(row["origin"])) if row["origin"] else None
 
 
 @decoder

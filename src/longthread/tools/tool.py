@@ -19,9 +19,9 @@ class Tool:
     `parameters` is the JSON Schema of its arguments. `call` returns an observation and raises nothing but
     cancellation and defects; a `LongthreadError` inside it becomes an observation. `retry_safe` says that a call that
     was in flight when a process died may simply be made again; `approve` that a person decides about each call before
-    it is made. `answer`, where there is one, is called in the place of `call`, and told the call's id too.
-    `definition` is the id of the one in the catalog that makes it. `category` is what document 000's `tool_categories`
-    call its kind.
+    it is made, or is what tells that of the next call. `answer`, where there is one, is called in the place of `call`,
+    and told the call's id too. `definition` is the id of the one in the catalog that makes it. `category` is what
+    document 000's `tool_categories` call its kind.
     """
 
     name: str
@@ -29,10 +29,15 @@ class Tool:
     parameters: Mapping[str, Any]
     call: Callable[[Mapping[str, Any]], Awaitable[Observation]]
     retry_safe: bool = False
-    approve: bool = False
+    approve: bool | Callable[[], bool] = False
     answer: Callable[[Mapping[str, Any], str], Awaitable[Observation]] | None = None
     definition: str | None = None
     category: str = ""
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whether a person decides about a call that is to be made now."""
+        return self.approve() if callable(self.approve) else self.approve
 
     async def run(self, args: Mapping[str, Any], call_id: str) -> Observation:
         """Make a call that a model has made under this id."""

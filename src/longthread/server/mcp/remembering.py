@@ -21,6 +21,7 @@ _MEMORY = {
     "created_at": TEXT,
     "expires_at": TEXT,
     "thread": text("The conversation that said it last."),
+    "noted_after_reading": text("What a model had read when it kept it: data may have said it, and not the user."),
 }
 
 
@@ -124,4 +125,5 @@ def _told(memory: Memory) -> dict[str, Any]:
         "created_at": memory.created_at.isoformat(timespec="seconds"),
     }
     data |= {"expires_at": memory.expires_at.isoformat(timespec="seconds")} if memory.expires_at else {}
-    return data | ({"thread": memory.thread_id} if memory.thread_id else {})
+    data |= {"thread": memory.thread_id} if memory.thread_id else {}
+    return data | ({"noted_after_reading": memory.origin.told} if memory.origin else {})

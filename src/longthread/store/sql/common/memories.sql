@@ -1,5 +1,9 @@
 -- name: select_memory
-SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at
+SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
+       -- What a person told by hand is the person's. Else it is what any thread that said it had read.
+       (SELECT s.origin FROM memory_sources s
+        WHERE s.memory_id = memories.id AND memories.session_id IS NOT NULL AND s.origin IS NOT NULL
+        ORDER BY s.said_at DESC, s.session_id LIMIT 1) AS origin
 FROM memories WHERE id = :id AND user_id = :user_id;
 
 -- name: select_memories_that_begin
@@ -62,16 +66,17 @@ WHERE memories.session_id = :thread_id AND s.memory_id = memories.id
   AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id);
 
 -- name: put_memory_source
-INSERT INTO memory_sources (memory_id, session_id, seqs, content, said_at)
-VALUES (:memory_id, :thread_id, :seqs, :content, :said_at)
+INSERT INTO memory_sources (memory_id, session_id, seqs, content, said_at, origin)
+VALUES (:memory_id, :thread_id, :seqs, :content, :said_at, :origin)
 ON CONFLICT (memory_id, session_id)
-DO UPDATE SET seqs = excluded.seqs, content = excluded.content, said_at = excluded.said_at;
+DO UPDATE SET seqs = excluded.seqs, content = excluded.content, said_at = excluded.said_at,
+              origin = coalesce(excluded.origin, memory_sources.origin);
 
 -- name: select_memory_source
 SELECT seqs FROM memory_sources WHERE memory_id = :memory_id AND session_id = :thread_id;
 
 -- name: select_memory_sources
-SELECT s.session_id, s.seqs FROM memory_sources s JOIN memories m ON m.id = s.memory_id
+SELECT s.session_id, s.seqs, s.origin FROM memory_sources s JOIN memories m ON m.id = s.memory_id
 WHERE s.memory_id = :id AND m.user_id = :user_id
 ORDER BY s.said_at, s.session_id;
 

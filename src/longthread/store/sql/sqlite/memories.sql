@@ -1,5 +1,8 @@
 -- name: select_memories
-SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at
+SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
+       (SELECT s.origin FROM memory_sources s
+        WHERE s.memory_id = memories.id AND memories.session_id IS NOT NULL AND s.origin IS NOT NULL
+        ORDER BY s.said_at DESC, s.session_id LIMIT 1) AS origin
 FROM memories
 WHERE user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
   AND (expires_at IS NULL OR julianday(expires_at) > julianday(:now))
