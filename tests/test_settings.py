@@ -78,7 +78,13 @@ def test_the_shell_user_and_other_plain_variables_are_not_settings(monkeypatch: 
     ("field", "name"), [(field, name) for field, names in variables().items() for name in names], ids=lambda v: str(v)
 )
 def test_every_variable_sets_its_field(field: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    special = {"stream_usage": "False", "memory_enable_summary": "False", "memory_max_summary_tokens": "200"}
+    special = {
+        "stream_usage": "False",
+        "memory_enable_summary": "False",
+        "memory_max_summary_tokens": "200",
+        "timezone": "Asia/Shanghai",
+        "remember_approval": "data",
+    }
     special |= {"sql_isolated": "False", "code_cpython": "True"}
     text = special.get(field, "https://example.test/v1" if field.endswith("base_url") else "2")
     monkeypatch.setenv(name, text)
