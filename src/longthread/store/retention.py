@@ -137,7 +137,10 @@ class _Planning:
         entries = tuple(Deletion(query, {"cut": end}) for query in _OF_ENTRIES) if end > first else ()
         stale = await self._stale_summary(end) if end > first else ()
         rows = (*of_checkpoints.rows, *of_runs.rows, *entries, *stale)
-        after = (*of_checkpoints.after, Deletion("recount_topics", {})) if entries else of_checkpoints.after
+        recount = (Deletion("recount_topics", {}),) if entries else ()
+        # Only once: it looks at every vector that stays.
+        tag = (Deletion("tag_vectors", {"first": end, "last": 2**62}),) if entries and end == cut else ()
+        after = (*of_checkpoints.after, *recount, *tag)
         return Plan(rows=rows, after=after, first_seq=end, more=end < cut, bundled=of_runs.bundled)
 
     async def _surplus(self) -> tuple[Plan, Mapping[str, Staying]]:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from longthread.store.driver import Transaction
 from longthread.store.recall import Scope
 
+_LAST = 2**62
+"""Behind every entry."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -22,8 +25,8 @@ class Span:
 
 
 async def add(tx: Transaction, thread_id: str, spans: Sequence[Span]) -> None:
-    """Keep the topics of stretches; one that is there already is replaced. For who has locked the thread in this
-    transaction."""
+    """Keep the topics of stretches, and tell them to the vectors of their entries; one that is there already is
+    replaced. For who has locked the thread in this transaction."""
     rows = [
         {
             "thread_id": thread_id,
@@ -38,12 +41,16 @@ async def add(tx: Transaction, thread_id: str, spans: Sequence[Span]) -> None:
     await tx.run_all("insert_topic_span", rows)
     names = sorted({span.topic for span in spans})
     await tx.run_all("count_topic", [{"thread_id": thread_id, "topic": name} for name in names])
+    if spans:
+        about = {"first": min(span.first for span in spans), "last": max(span.last for span in spans)}
+        await tx.run("tag_vectors", thread_id=thread_id, **about)
 
 
 async def drop(tx: Transaction, thread_id: str) -> None:
     """Forget a thread's topics: they can be found anew. For who has locked the thread in this transaction."""
     await tx.run("delete_topic_spans", thread_id=thread_id)
     await tx.run("delete_topics_of_thread", thread_id=thread_id)
+    await tx.run("tag_vectors", thread_id=thread_id, first=0, last=_LAST)
 
 
 async def most_mentioned(tx: Transaction, thread_id: str, limit: int) -> list[tuple[str, int]]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from longthread.memory.pruning import Policy, prune_thread
 from longthread.memory.recall import Question, Recaller
 from longthread.memory.topics import Topic
+from longthread.memory.vectors import embed_thread
 from longthread.model.entry import Draft
 from longthread.model.fold import Compressed
 from longthread.store import log, runs, summaries, topics
 from longthread.store.driver import Driver
+from longthread.store.queries import Sql
 from longthread.store.recall import Scope
 from longthread.store.runs import Plan
 from longthread.testing.contract.base import USER, Contract, extend
 from longthread.testing.contract.recall import say
 from longthread.testing.contract.runs import alive
+from longthread.testing.embedding import HashEmbedder
 
 POLICY = Policy(max_messages=40, threshold=10)
 
@@ -120,3 +124,34 @@ class SummaryContract(Contract):
         }
         hits = (await Recaller(store).find(Question("", Scope(USER, "t"), k=99, topic="quay"))).hits
         assert {hit.entry.seq for hit in hits} == set(range(2, 41, 2))
+
+    async def test_a_vector_has_the_topics_of_the_stretches_that_its_entry_stands_in(self, store: Driver) -> None:
+        await talk(store, 30)
+        await embed_thread(store, HashEmbedder(), "t")
+        assert set((await topics_of_vectors(store)).values()) == {()}
+        kept = await pass_over(store)
+        assert kept is not None
+        await talk(store, 2)
+        await embed_thread(store, HashEmbedder(), "t")
+        told = await topics_of_vectors(store)
+        assert len(told) == 64
+        assert {seq for seq, names in told.items() if names} == set(range(1, kept.last_seq + 1))
+        assert told[1] == ("harbour", "quay")
+        async with store.writing() as tx:
+            await log.position(tx, "t")
+            await tx.run(Sql("DELETE FROM memory_vectors"))
+            await tx.run(Sql("DELETE FROM recall_embedded"))
+        await embed_thread(store, HashEmbedder(), "t")
+        assert await topics_of_vectors(store) == told, "those that are made later have them too"
+        async with store.writing() as tx:
+            await log.position(tx, "t")
+            await summaries.drop(tx, "t")
+        assert set((await topics_of_vectors(store)).values()) == {()}
+
+
+async def topics_of_vectors(store: Driver) -> dict[int, tuple[str, ...]]:
+    """What `memory_vectors.topics` says, by entry."""
+    array = "topics" if store.dialect == "sqlite" else "CAST(to_json(topics) AS TEXT)"
+    async with store.reading() as tx:
+        rows = await tx.fetch(Sql(f"SELECT seq, {array} AS topics FROM memory_vectors ORDER BY seq"))
+    return {int(row["seq"]): tuple(json.loads(row["topics"])) for row in rows}

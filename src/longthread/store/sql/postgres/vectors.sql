@@ -1,6 +1,8 @@
 -- name: insert_vector
-INSERT INTO memory_vectors (id, thread_id, seq, chunk, model, embedding)
-VALUES (:id, :thread_id, :seq, :chunk, :model, CAST(:numbers AS VECTOR))
+INSERT INTO memory_vectors (id, thread_id, seq, chunk, model, embedding, topics)
+VALUES (:id, :thread_id, :seq, :chunk, :model, CAST(:numbers AS VECTOR), ARRAY(
+    SELECT DISTINCT s.topic FROM memory_topic_spans s
+    WHERE s.thread_id = :thread_id AND CAST(:seq AS BIGINT) BETWEEN s.first_seq AND s.last_seq ORDER BY s.topic))
 ON CONFLICT (id) DO NOTHING;
 
 -- name: select_vectors_between bulky

@@ -1,6 +1,9 @@
 -- name: insert_vector
-INSERT INTO memory_vectors (id, thread_id, seq, chunk, model, embedding)
-VALUES (:id, :thread_id, :seq, :chunk, :model, :embedding)
+INSERT INTO memory_vectors (id, thread_id, seq, chunk, model, embedding, topics)
+VALUES (:id, :thread_id, :seq, :chunk, :model, :embedding, (
+    SELECT json_group_array(topic) FROM (
+        SELECT DISTINCT s.topic FROM memory_topic_spans s
+        WHERE s.thread_id = :thread_id AND :seq BETWEEN s.first_seq AND s.last_seq ORDER BY s.topic)))
 ON CONFLICT (id) DO NOTHING;
 
 -- name: select_vectors_between
