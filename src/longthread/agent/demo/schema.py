@@ -188,13 +188,21 @@ def _column(data: Mapping[str, Any]) -> Column:
         name=str(data["name"]),
         type=str(data.get("type") or ""),
         comment=str(data.get("comment") or ""),
-        values=tuple(value for value in data.get("values") or () if value is not None),
+        values=_values(data),
         distinct=data.get("distinct"),
         low=data.get("min"),
         high=data.get("max"),
         primary=bool(data.get("primary_key")),
     )
     return replace(made, kind=_kind(made))
+
+
+def _values(data: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a column holds, and what it may hold. A cell of a set or an array is no label, but some of them."""
+    held = [value for value in data.get("values") or () if value is not None]
+    type_name = str(data.get("type") or "").casefold()
+    several = type_name.endswith("[]") or type_name.startswith("set(")
+    return tuple(dict.fromkeys([*held, *(() if several else data.get("labels") or ())]))
 
 
 def _kind(column: Column) -> Kind:

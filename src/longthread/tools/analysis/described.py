@@ -18,6 +18,8 @@ from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table, 
 
 BESIDE = 1_000
 """Bytes of an observation that are kept for what is said beside its parts: what kind it is, notes, its label."""
+_LABELS = 100
+"""Labels of one column that are told."""
 _SHORT = 5, 40
 """Values of a column, and characters of each, where the whole has no room."""
 _BARE = 20
@@ -86,9 +88,10 @@ def description(
 def _in_short(about: dict[str, Any], values: int, characters: int) -> dict[str, Any]:
     """What is told of a column, with fewer of its values, and texts cut. Without any value there is no range either."""
     told = {name: cut(each, characters) if isinstance(each, str) else each for name, each in about.items()}
-    if "values" in about:
-        told["values"] = [cut(each, characters) if isinstance(each, str) else each for each in about["values"][:values]]
-    left_out = () if values else ("values", "min", "max", "note")
+    for name in ("values", "labels"):
+        if name in about:
+            told[name] = [cut(each, characters) if isinstance(each, str) else each for each in about[name][:values]]
+    left_out = () if values else ("values", "labels", "labels_shown", "min", "max", "note")
     return {name: each for name, each in told.items() if name not in left_out} | {"name": about["name"]}
 
 
@@ -179,4 +182,8 @@ def _column(column: Column, found: Profile, limits: Limits) -> dict[str, Any]:
     }
     if column.comment:
         about["comment"] = cut(column.comment, limits.cell_characters)
+    if column.labels:
+        about["labels"] = [cut(label, limits.sample_cell_characters) for label in column.labels[:_LABELS]]
+        if len(column.labels) > _LABELS:
+            about["labels_shown"] = f"{_LABELS} of {len(column.labels)}"
     return about | found.columns.get(column.name, {})

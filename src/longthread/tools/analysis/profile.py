@@ -90,9 +90,9 @@ def _statistics(connection: Connection, relation: str, column: Column, limits: L
     if column.shape in _SKIPPED:
         return {}
     name = quoted(column.name, dialect)
-    bounds = (
-        f", min({name}), max({name})" if column.shape != "boolean" else ", NULL, NULL"
-    )  # PostgreSQL has no min(bool)
+    # PostgreSQL has no least truth, and no least label of a domain.
+    ordered = column.shape != "boolean" and not column.labels
+    bounds = f", min({name}), max({name})" if ordered else ", NULL, NULL"
     row = connection.execute(f"SELECT count(DISTINCT {name}){bounds} FROM {relation}").first()
     if row is None:
         return {}

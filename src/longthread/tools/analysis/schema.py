@@ -25,11 +25,15 @@ class Column:
     nullable: bool = True
     primary_key: bool = False
     comment: str | None = None
+    labels: tuple[str, ...] = ()
+    """What it may hold, where the database says it."""
 
     @property
     def shape(self) -> Shape:
         """What kind of values to expect, whatever the dialect calls it."""
-        return shape_of(self.type)
+        shape = shape_of(self.type)
+        # An enumeration has a name of its own in PostgreSQL.
+        return "text" if self.labels and not self.type.endswith("[]") else shape
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,10 @@ class Schema:
             [
                 table.label,
                 table.kind,
-                [[column.name, column.type, column.nullable, column.comment] for column in table.columns],
+                [
+                    [column.name, column.type, column.nullable, column.comment, *column.labels]
+                    for column in table.columns
+                ],
                 table.primary_key,
                 [[key.columns, key.table, key.references] for key in table.foreign_keys],
                 table.comment,

@@ -36,8 +36,8 @@ _LIST_TABLES = (
     "(* stands for any characters); `about` says in words what to look for; `offset` lists all from that place on."
 )
 _DESCRIBE_TABLE = (
-    "Describes one table: columns with types, comments, frequent values and ranges, its keys, and the tables that "
-    "refer to it. What is too long is cut and says so; the other arguments give the rest."
+    "Describes one table: columns with types, comments, the labels that they may hold, frequent values and ranges, its "
+    "keys, and the tables that refer to it. What is too long is cut and says so; the other arguments give the rest."
 )
 _SAMPLE_ROWS = "Shows a few rows of one table, to see what the values look like."
 _RUN_SQL = (

@@ -17,6 +17,7 @@ import duckdb
 from longthread.errors import SourceError, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
 from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.engines.duckdbtypes import Shape, shape_of, shaped, written
+from longthread.tools.analysis.labels import labels_of_checks, labels_of_type
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import literal, quoted
 from longthread.tools.analysis.rows import Rows
@@ -41,9 +42,10 @@ _TABLES = """
     ORDER BY 1, 2
 """
 _KEYS = """
-    SELECT schema_name, table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names
+    SELECT schema_name, table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names,
+           constraint_text
     FROM duckdb_constraints()
-    WHERE database_name = current_database() AND constraint_type IN ('PRIMARY KEY', 'FOREIGN KEY')
+    WHERE database_name = current_database() AND constraint_type IN ('PRIMARY KEY', 'FOREIGN KEY', 'CHECK')
     ORDER BY schema_name, table_name, constraint_index
 """
 _VIEWS = """
@@ -89,15 +91,19 @@ class DuckdbEngine(Engine):
         columns: dict[tuple[str, str], list[Column]] = {}
         primary: dict[tuple[str, str], tuple[str, ...]] = {}
         foreign: dict[tuple[str, str], list[ForeignKey]] = {}
-        for schema, table, kind, names, target, references in connection.execute(_KEYS):
+        checked: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+        for schema, table, kind, names, target, references, text in connection.execute(_KEYS):
             if kind == "PRIMARY KEY":
                 primary[schema, table] = tuple(names)
+            elif kind == "CHECK":
+                checked.setdefault((schema, table), {}).update(labels_of_checks(text, self.dialect))
             else:
                 key = ForeignKey(tuple(names), label_of(schema, target), tuple(references))
                 foreign.setdefault((schema, table), []).append(key)
         for schema, table, name, type_name, nullable, comment in connection.execute(_COLUMNS):
             is_key = name in primary.get((schema, table), ())
-            column = Column(name, type_name, nullable and not is_key, is_key, comment or None)
+            labels = labels_of_type(type_name) or checked.get((schema, table), {}).get(name.casefold(), ())
+            column = Column(name, type_name, nullable and not is_key, is_key, comment or None, labels)
             columns.setdefault((schema, table), []).append(column)
         return Schema(
             Table(

@@ -18,6 +18,7 @@ from longthread.tools.analysis.address import scrubbed, secrets_of
 from longthread.tools.analysis.engine import NO_DATABASE, Connection, Engine
 from longthread.tools.analysis.engines.mysqlline import Line
 from longthread.tools.analysis.engines.mysqlsession import MysqlConnection, Raw
+from longthread.tools.analysis.labels import labels_of_type
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import quoted
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
@@ -133,7 +134,8 @@ class MysqlEngine(Engine):
         columns: dict[str, list[Column]] = {}
         for table, name, type_name, nullable, comment, is_key in connection.execute(_COLUMNS):
             known = columns.setdefault(table, [])
-            known.append(Column(name, type_name, bool(nullable), bool(is_key), comment or None))
+            labels = labels_of_type(type_name)
+            known.append(Column(name, type_name, bool(nullable), bool(is_key), comment or None, labels))
         primary: dict[str, list[str]] = {}
         foreign: dict[str, dict[str, tuple[str, list[str], list[str]]]] = {}
         for table, key, column, target, referenced in connection.execute(_KEYS):

@@ -34,6 +34,7 @@ from longthread.errors import (
 from longthread.tools.analysis.address import scrubbed, secrets_of
 from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.engine import NO_DATABASE, Connection, Engine
+from longthread.tools.analysis.labels import labels_of_checks
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import quoted
 from longthread.tools.analysis.rows import Rows
@@ -56,10 +57,22 @@ _RELATIONS = """
                       AND d.objid = c.oid AND d.deptype = 'e')
 """
 _TABLES = f"{_RELATIONS} ORDER BY pg_catalog.pg_table_is_visible(c.oid) DESC, n.nspname, c.relname"
+# Of enumerations, domains over them, and arrays of either.
+_LABELS = """
+    WITH RECURSIVE types(id, enumeration) AS (
+        SELECT DISTINCT enumtypid, enumtypid FROM pg_catalog.pg_enum
+        UNION
+        SELECT t.oid, o.enumeration FROM types o JOIN pg_catalog.pg_type t
+        ON t.typbasetype = o.id OR (t.typelem = o.id AND t.typcategory = 'A')
+    )
+    SELECT types.id, array_agg(e.enumlabel::text ORDER BY e.enumsortorder) AS labels
+    FROM types JOIN pg_catalog.pg_enum e ON e.enumtypid = types.enumeration GROUP BY types.id
+"""
 _COLUMNS = f"""
     SELECT r.oid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
-           pg_catalog.col_description(r.oid, a.attnum)
+           pg_catalog.col_description(r.oid, a.attnum), l.labels
     FROM ({_RELATIONS}) r JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid
+    LEFT JOIN ({_LABELS}) l ON l.id = a.atttypid
     WHERE a.attnum > 0 AND NOT a.attisdropped
       AND pg_catalog.has_column_privilege(r.oid, a.attnum, 'SELECT')
     ORDER BY r.oid, a.attnum
@@ -69,9 +82,10 @@ _KEYS = f"""
            (SELECT array_agg(a.attname::text ORDER BY u.place) FROM unnest(k.conkey) WITH ORDINALITY u(number, place)
             JOIN pg_catalog.pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.number),
            (SELECT array_agg(a.attname::text ORDER BY u.place) FROM unnest(k.confkey) WITH ORDINALITY u(number, place)
-            JOIN pg_catalog.pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.number)
+            JOIN pg_catalog.pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.number),
+           CASE k.contype WHEN 'c' THEN pg_catalog.pg_get_constraintdef(k.oid) END
     FROM pg_catalog.pg_constraint k JOIN ({_RELATIONS}) r ON r.oid = k.conrelid
-    WHERE k.contype IN ('p', 'f') AND k.conparentid = 0
+    WHERE k.contype IN ('p', 'f', 'c') AND k.conparentid = 0
     ORDER BY k.conrelid, k.conname
 """
 _FUNCTIONS = """
@@ -155,15 +169,19 @@ class PostgresqlEngine(Engine):
         labels = {row[0]: row[2] if row[4] else f"{row[1]}.{row[2]}" for row in tables}
         primary: dict[int, tuple[str, ...]] = {}
         foreign: dict[int, list[ForeignKey]] = {}
-        for oid, kind, target, own, other in connection.execute(_KEYS):
+        checked: dict[int, dict[str, tuple[str, ...]]] = {}
+        for oid, kind, target, own, other, check in connection.execute(_KEYS):
             if kind == "p":
                 primary[oid] = tuple(own)
+            elif kind == "c":
+                checked.setdefault(oid, {}).update(labels_of_checks(check, self.dialect))
             elif target in labels:
                 foreign.setdefault(oid, []).append(ForeignKey(tuple(own), labels[target], tuple(other)))
         columns: dict[int, list[Column]] = {}
-        for oid, name, type_name, nullable, comment in connection.execute(_COLUMNS):
+        for oid, name, type_name, nullable, comment, enumerated in connection.execute(_COLUMNS):
             is_key = name in primary.get(oid, ())
-            columns.setdefault(oid, []).append(Column(name, type_name, nullable, is_key, comment or None))
+            listed = tuple(enumerated or checked.get(oid, {}).get(name.casefold(), ()))
+            columns.setdefault(oid, []).append(Column(name, type_name, nullable, is_key, comment or None, listed))
         return Schema(
             Table(
                 label=labels[oid],

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from longthread.errors import SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
 from longthread.tools.analysis.ddl import comments_of
 from longthread.tools.analysis.engine import Connection, Engine
+from longthread.tools.analysis.labels import labels_of_checks
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import literal, quoted
 from longthread.tools.analysis.rows import Rows
@@ -116,12 +117,14 @@ class SqliteEngine(Engine):
         keys: dict[str, list[tuple[int, str]]] = {}
         foreign: dict[str, dict[int, list[tuple[str, str, str | None]]]] = {}
         comments = {name: comments_of(sql) for name, (_, sql) in kinds.items()}
+        labels = {name: labels_of_checks(sql, self.dialect) for name, (_, sql) in kinds.items()}
         for table, name, type_name, required, key, hidden in _joined(
             connection, kinds, 'p.name, p.type, p."notnull", p.pk, p.hidden', "pragma_table_xinfo", "p.cid"
         ):
             if hidden != 1:
                 comment = comments[table].columns.get(name)
-                column = Column(name, type_name or "", not (required or key), key > 0, comment)
+                listed = labels[table].get(name.casefold(), ())
+                column = Column(name, type_name or "", not (required or key), key > 0, comment, listed)
                 columns.setdefault(table, []).append(column)
             if key:
                 keys.setdefault(table, []).append((key, name))

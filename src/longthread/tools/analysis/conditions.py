@@ -1,0 +1,61 @@
+"""The texts that a CHECK leaves a column, read out of a CREATE TABLE statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from longthread.tools.analysis.guard import sqlglot_name
+
+
+def listed(statement: str, dialect: str) -> dict[str, tuple[str, ...]]:
+    """Texts by column, in small letters; a statement or a condition that is not understood says nothing."""
+    try:
+        tree = sqlglot.parse_one(statement, dialect=sqlglot_name(dialect))
+    except (SqlglotError, RecursionError):
+        return {}
+    found: dict[str, tuple[str, ...]] = {}
+    for check in tree.find_all(exp.CheckColumnConstraint):
+        found |= dict(_listed(check.this))
+    return found
+
+
+def _listed(condition: exp.Expr) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Columns and texts of a condition: `a IN ('x', 'y')`, `a = ANY (ARRAY['x', 'y'])`, `a IS NULL OR a = 'x'`, and of
+    what is joined by AND."""
+    bare = _bare(condition)
+    if isinstance(bare, exp.And):
+        yield from _listed(bare.left)
+        yield from _listed(bare.right)
+        return
+    parts = [_bare(part) for part in bare.flatten()] if isinstance(bare, exp.Or) else [bare]
+    pairs = [_pair(part) for part in parts if not isinstance(part, exp.Is)]
+    names = {name for name, _ in pairs}
+    if len(names) == 1 and "" not in names:
+        yield names.pop(), tuple(text for _, texts in pairs for text in texts)
+
+
+def _pair(part: exp.Expr) -> tuple[str, tuple[str, ...]]:
+    """The column of one comparison and the texts that it is compared with; no name where it is another one."""
+    if not isinstance(part, exp.In | exp.EQ):
+        return "", ()
+    column = _bare(part.this)
+    given = part.expressions if isinstance(part, exp.In) else [part.expression]
+    texts = [text for each in given for text in _texts(_bare(each))]
+    known = isinstance(column, exp.Column) and texts and all(text.is_string for text in texts)
+    return (column.name.casefold(), tuple(text.name for text in texts)) if known else ("", ())
+
+
+def _texts(given: exp.Expr) -> list[exp.Expr]:
+    array = _bare(given.this) if isinstance(given, exp.Any) else given
+    return [_bare(item) for item in array.expressions] if isinstance(array, exp.Array) else [array]
+
+
+def _bare(condition: exp.Expr) -> exp.Expr:
+    """Without parentheses and casts."""
+    while isinstance(condition, exp.Paren | exp.Cast):
+        condition = condition.this
+    return condition
