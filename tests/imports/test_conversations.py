@@ -221,3 +221,32 @@ async def test_words_that_no_database_holds(take: Take, fetch: Fetch, tmp_path: 
 async def test_nothing_to_take_is_an_error(take: Take, tmp_path: Path) -> None:
     with pytest.raises(NothingToImport, match="conversations of document 000, and no rows"):
         await take(conversations(tmp_path / "old.db", {}))
+
+
+async def test_fields_of_other_forms_are_kept_or_named(take: Take, fetch: Fetch, tmp_path: Path) -> None:
+    odd = {
+        "sql_history": [{"query": "b"}, "c"],
+        "known_samples": ["x"],
+        "max_steps": "12",
+        "steps": [{"action": "x y", "observation": "text", "timestamp": "yesterday"}, {"step_type": "thought"}],
+    }
+    report = await take(conversations(tmp_path / "old.db", {THREAD: STATE | odd}))
+    assert [text.rpartition(", ")[2].partition(":")[0] for text in report.left] == ["sql_history[1]", "sql_history"]
+    [row] = await fetch("SELECT metadata FROM threads")
+    assert json.loads(row["metadata"])["state_data"] == {"known_samples": ["x"], "max_steps": "12"}
+    first, second = (await state_of(fetch, THREAD))["steps"]
+    assert (first["action"], first["imported_timestamp"], second["step_type"]) == ("x y", "yesterday", "thought")
+    assert len(await fetch("SELECT created_at FROM conversation_steps")) == 2
+
+
+async def test_a_state_that_was_written_as_json_twice(take: Take, fetch: Fetch, tmp_path: Path) -> None:
+    await take(conversations(tmp_path / "old.db", {THREAD: json.dumps(json.dumps(STATE))}))
+    assert (await state_of(fetch, THREAD))["question"] == ROCKETS
+
+
+async def test_a_question_that_went_on_is_none_of_its_own(take: Take, fetch: Fetch, tmp_path: Path) -> None:
+    more = [{"role": "user", "content": "好的，继续"}, {"role": "assistant", "content": ANSWER}]
+    messages = [STATE["messages"][0], {"role": "assistant", "content": "so far"}, *more]
+    report = await take(conversations(tmp_path / "old.db", {THREAD: STATE | {"messages": messages}}))
+    assert (await state_of(fetch, THREAD))["question"] == ROCKETS
+    assert report.notes == {}

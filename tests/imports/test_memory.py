@@ -74,6 +74,8 @@ async def test_recall_finds_what_was_taken_out_of_the_checkpoints(take: Take, st
     for asked, text in (("rotate keys", "rotate them monthly"), ("订单表", "用外键连接客户"), ("表设计", "讨论了")):
         found = await recaller.find(Question(asked, Scope("default", THREAD)))
         assert text in found.hits[0].entry.text
+    of_topic = await recaller.find(Question("", Scope("default", THREAD), topic="API认证"))
+    assert [hit.entry.text.partition("?")[0] for hit in of_topic.hits] == ["user: and the API keys"]
 
 
 async def test_the_graph_goes_on(take: Take, store: Driver, old: str) -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy.engine import make_url
 from tests.imports.conftest import Fetch, Take
 from tests.imports.old import CALLS, SEARCH, UUIDS, agents
 
 from longthread.catalog import Catalog
+from longthread.errors import NothingToImport
 from longthread.store import log
 from longthread.store.driver import Driver
 
@@ -132,6 +134,22 @@ async def test_names_that_are_taken_here_are_named(take: Take, store: Driver, ol
     report = await take(old)
     assert report.left == ["tool run_python: there is another tool of this name here"]
     assert (report.there["tools"], report.here["tools"], report.here["agents"]) == (3, 2, 2)
+
+
+async def test_a_table_that_may_not_be_read_is_named(take: Take, fetch: Fetch, old: str) -> None:
+    with psycopg.connect(old, autocommit=True) as db:
+        db.execute("CREATE TABLE secrets (id INT); DROP ROLE IF EXISTS old_reader; CREATE ROLE old_reader LOGIN")
+        db.execute("GRANT SELECT ON agents, skills, tools, sessions, messages TO old_reader")
+        reader = str(make_url(old).set(username="old_reader").render_as_string(hide_password=False))
+        try:
+            with pytest.raises(NothingToImport, match="this user may not read memories"):
+                await take(reader)
+            assert await fetch("SELECT id FROM threads") == []
+            db.execute("GRANT SELECT ON memories TO old_reader")
+            report = await take(reader)
+            assert (report.left, report.there) == ([], report.here)
+        finally:
+            db.execute("DROP OWNED BY old_reader; DROP ROLE old_reader")
 
 
 async def test_nothing_in_the_old_database_changes(take: Take, old: str) -> None:

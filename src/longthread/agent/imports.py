@@ -13,7 +13,7 @@ from longthread.errors import CheckpointUnreadable, ImportIncomplete, NothingToI
 from longthread.store.driver import Driver, Row
 from longthread.store.foreign import Foreign, open_foreign, shown_address
 from longthread.store.imports import memory
-from longthread.store.imports.kinds import Kinds, is_empty, is_longthread, kinds_of, left_tables
+from longthread.store.imports.kinds import Kinds, is_empty, is_longthread, kinds_of, left_tables, unreadable
 from longthread.store.imports.taken import Report, Source
 from longthread.store.imports.writing import Writing
 
@@ -92,6 +92,11 @@ class Import:
                 else "it has no tables."
             )
             raise NothingToImport(where=where, reason=has)
+        if closed := sorted(kinds.tables & await unreadable(foreign)):
+            reason = (
+                f"this user may not read {', '.join(closed)}. Grant SELECT on all tables, or import as another user."
+            )
+            raise NothingToImport(where=where, reason=reason)
         if await is_empty(foreign, kinds):
             reason = f"it has the tables for {' and '.join(kinds.names)}, and no rows in them."
             raise NothingToImport(where=where, reason=reason)

@@ -142,9 +142,7 @@ def _show(source: str, kinds: Kinds, report: Report, owner: str, *, dry_run: boo
         else:
             already = f" ({report.already[name]:,} already)" if report.already[name] else ""
             echo(f"  {there:>9,} {name} there, {report.here[name]:,} here{already}")
-    _lines(
-        "Not as it was:", [f"{text} ({times:,} times)" if times > 1 else text for text, times in report.notes.items()]
-    )
+    _lines("Notes:", [f"{text} ({times:,} times)" if times > 1 else text for text, times in report.notes.items()])
     others = {user: threads for user, threads in report.users.items() if user not in (owner, "")}
     if others:
         told = [

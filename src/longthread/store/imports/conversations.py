@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,10 +20,11 @@ _TABLE = "conversations"
 _STEPS = "conversation_steps"
 _NAMESPACE = uuid.UUID("6c6f6e67-7468-5265-8164-696d706f7274")
 """Of the ids that entries get which had none."""
-_COMPRESSED = ("compressed_summary", "compressed_message_count", "compressed_config_hash")
-_UNTOLD = frozenset({*_COMPRESSED, "steps", "sql_history", "error_history", "last_error", "known_samples"})
-"""Fields of which a difference in times or in how a result is wrapped is none that people would miss; what they say
-is in the steps."""
+_COMPRESSED = frozenset({"compressed_summary", "compressed_message_count", "compressed_config_hash"})
+_ENTRIES = frozenset({"messages", "steps", "sql_history"})
+"""Fields of which each item is an entry, or was named as one that cannot be."""
+_SUMMED: Mapping[str, Callable[[Any], Any]] = {"error_history": len, "last_error": bool, "known_samples": list}
+"""Fields of which only so much is compared: results are wrapped here, and times have a zone."""
 
 
 class Conversations:
@@ -78,7 +79,7 @@ class Conversations:
         ]
         conversation.tip = len(conversation.entries) - 1
         conversation.summary = _summary(state, conversation.updated_at)
-        conversation.metadata = _kept(state, conversation.entries, report)
+        conversation.metadata = _kept(state, conversation.summary, conversation.entries, report)
         return conversation
 
     async def _steps(
@@ -136,19 +137,29 @@ def _column(row: Mapping[str, Any], name: str, thread_id: str, report: Report) -
 
 
 def _summary(state: Mapping[str, Any], at: str) -> Summary | None:
-    text, count, digest = (state.get(key) for key in _COMPRESSED)
+    text, count = state.get("compressed_summary"), state.get("compressed_message_count")
     if not isinstance(text, str) or not text:
         return None
     number = count if isinstance(count, int) and not isinstance(count, bool) else 0
+    digest = state.get("compressed_config_hash")
     return Summary(text, number, str(digest) if digest is not None else None, at)
 
 
-def _kept(state: Mapping[str, Any], entries: Sequence[Placed], report: Report) -> dict[str, Any]:
+def _is_told(key: str, given: Any, told: Any) -> bool:
+    if key in _SUMMED and isinstance(given, type(told)):
+        return bool(_SUMMED[key](given) == _SUMMED[key](told))
+    return bool(given == told)
+
+
+def _kept(
+    state: Mapping[str, Any], summary: Summary | None, entries: Sequence[Placed], report: Report
+) -> dict[str, Any]:
     """What of the state the entries do not give back, for the thread's metadata."""
     now = folded([(each.draft, each.at) for each in entries]).to_json()
     kept = {key: value for key, value in state.items() if key not in KEYS}
-    for key in KEYS - _UNTOLD:
-        if key in state and state[key] != now[key] and (state[key] or now[key]):
+    compared = KEYS - _ENTRIES - (frozenset() if summary is None else _COMPRESSED)
+    for key in sorted(compared & state.keys()):
+        if state[key] and not _is_told(key, state[key], now[key]):
             kept[key] = state[key]
     for key in kept:
         report.notes[f"state_data's `{key}` is kept in the thread's metadata: no message or step says it"] += 1

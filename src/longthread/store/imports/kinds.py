@@ -58,6 +58,11 @@ def is_longthread(foreign: Foreign) -> bool:
     return has(foreign, "entries", "parent_seq")
 
 
+async def unreadable(foreign: Foreign) -> frozenset[str]:
+    """The tables that this user may not read. Whoever tried would lose the snapshot."""
+    return frozenset(row["name"] for row in await foreign.tx.fetch("foreign_unreadable"))
+
+
 async def is_empty(foreign: Foreign, kinds: Kinds) -> bool:
     """Whether there are no rows in what would be taken."""
     names = [table.name for table in foreign.tables.all if table.name in kinds.tables - {_VERSIONS}]
@@ -65,7 +70,7 @@ async def is_empty(foreign: Foreign, kinds: Kinds) -> bool:
 
 
 async def left_tables(foreign: Foreign, kinds: Kinds) -> Mapping[str, int]:
-    """Tables that nobody takes, and how many rows they have; not those without any."""
-    others = [table.name for table in foreign.tables.all if table.name not in kinds.tables]
-    found = {name: await count(foreign, name) for name in others}
+    """Tables that nobody takes, and how many rows they have; not those without any, or that may not be read."""
+    known = kinds.tables | await unreadable(foreign)
+    found = {table.name: await count(foreign, table.name) for table in foreign.tables.all if table.name not in known}
     return {name: rows for name, rows in found.items() if rows}

@@ -33,7 +33,7 @@ async def rows(foreign: Foreign, name: str, *, order: str = "", **where: str) ->
     columns = ", ".join(f'{column.read} AS "{column.name}"' for column in foreign.tables[name].columns)
     with told():
         return await foreign.tx.fetch(
-            Sql(f'SELECT {columns} FROM "{name}"{_where(where)}{_by(foreign, name, order)}'), **where
+            Sql(f'SELECT {columns} FROM "{name}"{_where(foreign, name, where)}{_by(foreign, name, order)}'), **where
         )
 
 
@@ -58,8 +58,9 @@ async def count(foreign: Foreign, name: str) -> int:
     return int(row["rows"])
 
 
-def _where(where: dict[str, str]) -> str:
-    conditions = [f'CAST("{name}" AS TEXT) = :{name}' for name in where]
+def _where(foreign: Foreign, name: str, where: dict[str, str]) -> str:
+    # As the column is written, so that its index serves.
+    conditions = [f'"{each}" = {foreign.tables[name].by_name[each].write}' for each in where]
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
@@ -82,8 +83,8 @@ def storable(value: Any) -> Any:
 
 
 def decoded(text: Any) -> Any:
-    """A value of a column that holds JSON. `NaN` and the infinities, which Python writes and JSON does not know, are
-    texts.
+    """A value of a column that holds JSON, also where that was written as JSON twice. `NaN` and the infinities, which
+    Python writes and JSON does not know, are texts.
 
     Raises:
         ValueError: it is none.
@@ -91,7 +92,8 @@ def decoded(text: Any) -> Any:
     if text is None or not isinstance(text, str | bytes):
         return text
     try:
-        return json.loads(text, parse_constant=str)
+        value = json.loads(text, parse_constant=str)
+        return json.loads(value, parse_constant=str) if isinstance(value, str) and value[:1] in ("{", "[") else value
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

@@ -139,6 +139,14 @@ def _definition(table: str, row: Row, report: Report) -> dict[str, Any] | None:
         given[column] = value
         for secret in sorted(set(_SECRET.findall(str(value)))):
             report.notes[f"{table[:-1]} {row['name']} needs the secret {secret}: set LONGTHREAD_SECRET_{secret}"] += 1
+    if (
+        table == "tools"
+        and row["type"] == "query"
+        and isinstance(named := given["implementation"].get("database"), str)
+    ):
+        report.notes[
+            f"tool {row['name']} asks the source {named}: define it, if it is not here, by `sources apply`"
+        ] += 1
     created = moment(row.get("created_at"))
     given |= {"created_at": created, "updated_at": moment(row.get("updated_at"), created)}
     return {key: storable(value) for key, value in given.items()}

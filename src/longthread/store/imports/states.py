@@ -145,7 +145,7 @@ class _Writer:
         self._at = created
         self._messages = 0
         self._known_places: Counter[str] = Counter()
-        self._queries_before, self._queries = _unmatched(state.get("sql_history"), steps)
+        self._queries_before, self._queries = _unmatched(_objects(state, "sql_history", problems), steps, problems)
 
     def entries(self, turns: Sequence[_Turn]) -> Iterator[Dated]:
         """The entries of all turns."""
@@ -335,14 +335,17 @@ def _error_type(observation: Any) -> Any:
     return observation.get("error_type") or (error.get("type") if isinstance(error, Mapping) else None)
 
 
-def _unmatched(given: Any, steps: Sequence[Json]) -> tuple[dict[int, list[Json]], list[Json]]:
+def _unmatched(
+    given: Sequence[Json], steps: Sequence[Json], problems: list[Problem]
+) -> tuple[dict[int, list[Json]], list[Json]]:
     """The queries of the history of which there is no step: those that stand before one that has, by that step's place,
     and those behind all."""
     before: dict[int, list[Json]] = {}
     waiting: list[Json] = []
     at = 0
-    for item in given if isinstance(given, list) else []:
-        if not isinstance(item, dict) or not isinstance(item.get("sql"), str):
+    for item in given:
+        if not isinstance(item.get("sql"), str):
+            problems.append(("sql_history", "sql_history: an item has no text `sql`"))
             continue
         place = next((n for n in range(at, len(steps)) if _runs(steps[n], item["sql"])), None)
         if place is None:

@@ -14,7 +14,7 @@ from longthread.model.fold import STEP
 from longthread.store import incarnation, log, memories
 from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.encoding import dump
-from longthread.store.imports.memory import Beside
+from longthread.store.imports.memory import Beside, Chunk
 from longthread.store.imports.taken import Conversation, Placed, Report
 from longthread.store.queries import Sql
 from longthread.store.rows import count_rows, write_rows
@@ -27,6 +27,8 @@ _OURS = frozenset({"title", "tags"})
 _OTHERS = "its id is taken by another user's thread"
 _PIECES = uuid.UUID("6c6f6e67-7468-5265-8164-706965636573")
 """Namespace of the ids of entries that pieces of text become."""
+_SUMMARY = "summary"
+"""What stands in the place of a piece's id for the summary, and the kind of its entry."""
 _MARK = "imported"
 """Key of a thread's metadata where it is noted that what was kept beside its checkpoints is here."""
 _JSON = frozenset(
@@ -189,7 +191,7 @@ class Writing:
             metadata = json.loads(row["metadata"])
             if _MARK in metadata:
                 return "already"
-            size = await self._pieces(tx, taken, thread.entry_count, report)
+            size = await self._pieces(tx, taken, thread.entry_count)
             await self._derived(tx, taken)
             await tx.run(
                 "note_import",
@@ -201,24 +203,32 @@ class Writing:
             )
         return "new"
 
-    async def _pieces(self, tx: Transaction, taken: Beside, size: int, report: Report) -> int:
-        """Texts that stand in no entry become entries, on a branch of their own: recall finds them. How many entries
-        there are then."""
+    async def _pieces(self, tx: Transaction, taken: Beside, size: int) -> int:
+        """Texts that stand in no entry become entries, on a branch of their own, with their topics: recall finds them.
+        How many entries there are then."""
         said = [row["text"] for row in await tx.fetch("imported_entries", thread_id=taken.thread_id)]
-        texts = [
-            (f"chunk\n{chunk.id}", chunk.text, chunk.at) for chunk in taken.chunks if not _is_said(chunk.text, said)
-        ]
+        pieces = [chunk for chunk in taken.chunks if not _is_said(chunk.text, said)]
         if taken.summary is not None and taken.summary.text:
             at = taken.summary.updated_at or taken.active_at or log.now()
-            texts.insert(0, ("summary", taken.summary.text, at))
-        rows = []
-        for place, (key, text, at) in enumerate(texts):
-            id_ = str(uuid.uuid5(_PIECES, f"{taken.thread_id}\n{key}"))
-            draft = Draft(id=id_, role="system", text=text, metadata={"kind": key.partition("\n")[0]})
-            parent = size + place if place else 0
-            rows.append(entry_row(taken.thread_id, size + place + 1, parent, Placed(draft, None, at)))
-        await write_rows(tx, self._tables[ENTRIES], rows)
-        return size + len(rows)
+            pieces.insert(0, Chunk(_SUMMARY, taken.summary.text, (), None, at))
+        entries: list[Row] = []
+        spans: list[Row] = []
+        for seq, piece in enumerate(pieces, start=size + 1):
+            id_ = str(uuid.uuid5(_PIECES, f"{taken.thread_id}\n{piece.id}"))
+            kind = _SUMMARY if piece.id == _SUMMARY else "chunk"
+            draft = Draft(id=id_, role="system", text=piece.text, metadata={"kind": kind})
+            entries.append(entry_row(taken.thread_id, seq, seq - 1 if entries else 0, Placed(draft, None, piece.at)))
+            place = {
+                "thread_id": taken.thread_id,
+                "first_seq": seq,
+                "last_seq": seq,
+                "mentions": 1,
+                "seen_at": piece.at,
+            }
+            spans += [{**place, "topic": topic} for topic in dict.fromkeys(piece.topics)]
+        await write_rows(tx, self._tables[ENTRIES], entries)
+        await write_rows(tx, self._tables["memory_topic_spans"], spans)
+        return size + len(entries)
 
     async def _derived(self, tx: Transaction, taken: Beside) -> None:
         of = {"thread_id": taken.thread_id}

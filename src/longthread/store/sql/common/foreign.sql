@@ -30,3 +30,7 @@ SELECT id, text, metadata FROM entries WHERE thread_id = :thread_id ORDER BY seq
 UPDATE threads
 SET title = coalesce(:title, title), entry_count = :entry_count, updated_at = :updated_at, metadata = :metadata
 WHERE id = :id;
+
+-- name: foreign_unreadable
+-- Tables that this user may not read: a file may be read, or not.
+SELECT '' AS name WHERE FALSE;
