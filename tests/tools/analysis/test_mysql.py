@@ -289,7 +289,7 @@ async def test_a_server_that_answers_no_more_is_left(made_url: str, opened: Open
     """Interrupts that do not arrive: the line is cut, and the server has a limit of its own."""
     source = await opened(made_url, seconds=0.2)
     source._engine._kill = lambda session: None  # type: ignore[attr-defined]
-    source._drop_idle()
+    source.drop_idle()
     started = time.monotonic()
     with pytest.raises(SqlTimeout):
         await source.work(lambda connection: connection.query(ENDLESS).first())

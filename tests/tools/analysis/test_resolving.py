@@ -30,7 +30,6 @@ SHOP = Schema(
 
 RUNS = [
     ("sqlite", "SELECT Name, CUSTOMERS.Country FROM customers"),
-    ("sqlite", 'SELECT "any text at all" FROM customers'),
     ("sqlite", "SELECT rowid, c.oid FROM customers c"),
     ("sqlite", "SELECT total AS t FROM orders WHERE t > 1 GROUP BY t HAVING t > 2 ORDER BY t"),
     ("sqlite", "WITH b AS (SELECT x FROM a), a AS (SELECT id AS x FROM orders) SELECT x FROM b"),

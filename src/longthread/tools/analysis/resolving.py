@@ -34,7 +34,16 @@ _SYSTEM = ("sqlite_", "pg_", "duckdb_")
 _STANDARD = ("information_schema", "INFORMATION_SCHEMA")
 _WHOLE = ("sqlite", "duckdb", "mysql")
 """Dialects whose schemas list every table that a statement can read."""
+_JSON = ("key", "value", "type", "atom", "id", "parent", "fullkey", "path", "json", "root")
+_RETURNED = {
+    "json_each": dict(zip(_JSON, _JSON, strict=True)),
+    "json_tree": dict(zip(_JSON, _JSON, strict=True)),
+    "generate_series": {"value": "value", "start": "start", "stop": "stop", "step": "step"},
+}
+"""Columns of SQLite's functions that stand after FROM."""
 _LISTED = 12
+_TEXT = " For a text, write it in single quotes."
+_BACKTICKS = " In double quotes or single ones it is a text in MySQL: write a name in backticks."
 
 
 @dataclass
@@ -122,6 +131,10 @@ class Resolver:
             frame.sources[name] = None if name in frame.sources else columns
         frame.given = {self._compared(one.args["alias"]) for one in query.expressions if isinstance(one, exp.Alias)}
         self._walk(query, tables, frames)
+        if self._dialect == "mysql":
+            readable = {name for found in frame.sources.values() if found is not None for name in found}
+            for text in _texts_for_names(query, readable):
+                raise _missing(text, _readable(frames), _BACKTICKS)
         return self._returned(query, frame)
 
     def _item(self, item: exp.Expr, tables: Tables, frames: Sequence[_Frame]) -> Columns:
@@ -131,6 +144,8 @@ class Resolver:
             return self._query(item, tables, frames)
         if isinstance(item, exp.Lateral) and isinstance(item.this, exp.Subquery):
             return self._query(item.this, tables, frames)
+        if self._dialect == "sqlite" and isinstance(item, exp.Table) and isinstance(item.this, exp.Func):
+            return _RETURNED.get(item.this.name.casefold())
         return None
 
     def _table(self, table: exp.Table, tables: Tables) -> Columns:
@@ -191,7 +206,7 @@ class Resolver:
                 raise _missing(name, [(parts[0].name, found)])
             return
         if isinstance(name, exp.Identifier) and not self._is_known(name, frames):
-            raise _missing(name, _readable(frames))
+            raise _missing(name, _readable(frames), _TEXT if self._is_text(name) else "")
 
     def _owner(self, owner: exp.Expr, frames: Sequence[_Frame]) -> None:
         """What stands before a dot and is no source: in DuckDB it may be a struct."""
@@ -204,16 +219,20 @@ class Resolver:
 
     def _is_known(self, name: exp.Expr, frames: Sequence[_Frame]) -> bool:
         folded = self._compared(name)
-        if name.name.casefold() in self._hidden or name.name.casefold() in self._mentioned:
-            return True
-        if self._dialect == "sqlite" and name.args.get("quoted"):  # SQLite takes it for a text, then
+        # What SQLite finds no column for it takes for a text, where it is quoted: also the name of a table.
+        texts = self._is_text(name) and not _may_be_table(name)
+        if name.name.casefold() in self._hidden or (not texts and name.name.casefold() in self._mentioned):
             return True
         return any(
             folded in frame.given
-            or folded in frame.sources
+            or (not texts and folded in frame.sources)
             or any(columns is None or self._fits(name, columns) for columns in frame.sources.values())
             for frame in frames
         )
+
+    def _is_text(self, name: exp.Expr) -> bool:
+        """Whether the database takes a name for a text when no column has it."""
+        return self._dialect == "sqlite" and bool(name.args.get("quoted"))
 
     def _fits(self, name: exp.Expr, columns: Mapping[str, str]) -> bool:
         return self._compared(name) in columns or name.name.casefold() in self._hidden
@@ -282,6 +301,26 @@ def _from_items(query: exp.Select) -> Iterator[exp.Expr]:
         yield item
 
 
+def _texts_for_names(query: exp.Select, columns: Collection[str]) -> Iterator[exp.Expr]:
+    """Texts of one SELECT that stand where only a name makes sense: MySQL takes what is in double quotes for a text."""
+    orders = [one.this for one in query.args["order"].expressions] if query.args.get("order") else []
+    groups = query.args["group"].expressions if query.args.get("group") else []
+    yield from (one for one in [*orders, *groups] if _is_string(one))
+    items = [one.this if isinstance(one, exp.Alias) else one for one in query.expressions]
+    yield from (one for one in items if _is_string(one) and one.name.casefold() in columns)
+    for node in query.walk(prune=lambda one: isinstance(one, exp.Query) and one is not query):
+        if isinstance(node, exp.Sum | exp.Avg | exp.Min | exp.Max) and _is_string(node.this):
+            yield node.this
+        elif isinstance(node, exp.Predicate) and _is_string(node.this):
+            others = [child for key, child in _children(node) if key != "this"]
+            if others and all(isinstance(other, exp.Literal) for other in others):
+                yield node.this
+
+
+def _is_string(node: object) -> bool:
+    return isinstance(node, exp.Literal) and bool(node.is_string)
+
+
 def _width(query: exp.Expr) -> int | None:
     """How many columns a query returns, where its text says that."""
     if isinstance(query, exp.CTE | exp.Subquery | exp.Lateral):
@@ -327,14 +366,25 @@ def _readable(frames: Sequence[_Frame]) -> list[tuple[str, Mapping[str, str]]]:
     ]
 
 
-def _missing(name: exp.Expr, among: Sequence[tuple[str, Mapping[str, str]]]) -> ColumnNotFound:
+def _may_be_table(name: exp.Expr) -> bool:
+    """Whether the name of a table stands where SQLite takes one as a value: in full-text searches."""
+    column = name.parent
+    return (
+        column is not None
+        and isinstance(column.parent, exp.Match | exp.Func)
+        and not isinstance(column.parent, exp.AggFunc | exp.Connector)
+    )
+
+
+def _missing(name: exp.Expr, among: Sequence[tuple[str, Mapping[str, str]]], hint: str = "") -> ColumnNotFound:
     owners = [(written, owner) for owner, columns in among for written in columns.values()]
     close = close_names(name.name, dict.fromkeys(written for written, _ in owners))
     if close:
         told = [f"{written} (of {owner})" for near in close for written, owner in owners if written == near]
-        return ColumnNotFound(column=name.name[:200], nearest=f"The nearest columns are: {', '.join(told[:5])}.")
+        return ColumnNotFound(column=name.name[:200], nearest=f"The nearest columns are: {', '.join(told[:5])}.{hint}")
     told = [
         f"{owner} has {', '.join(list(columns.values())[:_LISTED])}{', …' if len(columns) > _LISTED else ''}"
         for owner, columns in among[:3]
     ]
-    return ColumnNotFound(column=name.name[:200], nearest=f"{'; '.join(told)}." if told else "The query has no FROM.")
+    nearest = f"{'; '.join(told)}." if told else "The query has no FROM."
+    return ColumnNotFound(column=name.name[:200], nearest=f"{nearest}{hint}")
