@@ -135,7 +135,7 @@ async def test_of_a_very_long_question_the_beginning_is_read_and_that_is_said(ta
         started = time.monotonic()
         answer = await conversation.ask("How many vessels are there?" + padding)
         assert time.monotonic() - started < 2
-        assert "first 4,000 characters" in answer
+        assert "4,000 characters" in answer
         assert len(answer) < 3000
     assert "cannot answer" in answer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from longthread.agent.demo.schema import Schema, Table
 from longthread.agent.demo.talk import Exchange
 from longthread.agent.demo.wording import plan_in_words
 
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])-?\d[\d,]*(?:[.-]\d+)*(?![A-Za-z0-9_])")
+_CODE_OR_NUMBER = re.compile(rf"`[^`\n]*`|{_NUMBER.pattern}(?: (?:rows?|tables?|characters|行|张表|个字符))?")
 _SHOWN_ROWS = 50
 _NAMED_WORDS = 12
 
@@ -42,7 +45,7 @@ class Answer:
         for table in self.schema.tables.values():
             rows = self._number_of_rows(table.rows) if table.rows is not None else ""
             lines.append("- " + " · ".join(part for part in (f"`{table.name}`", rows, table.comment) if part))
-        return self._signed("\n".join(lines[:202]), self._examples() if not counted else "")
+        return self._signed(unsourced("\n".join(lines[:202])), unsourced(self._examples()) if not counted else "")
 
     def columns(self, table: Table) -> str:
         lines = [self.say("columns", f"`{table.name}`").replace("{count}", str(len(table.columns))), ""]
@@ -55,12 +58,13 @@ class Answer:
             lines.append(
                 "- " + " · ".join(part for part in (f"`{column.name}`", column.type, column.comment, arrow) if part)
             )
-        return self._signed("\n".join(lines))
+        return self._signed(unsourced("\n".join(lines)))
 
-    def lost(self, read: Understanding, unplaced: Sequence[str]) -> str:
+    def lost(self) -> str:
         return self._signed(self.say("lost", ""), self._examples())
 
-    def refused(self, read: Understanding, unplaced: Sequence[str]) -> str:
+    def refused(self, read: Understanding, unknown: Sequence[str], searched: Sequence[str]) -> str:
+        """Why not: no such name, no such value (of the words that were `searched` for), or no rule."""
         reason = ""
         if read.refusal is not None:
             name, about = read.refusal
@@ -68,20 +72,19 @@ class Answer:
         understood = ""
         if read.plan is not None:
             understood = self.say("understood", plan_in_words(read.plan, self.schema, self.language))
-        words = [*unplaced, *(read.ignored if read.plan is None or read.core_missing else read.restricting)]
-        lost = self.say("unplaced", self._quoted(words)) if words else ""
+        names = [word for word in unknown if word not in searched]
+        words = (("no_value", searched), ("no_name", names), ("no_rule", read.left))
+        lost = [self.say(name, self._quoted(found)) for name, found in words if found]
         cut = next((self._note(name, text) for name, text in read.notes if name == "cut"), "")
-        return self._signed(
-            " ".join(part for part in (self.say("cannot", ""), reason, lost, understood, cut) if part),
-            self._examples(),
-        )
+        said = " ".join(part for part in (self.say("cannot", ""), reason, *lost, understood, cut) if part)
+        return self._signed(unsourced(said), unsourced(self._examples()))
 
     def unreachable(self, base: str, other: str) -> str:
         text = self.say("unreachable", f"`{base}` / `{other}`")
-        return self._signed(f"{self.say('cannot', '')} {text}", self._examples())
+        return self._signed(unsourced(f"{self.say('cannot', '')} {text}"), unsourced(self._examples()))
 
     def failed(self, message: str, sql: str) -> str:
-        return self._signed(self.say("failed", message), _fenced(sql) if sql else "")
+        return self._signed(unsourced(self.say("failed", message)), _fenced(sql) if sql else "")
 
     def cut(self) -> str:
         """What it was given does not fit into the window."""
@@ -102,18 +105,16 @@ class Answer:
 
     # With rows.
 
-    def result(self, read: Understanding, exchange: Exchange, unplaced: Sequence[str]) -> str:
+    def result(self, read: Understanding, exchange: Exchange) -> str:
         """The answer from a query's rows."""
         data = exchange.data
         assert read.plan is not None
-        left_out = [*unplaced, *read.ignored]
-        warning = self.say("ignored", self._quoted(left_out)) if left_out else ""
-        words = plan_in_words(read.plan, self.schema, self.language)
+        sql = str(data.get("sql") or exchange.call.args.get("sql") or "")
+        words = unsourced(plan_in_words(read.plan, self.schema, self.language), source=sql)
         body = self._rows(read, data, words)
         notes = [self._note(name, text) for name, text in read.notes if f"note_{name}" in PHRASES]
         notes += [str(note) for note in data.get("notes") or ()]
-        sql = str(data.get("sql") or exchange.call.args.get("sql") or "")
-        return self._signed(warning, body, " ".join(notes), _fenced(sql))
+        return self._signed(body, unsourced(" ".join(notes), source=sql), _fenced(sql))
 
     def _note(self, name: str, text: str) -> str:
         if name == "also":
@@ -139,7 +140,7 @@ class Answer:
             return self._headed(words, shown + cite)
         total = str(data.get("shown") or f"{len(rows)} of {len(rows)}")
         counted = self._counted(rows, data, total)
-        more = self.say("first_rows", str(_SHOWN_ROWS)) if len(rows) > _SHOWN_ROWS else ""
+        more = unsourced(self.say("first_rows", str(_SHOWN_ROWS))) if len(rows) > _SHOWN_ROWS else ""
         return f"{self._headed(words, counted + cite)}\n\n{_table(columns, rows[:_SHOWN_ROWS])}{more}"
 
     def _counted(self, rows: Sequence[Any], data: Mapping[str, Any], shown: str) -> str:
@@ -152,6 +153,19 @@ class Answer:
 
     def _headed(self, words: str, text: str) -> str:
         return f"{words}{'：' if self.language == 'zh' else ': '}{text}"
+
+
+def unsourced(text: str, *, source: str = "") -> str:
+    """A sentence of our own, its numbers set as code: they come from no query, so none is looked for. What `source`
+    says stays as it is."""
+
+    def marked(found: re.Match[str]) -> str:
+        said = found[0]
+        if said.startswith("`"):
+            return f"``{said}``" if any(number not in source for number in _NUMBER.findall(said)) else said
+        return said if said in source else f"```{said}```"
+
+    return _CODE_OR_NUMBER.sub(marked, text)
 
 
 def _fenced(sql: str) -> str:

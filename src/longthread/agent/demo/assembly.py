@@ -61,13 +61,13 @@ def measures_of(r: Reading, base: str | None) -> list[Measure]:
         made = _people(r, at, target) or _count(r, target, base)
         if made is not None:
             found.append(made)
-    for function, _, target in r.aggregates:
+    for function, said, target in r.aggregates:
         if function == "avg" and target is None and r.counted:
             continue  # the average of a count: a function over groups
         amount = amount_measure(r, function, target, base)
         if amount is not None and not (function == "sum" and _only_rows(r, target, amount)):
             found.append(amount)
-        elif target is not None and r.table_at(target) and function == "sum":
+        elif target is not None and r.table_at(target) and function == "sum" and "额" not in r.text(said):
             found.append(Measure("count", r.table_at(target) or ""))
         else:
             r.refuse(
@@ -121,6 +121,11 @@ def _count(r: Reading, target: int | None, base: str | None) -> Measure | None:
         return Measure("count", ref.table)
     if column.kind == "number" and not column.yearish and not r.foreign(ref):
         return Measure("sum", ref.table, Field(ref))
+    if column.kind == "bool":
+        r.conditions.append(Condition(Field(ref), "=", (True,)))
+        return Measure("count", ref.table)
+    if any(item.field.ref == ref for item in r.conditions):
+        return Measure("count", ref.table)  # the rows with that value, and not its different values
     link = link_of(r.schema, ref)
     return Measure("count", link.target) if link and base is None else Measure("distinct", ref.table, Field(ref))
 
@@ -375,12 +380,23 @@ def _ordered(r: Reading, plan: Plan) -> Plan:
         plan = replace(
             plan, limit=r.limit, order=plan.order or (plan.measures[0] if plan.measures and plan.dimensions else "")
         )
+        if not plan.order and any(c.text.lower() == "top" and r.role.get(p) == "limit" for p, c in enumerate(r.chunks)):
+            plan = _topped(r, plan)
         if r.reverse and not plan.order and plan.shown:
             key = key_of(r.schema.tables[plan.table])
             dated = dates(r.schema.tables[plan.table])
             last = dated[0].name if dated else key
             plan = replace(plan, order=field_of(plan.table, last) if last else "", descending=True)
     return plan
+
+
+def _topped(r: Reading, plan: Plan) -> Plan:
+    """`top 10 salaries`: by the number that is named; refused where none is."""
+    named = [field for field in plan.shown if r.schema.column(field.ref).kind == "number"] if not plan.implied else []
+    if len(named) != 1:
+        r.refuse("no_ranking", r.question)
+        return plan
+    return replace(plan, order=named[0], descending=True)
 
 
 def _sorted_by(r: Reading, plan: Plan, at: int, down: bool | None) -> Plan:

@@ -13,6 +13,7 @@ from longthread.agent.demo.glossary import glossary
 from longthread.agent.demo.joins import path
 from longthread.agent.demo.lexicon import language_of
 from longthread.agent.demo.parse import LONGEST, Understanding, understand
+from longthread.agent.demo.phrases import PHRASES
 from longthread.agent.demo.plan import Plan
 from longthread.agent.demo.probe import found_in, is_probe, probe_sql, probed_words, variants
 from longthread.agent.demo.render import Unreachable, sql_of
@@ -82,8 +83,7 @@ class _Mind:
         read = understand(self.turn.question, self.schema, words, previous)
         wanted = self._undescribed(read)
         if wanted:
-            calls = tuple(Call("describe_table", {"table": name}) for name in wanted)
-            return Decision(self.answer.say("describing", ", ".join(wanted)), calls)
+            return self._describe(wanted)
         unknown = [word for word in read.unknown if len(word) <= _LONGEST_VALUE and not self._probed(word)]
         if unknown and not _hopeless(read):
             sql = probe_sql(unknown, self._probe_tables(read), self.schema)
@@ -139,17 +139,22 @@ class _Mind:
         return Schema(self.schema.source, self.schema.dialect, True, tables, links)
 
     def _previous(self, words: Vocabulary) -> tuple[Plan | None, bool]:
-        """The plan before this question, from the last questions that stand alone; whether there was a question."""
+        """The plan before this question, from the last questions that stand alone; whether there was a question.
+
+        A question that was refused, or was about the schema, changes nothing.
+        """
         chain: list[Turn] = []
         for turn in reversed(self.earlier[-12:]):
+            if _refused(turn) or schema_question(turn.question, self.schema) is not None:
+                continue
             chain.append(turn)
             if not understand(turn.question, self.schema, words, None).leans:
                 break
         plan: Plan | None = None
         for turn in reversed(chain):
-            if schema_question(turn.question, self.schema) is None:
-                read = understand(turn.question, self.schema, words, plan)
-                plan = read.plan if read.plan is not None and not read.refusal else plan
+            read = understand(turn.question, self.schema, words, plan)
+            sound = turn.answer or not (read.left or read.unknown)
+            plan = read.plan if read.plan is not None and not read.refusal and sound else plan
         return plan, not self.earlier
 
     def _undescribed(self, read: Understanding) -> list[str]:
@@ -176,6 +181,16 @@ class _Mind:
             return []
         known = [name for name in names if name in self.schema.tables and self.schema.tables[name].described]
         return [other for name in known[:4] for other in pointed_at(self.schema, name)][:4]
+
+    def _describe(self, names: Sequence[str]) -> Decision:
+        calls = tuple(Call("describe_table", {"table": name}) for name in names)
+        return Decision(self.answer.say("describing", ", ".join(names)), calls)
+
+    def _unseen(self) -> list[str]:
+        """The other tables, if they are few: one of them may lie between two that nothing seems to connect."""
+        fresh = [name for name, table in self.schema.tables.items() if not table.described]
+        fresh = [name for name in fresh if not self._tried_table(name)]
+        return fresh[:_DESCRIBED_AT_ONCE] if len(self.schema.tables) <= 2 * _FEW_TABLES else []
 
     def _along(self, plan: Plan) -> list[str]:
         """The tables of a plan and those between them."""
@@ -211,34 +226,33 @@ class _Mind:
     # Answering.
 
     def _conclude(self, read: Understanding, lost: bool) -> Decision:
-        unplaced = list(read.unknown)
+        unknown = list(read.unknown)
+        searched = [word for word in unknown if self._probed(word)]
         if read.greeting:
             return self._finish("Nothing is asked yet.", self.answer.greeting())
         if read.marked and lost:
-            return self._finish("The question before is out of sight.", self.answer.lost(read, unplaced))
+            return self._finish("The question before is out of sight.", self.answer.lost())
+        if read.refusal is not None and read.refusal[0] == "far_apart" and self._unseen():
+            return self._describe(self._unseen())
         if read.refusal is not None or read.plan is None:
-            return self._finish("This cannot be answered by the rules.", self.answer.refused(read, unplaced))
-        if self._too_much(read, unplaced):
-            return self._finish("Too much of the question is unexplained.", self.answer.refused(read, unplaced))
+            return self._finish("This cannot be answered by the rules.", self.answer.refused(read, unknown, searched))
+        if unknown or read.left:
+            return self._finish(
+                "Too much of the question is unexplained.", self.answer.refused(read, unknown, searched)
+            )
         try:
             sql = sql_of(read.plan, self.schema)
         except Unreachable as reason:
+            if self._unseen():
+                return self._describe(self._unseen())
             return self._finish("Two tables are not connected.", self.answer.unreachable(*reason.args[0]))
-        return self._run(read, sql, unplaced)
+        return self._run(read, sql)
 
-    def _too_much(self, read: Understanding, unplaced: list[str]) -> bool:
-        """A name or value that exists nowhere would be the heart of the question; so would several lost words."""
-        named = [
-            word for word in unplaced if word[:1].isupper() or not word.isascii() or any(c.isdigit() for c in word)
-        ]
-        quoted = [word for word in unplaced if f'"{word}"' in self.turn.question or f"“{word}”" in self.turn.question]
-        return bool(named or quoted or unplaced or read.restricting) or read.core_missing
-
-    def _run(self, read: Understanding, sql: str, unplaced: list[str]) -> Decision:
+    def _run(self, read: Understanding, sql: str) -> Decision:
         runs = [e for e in self.turn.exchanges if e.call.name == "run_sql" and not is_probe(e.call)]
         for exchange in runs:
             if exchange.data:
-                return self._finish("The rows answer the question.", self.answer.result(read, exchange, unplaced))
+                return self._finish("The rows answer the question.", self.answer.result(read, exchange))
         if not runs:
             return Decision(self.answer.say("running", ""), (Call("run_sql", {"sql": sql}),))
         if runs[-1].is_cut:
@@ -265,6 +279,11 @@ class _Mind:
 
     def _finish(self, thought: str, text: str) -> Decision:
         return Decision(thought, answer=text)
+
+
+def _refused(turn: Turn) -> bool:
+    """Whether a question of before was not answered, by what was said."""
+    return any(text in turn.answer for text in PHRASES["cannot"].values())
 
 
 def _hopeless(read: Understanding) -> bool:

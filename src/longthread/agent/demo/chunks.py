@@ -108,6 +108,7 @@ def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tup
             break
         key.append(token.norm)
         ops, senses = words.ops.get(tuple(key), ()), words.senses.get(tuple(key), ())
+        ops = tuple(op for op in ops if not _happened(op, tokens, start, end))
         if not ops and not senses and end > start + 1 and first_cjk and tuple(key) in glossary().synonyms:
             found.append((end, Chunk(_text(tokens, start, end), tuple(key)), 5.0 * len(key) - 1))
         if (not ops and not senses) or (token.kind == "sign" and not ops):
@@ -118,6 +119,15 @@ def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tup
         chunk = Chunk(_text(tokens, start, end), tuple(key), ops, senses, proper=proper)
         found.append((end, chunk, worth * len(key) - 1 + skipped))
     return found
+
+
+def _happened(op: Op, tokens: Sequence[Token], start: int, end: int) -> bool:
+    """`started in 2022`, `starting in 2022`, `ended in May`: within it; only `starting from` begins a span."""
+    text = tokens[start].text.lower()
+    if op.name == "since" and text.startswith("start"):
+        following = tokens[end].norm if end < len(tokens) else ""
+        return text != "starting" or "in" in (following, tokens[end - 1].norm)
+    return op.name in ("ends", "starts") and text in ("ended", "started", "began", "begun")
 
 
 def _number(tokens: Sequence[Token], start: int) -> tuple[float, int] | None:

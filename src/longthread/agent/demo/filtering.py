@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from longthread.agent.demo.asked import measured_by
@@ -196,33 +197,104 @@ def _lettered(r: Reading, at: int, place: int, text: str) -> tuple[Ref, object] 
 def read_values(r: Reading) -> None:
     """Every known value, with the column it belongs to; several of one column become `in`."""
     found: list[tuple[int, Ref, object, bool, Ref | None]] = []
-    for at, chunk in enumerate(r.chunks):
-        senses = chunk.of("value")
-        if not r.free(at) or not senses or _only_operates(r, at):
+    for at in range(len(r)):
+        senses = _values_at(r, at)
+        if not senses:
             continue
-        if chunk.noun > 0.9 and not chunk.quoted and not _follows_noun(r, at):
-            continue
-        sense = _chosen(r, at, senses)
+        sense = _directed(r, at, senses) or _chosen(r, at, senses)
         if sense is None:
             continue
-        via = _role(r, at, sense.ref)
-        if not any(place == at for place, *_ in found):
-            found.append((at, sense.ref, sense.value, _negated(r, at), via))
-            r.use("value", at)
-            for other in senses:
-                if (
-                    other.ref.table != sense.ref.table
-                    and other.score >= 0.95
-                    and r.fitness(other) > 0.5
-                    and sense.score >= 0.95
-                ):
-                    r.note(
-                        "also",
-                        f"{sense.value}|{sense.ref.table}.{sense.ref.column}|{other.ref.table}.{other.ref.column}",
-                    )
-                    break
-            _consume_noun(r, at, sense.ref)
+        found.append((at, sense.ref, sense.value, _negated(r, at), _role(r, at, sense.ref)))
+        r.use("value", at)
+        _also(r, sense, senses)
+        _consume_noun(r, at, sense.ref)
+    _joined(r, [(at, (ref, via)) for at, ref, _, _, via in found])
     _conditions(r, found)
+
+
+def _values_at(r: Reading, at: int) -> tuple[Sense, ...]:
+    """The values that a chunk may be; none where it names or does something."""
+    chunk = r.chunks[at]
+    senses = chunk.of("value")
+    if not senses or any(when.noun == at for when in r.dates):
+        return ()
+    said = chunk.text.casefold()
+    exact = tuple(sense for sense in senses if str(sense.value).casefold() == said)
+    if exact and chunk.noun < 0.95 and not r.free(at):  # 几位教授: what is counted is a value as well
+        counted = r.table_at(at) if r.role.get(at) in ("count", "group", "aggregate") else None
+        return tuple(sense for sense in exact if sense.ref.table == counted)
+    if not r.free(at) or _only_operates(r, at):
+        return ()
+    if _stem_only(chunk.text, senses):
+        r.lookups.append(chunk.text)
+    table = exact and chunk.noun < 0.95 and r.table_at(at) is not None
+    named = chunk.noun > 0.9 and not table
+    if named and not chunk.quoted and not _follows_noun(r, at):
+        return ()
+    plain = tuple(
+        sense for sense in senses if not chunk.text.isascii() or _same_word(_plain(said), _plain(sense.value))
+    )
+    return exact or plain or senses
+
+
+def _directed(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
+    """Which of two columns of one table: `from Hamburg to Vienna`. Refused where nothing says."""
+    best = max(senses, key=lambda sense: r.fitness(sense))
+    rivals = [s for s in senses if s.ref.table == best.ref.table and s.score == best.score and s.value == best.value]
+    if len(rivals) < 2 or any(_beside(r, at, sense) for sense in rivals):
+        return None
+    words = _role_words(r, at)
+    fits = [s for s in rivals if words & {*r.schema.column(s.ref).words, *_parts_of(s.ref.column)}]
+    if len(fits) != 1:
+        r.refuse("several_columns", f"{r.chunks[at].text}: " + ", ".join(f"`{s.ref.column}`" for s in rivals))
+    return fits[0] if fits else rivals[0]
+
+
+def _beside(r: Reading, at: int, sense: Sense) -> bool:
+    """Whether the column of a value is named next to it."""
+    places = [*list(r.before(at, r.filler))[:2], *list(r.after(at, r.filler))[:1]]
+    return any(other.ref == sense.ref for place in places for other in r.chunks[place].of("column"))
+
+
+def _parts_of(name: str) -> set[str]:
+    return {word for word in (*_DEPART, *_ARRIVE) if not word.isascii() and len(word) > 1 and word in name}
+
+
+def _also(r: Reading, sense: Sense, senses: tuple[Sense, ...]) -> None:
+    """Say where else a value occurs."""
+    for other in senses:
+        near = other.score >= 0.95 and r.fitness(other) > 0.5 and sense.score >= 0.95
+        if near and other.ref.table != sense.ref.table:
+            taken, rival = (f"{ref.table}.{ref.column}" for ref in (sense.ref, other.ref))
+            r.note("also", f"{sense.value}|{taken}|{rival}")
+            return
+
+
+def _joined(r: Reading, found: list[tuple[int, tuple[Ref, Ref | None]]]) -> None:
+    """Two values of one column are alternatives only where *and*, *or* or a comma joins them."""
+    for (first, ref), (second, other) in itertools.pairwise(found):
+        between = range(first + 1, second)
+        if ref == other and not any(
+            r.chunks[p].op("and", "or", "not") or r.chunks[p].text in ",，、/" for p in between
+        ):
+            r.refuse("two_values", r.text(first, second))
+
+
+def _stem_only(text: str, senses: tuple[Sense, ...]) -> bool:
+    """Whether a word only shares its stem with every value it may be: *Engineering*, where *Engineer* is held."""
+    if not text.isascii():
+        return False
+    return all(sense.score >= 0.95 and not _same_word(_plain(text), _plain(sense.value)) for sense in senses)
+
+
+def _plain(text: object) -> str:
+    return re.sub(r"[\W_]", "", str(text).casefold())
+
+
+def _same_word(said: str, held: str) -> bool:
+    """Whether two are one word but for its number or a participle's end."""
+    short, long = sorted((said, held), key=len)
+    return long.startswith(short[:-1]) and "ing" not in long[len(short) - 1 :]
 
 
 def _only_operates(r: Reading, at: int) -> bool:
@@ -350,8 +422,9 @@ def _role_words(r: Reading, at: int) -> set[str]:
         words |= set(re.findall("[a-z]+", r.chunks[place].text.lower()))
         for group, other in ((_DEPART, _ARRIVE), (_ARRIVE, _DEPART)):
             if words & group:
-                if r.free(place):
-                    r.use("preposition", place)
+                for other_place in places:  # `depart from`: both say it
+                    said = {*r.chunks[other_place].key, r.chunks[other_place].text.lower()}
+                    r.use("preposition", *([other_place] if said & group else []))
                 behind = place > at and r.chunks[place].text in ("到", "飞往", "前往", "至")
                 return set(other if behind else group)
         if any(link.columns and set(r.chunks[place].key) & {"home", "away"} for link in r.schema.links[:1]):

@@ -160,7 +160,9 @@ def _shared(r: Reading) -> None:
 
 
 def _only_counts(r: Reading, at: int) -> bool:
-    """`一共有多少客户`, `how many customers in total`."""
+    """`一共有多少客户`, `how many customers in total`; but 贷款总额是多少 asks for money."""
+    if "额" in r.chunks[at].text:
+        return False
     return (bool(r.counted) and r.chunks[at].noun < 0.9) or any(
         r.free(p) and r.chunks[p].op("count") and r.chunks[p].noun < 0.9
         for p in range(at + 1, min(at + 3, len(r)))

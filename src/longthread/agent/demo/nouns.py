@@ -9,7 +9,7 @@ from longthread.agent.demo.glossary import glossary
 from longthread.agent.demo.joins import distance, path
 from longthread.agent.demo.plan import Dimension, Field, Measure, field_of
 from longthread.agent.demo.reading import Reading
-from longthread.agent.demo.schema import Column, Ref, Table, key_of
+from longthread.agent.demo.schema import Column, Ref, Table, bases, key_of
 from longthread.tools.analysis.linking import atoms
 
 _PERSONS = (
@@ -106,6 +106,11 @@ def person_like(table: Table) -> bool:
     return means(table.words, _PERSONS)
 
 
+def names_person(column: Column) -> bool:
+    """Whether a column's values are people."""
+    return means(column.words, (*_PERSONS, *_DOERS))
+
+
 def person_of(r: Reading, table: str) -> Dimension | None:
     """Who does what a table's rows record: the only people it points to, else the only column that names a person."""
     column = person_column(r, table)
@@ -120,7 +125,7 @@ def person_column(r: Reading, table: str) -> Ref | None:
     found = [
         column
         for column in r.schema.tables[table].columns
-        if column.kind in ("text", "unknown") and not column.primary and means(column.words, (*_PERSONS, *_DOERS))
+        if column.kind in ("text", "unknown") and not column.primary and names_person(column)
     ]
     return Ref(table, found[0].name) if len(found) == 1 else None
 
@@ -275,7 +280,8 @@ def _product(r: Reading, at: int) -> Measure | None:
     if not money_word(r.chunks[at].key):
         return None
     best: tuple[float, Measure] | None = None
-    for name, table in r.schema.tables.items():
+    for table in bases(r.schema.tables.values()):
+        name = table.name
         price = r.concept(table, "price", lambda c: c.kind == "number")
         count = r.concept(table, "quantity", lambda c: c.kind == "number")
         if price is None or count is None or price == count or means(count.words, ("stock",)):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from longthread.agent.demo.asked import read_units
 from longthread.agent.demo.assembly import assemble
 from longthread.agent.demo.chunks import chunks_of
+from longthread.agent.demo.coverage import Coverage
 from longthread.agent.demo.filtering import (
     read_absences,
     read_equalities,
@@ -63,12 +64,12 @@ _PASSES = (
 
 @dataclass(frozen=True)
 class Understanding:
-    """What was understood. `unknown` are words that may be values nobody has looked up; `ignored` known words that
-    found no place; `refusal` a reason not to answer, with what it is about."""
+    """What was understood. `unknown` are words that may be values nobody has looked up; `left` known words that the
+    plan does not hold; `refusal` a reason not to answer, with what it is about."""
 
     plan: Plan | None
     unknown: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
     refusal: tuple[str, str] | None = None
     followup: bool = False
@@ -76,9 +77,6 @@ class Understanding:
     """Whether it may need the question before: a follow-up, or a superlative that names no table."""
     marked: bool = False
     greeting: bool = False
-    core_missing: bool = False
-    restricting: tuple[str, ...] = ()
-    """Those of `ignored` without which an answer would be another one."""
     candidates: tuple[str, ...] = ()
 
     @property
@@ -106,18 +104,18 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
     _several_questions(r)
     if plan is not None:
         _choices(r, plan)
+        _views(r, plan)
+        _far(r, plan)
     return Understanding(
         plan=plan,
         unknown=_lost(r, plan),
-        ignored=_ignored(r),
+        left=Coverage(r, plan, fragment, follows=follows).left() if plan is not None else (),
         notes=tuple(r.notes),
         refusal=r.refusal,
         followup=follows,
         leans=follows or (r.superlative is not None and not r.anchors()),
         marked=follows and is_marked(r),
         greeting=bool(chunks) and all(chunk.sign or chunk.op("stop", "follow") for chunk in chunks),
-        core_missing=_core_missing(r),
-        restricting=_restricting(r, plan),
         candidates=_candidates(r),
     )
 
@@ -143,6 +141,25 @@ def _choices(r: Reading, plan: Plan) -> None:
             if len(keys) > 1:
                 mine = f"{hop.link.table}.{hop.link.columns[0]}"
                 r.note("one_of", f"{mine} ({', '.join(key for key in keys if key != mine)})")
+
+
+_FARTHEST = 3
+"""Joins along keys that nobody declared, beyond which a path is no more than a guess."""
+
+
+def _far(r: Reading, plan: Plan) -> None:
+    """Refuse a path over many keys that are only inferred: each is likely, all together are not."""
+    for name in plan.tables()[1:]:
+        hops = path(r.schema, plan.table, name) or []
+        if len(hops) > _FARTHEST and not all(hop.link.declared for hop in hops):
+            r.refuse("far_apart", " → ".join(f"`{table}`" for table in (plan.table, *(hop.end for hop in hops))))
+
+
+def _views(r: Reading, plan: Plan) -> None:
+    """Say that a view is one: its rows may hold what a table holds once several times."""
+    for name in plan.tables():
+        if r.schema.tables[name].kind == "view":
+            r.note("view", name)
 
 
 def _several_questions(r: Reading) -> None:
@@ -175,113 +192,6 @@ def _covered(r: Reading, at: int, plan: Plan | None) -> bool:
         return True
     beside = at + 1 < len(r) and r.chunks[at + 1].text.lower() in ("to", "by", "for", "in", "on", "from")
     return beside and r.chunks[at].text.lower() in _PAID and r.role.get(at - 1) is not None
-
-
-def _core_missing(r: Reading) -> bool:
-    """Whether an unknown word is what is asked for, or what a phrase with *of*, *with*, *a* is about."""
-    if any(
-        r.free(at) and chunk.op("not", "without", "null", "notnull") and not chunk.senses
-        for at, chunk in enumerate(r.chunks)
-    ):
-        return True  # an answer without the negation would say the opposite
-    if any(r.free(at) and chunk.number is not None and chunk.text.isascii() for at, chunk in enumerate(r.chunks)):
-        return True  # a number that restricts nothing was meant to
-    for at in range(len(r)):
-        if not _unknown(r, at):
-            continue
-        following = next(iter(r.after(at, lambda p: r.chunks[p].sign)), None)
-        if following is not None and (r.is_noun(following) or r.chunks[following].unknown):
-            continue  # it only describes a noun
-        before = r.chunks[at - 1] if at else None
-        if before is None or before.text.lower() in _HEADED_BY or before.of("value"):
-            return True
-        if not r.anchors() and r.previous is None:
-            return True
-    return False
-
-
-_HEADED_BY = frozenset(
-    ["of", "with", "in", "from", "by", "for", "a", "an", "the", "that", "without", "no", "about", "的", "是", "有"]
-)
-
-
-def _ignored(r: Reading) -> tuple[str, ...]:
-    """Words that carry meaning and found no place in the plan."""
-    left = []
-    for at, chunk in enumerate(r.chunks):
-        if not r.free(at) or chunk.sign or chunk.unknown or chunk.quoted:
-            continue
-        light = any(op.name in _LIGHT for op in chunk.ops)
-        if not light or (chunk.number is not None):
-            left.append(chunk.text)
-    return tuple(dict.fromkeys(left))
-
-
-def _restricting(r: Reading, plan: Plan | None) -> tuple[str, ...]:
-    """Words that found no place though they say which rows are meant, or name a table the plan does not touch."""
-    ignored = set(_ignored(r))
-    tables = set(plan.tables()) if plan is not None else set()
-    found = []
-    for at, chunk in enumerate(r.chunks):
-        if not r.free(at) or chunk.text not in ignored:
-            continue
-        touched = any(sense.ref.table in tables for sense in chunk.of("table", "column", "flag"))
-        light = any(op.name in ("stop", "soft") for op in chunk.ops)
-        strong = chunk.op("adj", "most", "least", "high", "low", "bottom", "cmp", "ordinal", "reltime", "contains")
-        if (
-            strong
-            or chunk.op("starts", "ends")
-            or _left_column(r, at, plan)
-            or chunk.moment
-            or chunk.number is not None
-            or (chunk.senses and not touched and not light)
-            or (chunk.of("value") and chunk.of("value")[0].score >= 0.85 and chunk.noun < 0.85 and not light)
-        ):
-            found.append(chunk.text)
-    return tuple(dict.fromkeys(found))
-
-
-def _left_column(r: Reading, at: int, plan: Plan | None) -> bool:
-    """Whether a word is the name of a column that the plan does not use."""
-    named = [sense.ref for sense in r.chunks[at].of("column") if sense.score >= 0.95]
-    if not named or r.table_at(at) or plan is None or r.chunks[at].ops:
-        return False
-    return not any(field.ref in named for field in plan.fields())
-
-
-_LIGHT = frozenset(
-    [
-        "stop",
-        "soft",
-        "all",
-        "list",
-        "which",
-        "howmuch",
-        "have",
-        "and",
-        "or",
-        "to",
-        "follow",
-        "pron",
-        "tableword",
-        "dbword",
-        "unit",
-        "money",
-        "distinct",
-        "count",
-        "sum",
-        "split",
-        "each",
-        "by",
-        "since",
-        "after",
-        "before",
-        "colword",
-        "top",
-        "between",
-        "high",
-    ]
-)
 
 
 def _candidates(r: Reading) -> tuple[str, ...]:

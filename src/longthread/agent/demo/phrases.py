@@ -33,13 +33,17 @@ PHRASES: dict[str, dict[str, str]] = {
         "zh": "我是基于规则的演示模型，无法回答这个问题。",
     },
     "understood": {"en": "I understood: {text}.", "zh": "我理解到的是：{text}。"},
-    "unplaced": {
-        "en": "I could not place the words {text}: they name no table or column, and I found no such value.",
-        "zh": "我无法解释 {text}：它们不是表名或列名，数据里也没有找到这样的值。",
+    "no_value": {
+        "en": "I could not place {text}: no table or column is called so, and I found no such value.",
+        "zh": "我无法解释 {text}：没有这样的表名或列名，数据里也没有找到这样的值。",
     },
-    "ignored": {
-        "en": "**I ignored {text}**, which I could not place; what follows leaves it out.",
-        "zh": "**我忽略了 {text}**，因为无法解释它；以下结果没有考虑它。",
+    "no_name": {
+        "en": "I could not place {text}: no table or column is called so.",
+        "zh": "我无法解释 {text}：没有这样的表名或列名。",
+    },
+    "no_rule": {
+        "en": "I know {text}, but have no rule that brings it into this query.",
+        "zh": "我认识 {text}，但没有规则能把它放进这个查询。",
     },
     "try": {"en": "Try for example:", "zh": "可以试试："},
     "lost": {
@@ -67,6 +71,10 @@ PHRASES: dict[str, dict[str, str]] = {
     "note_one_of": {
         "en": "Joined by {text}; say which one you mean if it is the other.",
         "zh": "按 {text} 连接；括号里是另一种可能，请说明是哪一种。",
+    },
+    "note_view": {
+        "en": "`{text}` is a view, so a row of a table may be in it several times.",
+        "zh": "`{text}` 是视图，表中的一行在其中可能出现多次。",
     },
     "note_also": {"en": "{text}", "zh": "{text}"},
     "note_newest": {
@@ -96,6 +104,18 @@ REFUSALS: dict[str, dict[str, str]] = {
     "several_amounts": {
         "en": "Several columns may hold the money: {text}. Please name one.",
         "zh": "有几列都可能是金额：{text}。请说明是哪一列。",
+    },
+    "several_columns": {
+        "en": "Several columns hold {text}. Please say which one.",
+        "zh": "有几列都有这个值（{text}）。请说明是哪一列。",
+    },
+    "two_values": {
+        "en": "I have no rule for two values of one column beside each other: “{text}”.",
+        "zh": "我没有处理同一列两个值并列（“{text}”）的规则。",
+    },
+    "far_apart": {
+        "en": "I have no rule for a join over so many tables: {text}.",
+        "zh": "我没有跨这么多张表连接的规则：{text}。",
     },
     "no_units": {
         "en": "I see no column that says how many of `{text}` were sold.",

@@ -22,7 +22,7 @@ from longthread.agent.demo.nouns import (
     person_of,
 )
 from longthread.agent.demo.plan import Dimension, Field, Function, Measure, Plan, field_of
-from longthread.agent.demo.reading import Reading, Superlative
+from longthread.agent.demo.reading import Reading, Superlative, plural
 from longthread.agent.demo.schema import Column, Ref
 from longthread.agent.demo.selling import sells, units_sold
 
@@ -36,6 +36,7 @@ def ranked(r: Reading, previous: Plan | None) -> Plan | None:
         r.entity = r.table_at(focus)
     if not _per_group(r, made):
         return None
+    _several(r, made)
     if (made.function == "avg" and made.target is not None) or made.function in ("sum", "max", "min", "avg"):
         return _by_measure(r, made, focus, previous)
     counting = made.function == "count" or (made.counting and not _numeric_target(r, made))
@@ -51,6 +52,15 @@ def ranked(r: Reading, previous: Plan | None) -> Plan | None:
     if counting:
         return _by_count(r, made, focus, previous)
     return _by_column(r, made, focus, previous)
+
+
+def _several(r: Reading, made: Superlative) -> None:
+    """`the most expensive rooms`: more than one is asked for, though it is not said how many."""
+    behind = made.index + 1
+    adjective = r.chunks[made.index].op("adj", "high", "low")
+    if r.limit is None and adjective and behind < len(r) and r.table_at(behind) and plural(r.chunks[behind]):
+        r.limit = 10
+        r.note("assumed_ten")
 
 
 def _deed(r: Reading, made: Superlative, focus: int | None) -> Plan | None:
@@ -212,8 +222,23 @@ def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure 
         return Measure("count", r.table_at(others[0]) or "")
     if table is None:
         ref = r.column_at(focus, least=-0.8)
-        return Measure("count", ref.table) if ref else None
+        return _of_kind(r, ref) if ref else None
     counted = counted_for(r, table)
+    if counted:
+        r.note("counted", counted)
+    return Measure("count", counted) if counted else None
+
+
+_LIKED = ("popular", "热门", "受欢迎", "畅销", "热销", "busiest", "最忙", "冷门")
+
+
+def _of_kind(r: Reading, ref: Ref) -> Measure | None:
+    """`the most common room type` is of most rooms; the most popular one is of most rows that point to rooms."""
+    liked = any(word in chunk.text.lower() for chunk in r.chunks for word in _LIKED)
+    pointing = {link.table for link in r.schema.links if link.target == ref.table and link.table != ref.table}
+    if not liked or not pointing:
+        return Measure("count", ref.table)
+    counted = counted_for(r, ref.table)
     if counted:
         r.note("counted", counted)
     return Measure("count", counted) if counted else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +22,37 @@ _DATE_WORDS = frozenset(["dat", "tim", "timestamp", "datetim", "at", "on", "birt
 _EVENTS = frozenset(
     ["found", "establish", "built", "open", "releas", "publish", "born", "birth", "launch", "construct", "complet"]
 )
-_KEY_WORDS = frozenset(["id", "key", "code", "no", "uuid", "guid", "pk", "fk", "num", "ref", "number"])
+_KEY_WORDS = frozenset(["id", "key", "code", "cod", "no", "uuid", "guid", "pk", "fk", "num", "ref", "number"])
 _KEY_CHARS = ("编号", "编码", "号码", "代码", "标识", "号")
+_LABELS = frozenset(
+    [
+        "phone",
+        "telephone",
+        "tel",
+        "mobile",
+        "fax",
+        "zip",
+        "zipcode",
+        "postcode",
+        "postal",
+        "isbn",
+        "issn",
+        "ssn",
+        "passport",
+        "barcode",
+        "sku",
+        "ean",
+        "imei",
+        "latitude",
+        "longitude",
+        "lat",
+        "lon",
+        "lng",
+    ]
+)
+_LABEL_STEMS = frozenset(atom for word in _LABELS for atom in atoms(word))
+_LABEL_CHARS = ("电话", "手机", "邮编", "邮政", "身份证", "工号", "学号", "卡号", "账号", "经度", "纬度", "条码")
+"""What numbers are called that only tell things apart or say where they are."""
 _PREFIXES = frozenset(
     ["tbl", "tb", "t", "dim", "fact", "fct", "stg", "vw", "v", "tab", "table", "src", "dw", "ods", "dwd", "app", "sys"]
 )
@@ -63,9 +93,11 @@ class Column:
 
     @property
     def keyish(self) -> bool:
-        """Whether the name looks like that of a key."""
+        """Whether its values only tell things apart or say where they are: a key, a code, a phone number, a place."""
         words = self.words
-        return bool(words) and (words[-1] in _KEY_WORDS or self.name.endswith(_KEY_CHARS) or self.primary)
+        keyed = words[-1:] and (words[-1] in _KEY_WORDS or self.name.endswith(_KEY_CHARS) or self.primary)
+        keyed = keyed or (len(words) == 1 and words[0].endswith("id") and len(words[0]) == 3)  # aid, pid
+        return bool(keyed or _LABEL_STEMS & set(words)) or any(word in self.name for word in _LABEL_CHARS)
 
     @property
     def yearish(self) -> bool:
@@ -101,6 +133,7 @@ class Table:
     described: bool = False
     primary: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
+    kind: Literal["table", "view"] = "table"
 
     def column(self, name: str) -> Column:
         """The column of that name. Raises KeyError."""
@@ -135,6 +168,12 @@ class Schema:
         return self.tables[ref.table].column(ref.column)
 
 
+def bases(tables: Iterable[Table]) -> list[Table]:
+    """The tables without the views, which hold again what tables hold; all where there are only views."""
+    every = list(tables)
+    return [table for table in every if table.kind == "table"] or every
+
+
 def schema_of(facts: Mapping[str, Any], exchanges: Iterable[Exchange] = ()) -> Schema:
     """The schema that the facts and the observations after them tell."""
     source, dialect = str(facts.get("source") or ""), str(facts.get("dialect") or "")
@@ -164,9 +203,11 @@ def schema_of(facts: Mapping[str, Any], exchanges: Iterable[Exchange] = ()) -> S
 
 def _table(name: str, about: Mapping[str, Any], columns: Sequence[Any], full: Mapping[str, Any] | None) -> Table:
     comment, rows = str(about.get("comment") or ""), about.get("rows")
+    view = "view" in (about.get("kind"), (full or {}).get("kind"))
+    kind: Literal["table", "view"] = "view" if view else "table"
     if full is None:
         made = (_column({"name": item} if isinstance(item, str) else item) for item in columns)
-        return Table(name, tuple(made), comment, rows)
+        return Table(name, tuple(made), comment, rows, kind=kind)
     primary = tuple(str(key) for key in full.get("primary_key") or ())
     links = tuple(
         Link(name, tuple(key["columns"]), str(key["table"]), tuple(key.get("references") or ()))
@@ -180,6 +221,7 @@ def _table(name: str, about: Mapping[str, Any], columns: Sequence[Any], full: Ma
         described=True,
         primary=primary,
         links=links,
+        kind=kind,
     )
 
 
@@ -242,8 +284,10 @@ def yes_no(column: Column) -> tuple[str, str] | None:
     return (yes, no) if yes is not None and no is not None else None
 
 
-def _links(tables: Mapping[str, Table]) -> list[Link]:
+def _links(listed: Mapping[str, Table]) -> list[Link]:
+    """The keys between tables; a view holds what they hold already and joins nothing, unless there are only views."""
     found: list[Link] = []
+    tables = {table.name: table for table in bases(listed.values())}
     for table in tables.values():
         mine = [link for link in table.links if link.target in tables]
         taken = {link.columns[0] for link in mine if len(link.columns) == 1}
@@ -256,7 +300,66 @@ def _links(tables: Mapping[str, Table]) -> list[Link]:
         found += [
             link for column in table.columns if column.name not in taken for link in _inferred(tables, table, column)
         ]
+    return [*found, *_equal_names(tables, found)]
+
+
+_COMMON = frozenset(
+    [
+        "id",
+        "name",
+        "title",
+        "status",
+        "type",
+        "description",
+        "date",
+        "time",
+        "year",
+        "comment",
+        "note",
+        "email",
+        "kind",
+        "category",
+        "homepage",
+        "url",
+        "website",
+        "link",
+        "address",
+    ]
+)
+_COMMON_STEMS = frozenset(atom for word in _COMMON for atom in atoms(word))
+_COMMON_ZH = ("名称", "姓名", "状态", "类型", "日期", "时间", "备注", "说明", "描述", "类别", "性别", "金额", "数量")
+
+
+def _equal_names(tables: Mapping[str, Table], known: Sequence[Link]) -> list[Link]:
+    """Columns of one name join two tables that nothing else joins, where one side holds each value once."""
+    joined = {frozenset((link.table, link.target)) for link in known}
+    found: list[Link] = []
+    for table, other in itertools.permutations(tables.values(), 2):
+        pair = frozenset((table.name, other.name))
+        if pair in joined:
+            continue
+        names = {column.name.lower(): column for column in table.columns if _tells_apart(column)}
+        for column in sorted(other.columns, key=lambda c: not c.keyish):
+            mine = names.get(column.name.lower())
+            unique = (
+                other.rows is not None and other.rows > 1 and column.distinct == other.rows and _heads(other, column)
+            )
+            if mine is not None and unique and mine.kind == column.kind and pair not in joined:
+                found.append(Link(table.name, (mine.name,), other.name, (column.name,), declared=False))
+                joined.add(pair)
     return found
+
+
+def _heads(table: Table, column: Column) -> bool:
+    """Whether a column is where a key stands: it looks like one, comes first, or has the table's name in its own."""
+    return column.keyish or column == table.columns[0] or bool(set(column.words) & set(table.words))
+
+
+def _tells_apart(column: Column) -> bool:
+    """Whether a column of this name may lead to another table: no word that any table has, no date, no amount."""
+    common = len(column.words) == 1 and set(column.words) <= _COMMON_STEMS
+    amount = column.kind in ("date", "bool") or (column.kind == "number" and not column.keyish)
+    return not (common or amount or column.name in _COMMON_ZH)
 
 
 def key_of(table: Table) -> str | None:
@@ -320,6 +423,11 @@ def _names(table: Table, base: tuple[str, ...]) -> float:
     return 0.0
 
 
+def _prefixed(base: tuple[str, ...], key: tuple[str, ...] | None) -> bool:
+    """Whether a key's name is another's with a table's mark in between: `sbTxTickerId` and `sbTickerId`."""
+    return bool(key) and len(base) > len(key or ()) > 1 and key is not None and (base[0], base[-1]) == (key[0], key[-1])
+
+
 def _inferred(tables: Mapping[str, Table], table: Table, column: Column) -> list[Link]:
     base = _base(column)
     if not base or column.name == _key(table) or (table.primary == (column.name,)):
@@ -335,6 +443,7 @@ def _inferred(tables: Mapping[str, Table], table: Table, column: Column) -> list
             and column.name.lower() != "id"
         )
         score = max(_names(other, base), 0.95 if same and other.name != table.name else 0.0)
+        score = max(score, 0.75 if _prefixed(base, _base(other.column(key))) and other.name != table.name else 0.0)
         generic = column.words[-1] not in ("id", "key", "uuid") and column.name.isascii() and not same
         if score >= 0.7 and not (generic and score < 1.0) and (best is None or score > best[0]):
             best = (score, other, key)

@@ -7,7 +7,7 @@ from longthread.agent.demo.glossary import glossary
 from longthread.agent.demo.joins import path
 from longthread.agent.demo.plan import Field, Measure, field_of
 from longthread.agent.demo.reading import Reading
-from longthread.agent.demo.schema import Column, Ref, Table
+from longthread.agent.demo.schema import Column, Ref, Table, bases
 from longthread.tools.analysis.linking import atoms
 
 _VERBS = ("卖", "售出", "销售了", "卖出", "卖掉")
@@ -26,7 +26,8 @@ def sells(r: Reading) -> int | None:
 
 def units_sold(r: Reading) -> Measure | None:
     """How many were sold: the quantities of the table that also has a price."""
-    for name, table in r.schema.tables.items():
+    for table in bases(r.schema.tables.values()):
+        name = table.name
         price = r.concept(table, "price", _number)
         quantity = r.concept(table, "quantity", lambda c: _number(c) and "stock" not in c.words)
         if price is not None and quantity is not None and price != quantity:
@@ -40,7 +41,7 @@ def read_takings(r: Reading) -> None:
     asked = next((p for p, chunk in enumerate(r.chunks) if _asks_money(chunk.text.lower())), None)
     if at is None or asked is None or r.counted or r.superlative is not None:
         return
-    found = [measure for measure in map(_takings, r.schema.tables.values()) if measure is not None]
+    found = [measure for measure in map(_takings, bases(r.schema.tables.values())) if measure is not None]
     named = [measure for measure in found if measure.table in r.anchors()]
     found = named or found
     stored = [measure for measure in found if measure.factor is None]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from longthread.agent.demo.glossary import Key, glossary
 from longthread.agent.demo.lexicon import Op, lexicon, tokenize
-from longthread.agent.demo.schema import Column, Ref, Schema, Table
+from longthread.agent.demo.schema import Column, Ref, Schema, Table, bases
 from longthread.tools.analysis.linking import atoms, is_cjk, split_name
 
 _GENERIC = frozenset(
@@ -87,6 +87,8 @@ _UNITS = frozenset(
 _PIECES = re.compile(r"[，,;；、()（）|/:：。.\n]+| - ")
 _BRACKETS = re.compile(r"[(（\[【][^)）\]】]*[)）\]】]")
 _MAX_COMBINATIONS = 80
+_OF_A_VIEW = 0.8
+"""What a name in a view is worth beside the same name in a table, which holds each row once."""
 
 
 @dataclass(frozen=True)
@@ -133,14 +135,16 @@ def vocabulary(schema: Schema, found: Iterable[Found] = ()) -> Vocabulary:
 
     for key, name in _own_tails(schema).items():
         add(key, Sense("table", Ref(name, ""), 0.86))
+    first = {table.name for table in bases(schema.tables.values())}
     for table in schema.tables.values():
+        share = 1.0 if table.name in first else _OF_A_VIEW
         for key, score in _table_terms(table):
-            add(key, Sense("table", Ref(table.name, ""), score))
+            add(key, Sense("table", Ref(table.name, ""), score if key == table.words else score * share))
         for column in table.columns:
             for key, sense in _column_senses(table, column):
-                add(key, sense)
+                add(key, replace(sense, score=sense.score * share))
         for key, column in _money_terms(table):
-            add(key, Sense("column", Ref(table.name, column.name), 0.55))
+            add(key, Sense("column", Ref(table.name, column.name), 0.55 * share))
     for item in found:
         for key, score in _value_terms(None, item.value):
             add(key, Sense("value", item.ref, score, item.value))
@@ -192,7 +196,7 @@ def _amount_words() -> frozenset[Key]:
 def _own_tails(schema: Schema) -> dict[Key, str]:
     """The last words of compound table names (订单 of 充电订单), and what means the same, where one table has them."""
     tails: dict[Key, set[str]] = {}
-    for table in schema.tables.values():
+    for table in bases(schema.tables.values()):
         pieces = glossary().parts(table.words)
         whole = len(pieces) < 2 or "".join(pieces[-1]) in _GENERIC_ZH or pieces[-1][-1] in _GENERIC
         tail = table.words if whole else pieces[-1]

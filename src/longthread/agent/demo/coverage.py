@@ -1,0 +1,226 @@
+"""Whether every word of a question is in its plan. What is left over is a reason to refuse, never to go without it."""
+
+from __future__ import annotations
+
+from longthread.agent.demo.display import naming_columns
+from longthread.agent.demo.joins import path
+from longthread.agent.demo.nouns import is_name, names_person, person_like
+from longthread.agent.demo.plan import Field, Measure, Plan
+from longthread.agent.demo.reading import Reading
+from longthread.agent.demo.schema import Ref, Schema
+from longthread.agent.demo.selling import sells
+
+_NOUN = 0.5
+_NEGATIVE = frozenset(["!=", "not in", "null", "not null", "not exists", "not like", "<=", "<", ">=", ">"])
+_ASKING = frozenset(["stop", "list", "which", "have", "all", "tableword", "dbword", "colword", "pron", "and", "to"])
+_SIZES = frozenset(
+    [
+        "how big",
+        "how large",
+        "how high",
+        "how long",
+        "how old",
+        "how heavy",
+        "how expensive",
+        "多大",
+        "多高",
+        "多长",
+        "多重",
+    ]
+)
+_PLACING = frozenset(["从", "自", "起"])
+
+
+class Coverage:
+    """What the plan of a question has in it, to hold the question's words against."""
+
+    def __init__(self, r: Reading, plan: Plan, fragment: Plan | None, *, follows: bool) -> None:
+        self.r, self.plan, self.follows = r, plan, follows
+        hops = [hop for name in plan.tables()[1:] for hop in path(r.schema, plan.table, name) or []]
+        self.tables = {*plan.tables(), *(hop.end for hop in hops), *_lacking(r.schema, plan)}
+        self.every = {field.ref for field in plan.fields()}
+        asked = [*_asked(plan), *(_asked(fragment) if fragment is not None else ())]
+        self.fields = {field.ref for field in asked if field.ref in self.every}
+        self.fields |= {field.via for field in asked if field.via is not None}
+        self.fields |= {Ref(hop.link.table, hop.link.columns[0]) for hop in hops}
+        self.values = {str(value) for item in plan.conditions for value in item.values}
+        measures = [*plan.measures, *(item.measure for item in plan.having)]
+        measures += [plan.order] if isinstance(plan.order, Measure) else []
+        self.functions = {measure.function for measure in measures} | ({plan.wrap} if plan.wrap else set())
+        self.filters = bool(plan.conditions or plan.having)
+
+    def left(self) -> tuple[str, ...]:
+        """The words that the plan does not hold, in the order of the question."""
+        chunks = enumerate(self.r.chunks)
+        return tuple(dict.fromkeys(chunk.text for at, chunk in chunks if not self._held(at)))
+
+    def _held(self, at: int) -> bool:
+        chunk, role = self.r.chunks[at], self.r.role.get(at)
+        if (chunk.sign and not chunk.ops) or (role is None and (chunk.unknown or chunk.quoted)):
+            return True  # what nobody knows is looked up, and told by itself
+        if self._lost_value(at):
+            return False
+        if chunk.number is not None or chunk.moment is not None:
+            return role not in (None, "context")
+        return self._free(at) if role is None else self._used(at, role)
+
+    def _lost_value(self, at: int) -> bool:
+        """Whether a word is exactly a value that the plan does not filter by, and no more than like a name."""
+        chunk = self.r.chunks[at]
+        exact = [str(s.value) for s in chunk.of("value") if str(s.value).casefold() == chunk.text.casefold()]
+        operates = any(op.name not in ("soft", "stop") for op in chunk.ops) or self.r.role.get(at) == "filter"
+        named = chunk.noun >= 0.95 or (chunk.noun > 0.9 and self.r.table_at(at) is None)
+        return bool(exact) and not named and not operates and not set(exact) & self.values
+
+    def _used(self, at: int, role: str) -> bool:
+        """Whether what a pass took a word for has come into the plan."""
+        chunk = self.r.chunks[at]
+        if role == "value":
+            values = {chunk.text, chunk.text.upper(), *(str(sense.value) for sense in chunk.of("value"))}
+            return bool(values & self.values) or self._touched(at)
+        if role == "shown":
+            return any(sense.ref in self.every for sense in chunk.senses) or self._touched(at)
+        if role == "not":
+            return any(item.operator in _NEGATIVE or item.values == (False,) for item in self.plan.conditions)
+        if role == "group" and not chunk.op("by", "each", "split", "and"):
+            return bool(self.plan.dimensions or self.plan.wrap or self._touched(at))
+        if role == "aggregate" and not chunk.noun >= _NOUN:
+            wanted = {op.name for op in chunk.ops} & {"avg", "max", "min"}
+            return not wanted or bool(wanted & self.functions)
+        if role in ("context", "entity", "count", "focus", "counted") and chunk.noun >= _NOUN:
+            return self._touched(at) or self._light(at)
+        return True
+
+    def _touched(self, at: int) -> bool:
+        """Whether a table, column or value that a word names is in the plan."""
+        if is_name(self.r.chunks[at].key):
+            return any(ref.column in naming_columns(self.r.schema.tables[ref.table]) for ref in self.every)
+        if self.r.chunks[at].senses and self._part_of_name(at):
+            return True
+        for sense in self.r.chunks[at].senses:
+            if sense.kind == "table" and sense.ref.table in self.tables:
+                return True
+            if sense.kind in ("column", "flag") and sense.ref in self.fields:
+                return True
+            if sense.kind == "value" and sense.ref in self.fields and str(sense.value) in self.values:
+                return True
+        return False
+
+    def _part_of_name(self, at: int) -> bool:
+        """Whether a word is part of the name of a table in the plan: `cargo`, of `cargo_items`."""
+        key = set(self.r.chunks[at].key)
+        return any(key < set(self.r.schema.tables[name].words) for name in self.tables)
+
+    def _free(self, at: int) -> bool:
+        """Whether a word that no pass took changes nothing."""
+        chunk = self.r.chunks[at]
+        if chunk.of("table", "column", "flag") and self._touched(at):
+            return True
+        if chunk.noun >= 0.9 and not any(op.name in ("stop", "list", "which", "count") for op in chunk.ops):
+            return False
+        return bool(chunk.ops) and any(self._empty(at, op.name, op.args) for op in chunk.ops)
+
+    def _light(self, at: int) -> bool:
+        return any(op.name in ("stop", "soft", "list", "which", "count") for op in self.r.chunks[at].ops)
+
+    def _empty(self, at: int, name: str, args: tuple[str, ...]) -> bool:
+        """Whether an operation's word says nothing that the plan has not."""
+        text = self.r.chunks[at].text.lower()
+        match name:
+            case "soft":
+                return self._soft(at, args[0] if args else "")
+            case "stop" if text == "one":
+                return not self._behind(at, "have", "cmp", "follow", "without")
+            case "list" if not self.r.chinese:
+                return all(self._light(place) or self.r.chunks[place].sign for place in range(at))
+            case "follow":
+                return self.follows or (text not in ("same", "instead") and self.filters)
+            case "howmuch":
+                return text not in _SIZES or any(self._measures(ref) for ref in self.fields)
+            case "since":
+                return text in _PLACING
+        return name in _ASKING or self._says().get(name, False)
+
+    def _says(self) -> dict[str, bool]:
+        """Whether the plan does what a word asks for, by the operation's name."""
+        plan = self.plan
+        operators = {item.operator for item in plan.conditions}
+        return {
+            "by": True,
+            "split": bool(plan.dimensions),
+            "each": bool(plan.dimensions) or not plan.measures,
+            "count": bool(plan.measures or plan.wrap),
+            "sum": bool(plan.measures or plan.wrap),
+            "distinct": plan.distinct or bool(plan.measures or plan.dimensions),
+            "or": bool(operators & {"in", "not in", "ranges"}),
+            "between": bool(operators & {"range", "ranges"}),
+            "unit": self._dated(),
+            "money": bool(self.functions & {"sum", "avg", "max", "min"}) or self.filters,
+        }
+
+    def _soft(self, at: int, kind: str) -> bool:
+        """Verbs and small words: what they say must be in the plan already, or be nothing."""
+        following = at + 1
+        if kind == "here":
+            noun = following < len(self.r) and self.r.is_noun(following)
+            return not noun and (self.r.chunks[at].noun < _NOUN or self._touched(at))
+        if self.r.chunks[at].text.lower() == "people":
+            return self._persons() or (following < len(self.r) and self._touched(following))
+        if kind == "place":
+            return self.filters or bool(self.plan.dimensions or self.fields)
+        if kind == "verb":
+            return len(self.tables) > 1 or self._touched(at) or self._relates(at)
+        return kind != "deed" or self._touched(at) or (len(self.tables) > 1 and not self._dated())
+
+    def _persons(self) -> bool:
+        """Whether the plan is about people: its tables, or a column that names them."""
+        counted = [measure.field.ref for measure in self.plan.measures if measure.field is not None]
+        named = any(names_person(self.r.schema.column(ref)) for ref in counted)
+        return named or any(person_like(self.r.schema.tables[name]) for name in self.tables)
+
+    def _relates(self, at: int) -> bool:
+        """Whether a verb joins what a table says of each row: `teaches Yoga`, `costs under 500`, `bought the most`."""
+
+        def passed(place: int) -> bool:
+            small = self.r.filler(place) or self.r.chunks[place].op("to") is not None
+            return small and place not in self.r.role
+
+        following = next(iter(self.r.after(at, passed)), None)
+        if following is not None and self.r.role.get(following) in ("value", "comparison", "superlative"):
+            return True
+        if at and self.r.role.get(at - 1) == "value" and self.r.chinese:
+            senses = self.r.chunks[at - 1].of("value")
+            return any(names_person(self.r.schema.column(sense.ref)) for sense in senses if sense.ref in self.fields)
+        added = any(measure.field is not None and measure.function != "distinct" for measure in self.plan.measures)
+        participle = self.r.chunks[at].text.lower().endswith(("ed", "en", "sold", "bought", "spent"))
+        behind_noun = at > 0 and participle and self.r.table_at(at - 1) is not None
+        return self._sold(at) or (added and not self._dated() and not behind_noun)
+
+    def _sold(self, at: int) -> bool:
+        """Whether the plan adds up sales, and the word says that they were sold."""
+        return sells(self.r) == at and any(measure.field is not None for measure in self.plan.measures)
+
+    def _measures(self, ref: Ref) -> bool:
+        return self.r.schema.column(ref).kind in ("number", "date", "unknown")
+
+    def _dated(self) -> bool:
+        return any(self.r.schema.column(ref).kind == "date" or self.r.schema.column(ref).yearish for ref in self.fields)
+
+    def _behind(self, at: int, *names: str) -> bool:
+        before = next(iter(self.r.before(at, lambda p: self.r.chunks[p].op("stop") is not None)), None)
+        return before is not None and self.r.chunks[before].op(*names) is not None
+
+
+def _lacking(schema: Schema, plan: Plan) -> set[str]:
+    """What the rows that must not be there are of: `never booked a class`, where a booking is of a class."""
+    absent = {item.field.ref.table for item in plan.conditions if item.operator == "not exists"}
+    return {link.target for link in schema.links if link.table in absent}
+
+
+def _asked(plan: Plan) -> list[Field]:
+    """The columns that the question asked for; those that we chose to show are not among them."""
+    if not plan.implied:
+        return plan.fields()
+    chosen = set(plan.shown)
+    asked = [item.field for item in plan.conditions]
+    return [field for field in plan.fields() if field not in chosen or field in asked or field == plan.order]

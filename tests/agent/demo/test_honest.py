@@ -1,0 +1,151 @@
+"""What the demo model may not do: drop a word of the question, answer with a key's average, or change by a refusal."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longthread.agent.citations import Query, citations
+from longthread.tools.analysis import analysis_tools, open_source
+
+Talk = Callable[[str], Awaitable[Any]]
+
+_PRACTICE = """
+CREATE TABLE patients (id INTEGER PRIMARY KEY, name TEXT, gender TEXT, phone INTEGER, company TEXT);
+INSERT INTO patients VALUES (1, 'Ann', 'Female', 1551, 'Acme'), (2, 'Ben', 'Male', 1552, NULL),
+  (3, 'Cy', 'Male', 1553, NULL);
+CREATE TABLE vets (vet_no TEXT, vet_name TEXT, title TEXT, team TEXT);
+INSERT INTO vets VALUES ('V1', 'Dora', 'surgeon', 'Surgery'), ('V2', 'Egon', 'nurse', 'Surgery'),
+  ('V3', 'Fay', 'nurse', 'Care');
+CREATE TABLE visits (id INTEGER PRIMARY KEY, patient_id INTEGER REFERENCES patients(id), vet_no TEXT, start_date DATE,
+  end_date DATE, status TEXT, fee REAL, sent_from TEXT, sent_to TEXT);
+INSERT INTO visits VALUES
+  (1, 1, 'V1', '2021-05-01', '2022-01-03', 'open', 10, 'Hull', 'York'),
+  (2, 1, 'V2', '2022-01-02', '2022-02-01', 'closed', 20, 'York', 'Hull'),
+  (3, 2, 'V2', '2022-07-01', '2023-01-01', 'open', 30, 'Hull', 'Leeds'),
+  (4, 3, 'V2', '2023-02-01', NULL, 'lost', 40, 'York', 'Hull');
+CREATE TABLE lines (id INTEGER PRIMARY KEY, visit_id INTEGER REFERENCES visits(id));
+INSERT INTO lines VALUES (1, 1), (2, 1), (3, 2);
+CREATE VIEW billed AS SELECT v.id AS visit_id, v.fee, l.id AS line_id FROM visits v JOIN lines l ON l.visit_id = v.id;
+"""
+_COLLEGE = """
+CREATE TABLE 教师 (教师号 TEXT, 姓名 TEXT, 职称 TEXT, 院系 TEXT);
+INSERT INTO 教师 VALUES ('T1', '王芳', '教授', '数学系'), ('T2', '李强', '讲师', '数学系'),
+  ('T3', '赵敏', '教授', '物理系');
+CREATE TABLE 退课 (编号 INTEGER PRIMARY KEY, 教师号 TEXT, 原因 TEXT);
+INSERT INTO 退课 VALUES (1, 'T1', '时间冲突'), (2, 'T1', '时间冲突'), (3, 'T2', '太难');
+"""
+
+
+@pytest.fixture
+async def ask(tmp_path: Path, converse: Any) -> AsyncIterator[Talk]:
+    """A conversation about one of the small databases of this file."""
+    opened = []
+
+    async def start(name: str) -> Any:
+        path = tmp_path / f"{name}.sqlite"
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript({"practice": _PRACTICE, "college": _COLLEGE}[name])
+        source = await open_source(str(path))
+        opened.append(source)
+        return converse({tool.name: tool for tool in analysis_tools(source)})
+
+    yield start
+    for source in opened:
+        await source.close()
+
+
+def refused(answer: str) -> bool:
+    return any(said in answer for said in ("cannot answer", "无法回答", "cannot see any more"))
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "rows"),
+    [
+        ("practice", "female patients", [["Ann"]]),
+        ("practice", "有多少位男性患者？", [[2]]),
+        ("practice", "How many visits started in 2022?", [[2]]),
+        ("practice", "How many visits starting in 2022?", [[2]]),
+        ("practice", "How many visits ended in 2022?", [[2]]),
+        ("practice", "How many visits are open?", [[2]]),
+        ("practice", "total fee", [[100.0]]),
+        ("practice", "Which vet has the most visits?", [["Egon", 3]]),
+        ("practice", "How many visits from York to Hull?", [[2]]),
+        ("practice", "How many vets are there in Surgery?", [[2]]),
+        ("college", "数学系有几位教授？", [[1]]),
+        ("college", "原因是时间冲突的退课有多少？", [[2]]),
+    ],
+)
+async def test_every_word_is_in_the_rows(ask: Talk, name: str, question: str, rows: list[list[Any]]) -> None:
+    conversation = await ask(name)
+    answer = await conversation.ask(question)
+    assert not refused(answer), answer
+    assert all(set(row) <= set(got) for row, got in zip(rows, conversation.rows, strict=True)), answer
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "cheap visits", "overdue visits", "How many patients are companies?", "urgent open visits",
+        "How many visits were paid in cash?", "How many visits per weekday?", "patients with only one visit",
+        "How many patients are not smokers?", "How many visits did Dora return?", "average phone number of patients",
+        "sum of phones", "average id of the visits", "visits started in 2022 or lost", "visits from York Hull",
+        "the ratio of open to closed visits", "what share of the visits is open?",
+        "How many visits were signed in 2022?",
+        "便宜的就诊", "有多少位吸烟的患者？", "患者电话的平均值", "逾期的就诊有多少", "就诊号的总和", "每位患者的占比",
+    ],
+)  # fmt: skip
+async def test_a_word_that_is_in_no_plan_is_a_refusal(ask: Talk, question: str) -> None:
+    conversation = await ask("practice")
+    assert refused(await conversation.ask(question)), conversation.actions[-1]
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "unsaid"),
+    [
+        ("purple patients", "I found no such value", "have no rule"),
+        ("the percentage of purple patients", "no table or column is called so.", "found no such value"),
+        ("How many patients are companies?", "have no rule", "found no such value"),
+        ("有多少位紫色的患者？", "数据里也没有找到这样的值", "没有规则"),
+    ],
+)
+async def test_a_refusal_says_which_of_three_things_is_true(ask: Talk, question: str, said: str, unsaid: str) -> None:
+    answer = await (await ask("practice")).ask(question)
+    assert refused(answer)
+    assert said in answer
+    assert unsaid not in answer
+
+
+@pytest.mark.parametrize(
+    "between", ["minus the purple ones", "What is the weather in Hull?", "and the median?", "紫色的呢？"]
+)
+async def test_a_refused_question_changes_nothing_for_the_next(ask: Talk, between: str) -> None:
+    conversation = await ask("practice")
+    await conversation.ask("How many visits were there in 2022?")
+    assert refused(await conversation.ask(between))
+    answer = await conversation.ask("and in 2023?")
+    assert conversation.rows == [[1]], answer
+
+
+async def test_a_view_is_said_to_be_one(ask: Talk) -> None:
+    conversation = await ask("practice")
+    assert "is a view" not in await conversation.ask("total fee")
+    answer = await conversation.ask("How many rows does billed have?")
+    assert refused(answer) or "`billed` is a view" in answer
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what tables are there?", "How many visits in 2021 cost 7 shillings?", "有哪些表？", "list visits since 2022"],
+)
+async def test_its_own_numbers_are_not_looked_for_in_queries(ask: Talk, question: str) -> None:
+    conversation = await ask("practice")
+    answer = await conversation.ask(question)
+    queries = [Query.read(message.text) for message in conversation.messages if message.role == "tool"]
+    found = citations(answer, [query for query in queries if query is not None])
+    assert [item for item in found if item["query"] is None] == []
