@@ -177,3 +177,52 @@ def test_rows_that_lack_cells_or_have_too_many_are_shown() -> None:
         {"a": None, "n": None},
         {"a": "z", "n": 2},
     ]
+
+
+LARGE = ["9007199254740993", "2", "-170141183460469231731687303715884105727"]
+MEASURES: list[tuple[list[Any], str]] = [
+    ([1.5, "NaN", None, "-Infinity"], "quantitative"),
+    (["NaN", "Infinity"], "nominal"),
+    (LARGE, "quantitative"),
+    (["1", "1234567890123.4567"], "quantitative"),
+    (["1", "2"], "nominal"),  # a code, by its type
+    (["9007199254740993", "0123"], "nominal"),
+    (["2020-01-01T10:00:00+00:00", "infinity"], "temporal"),
+    (["2020-01-01T10:00:00.123456789"], "temporal"),
+    (["infinity"], "nominal"),
+    (["0044-03-15 BC", "2020-01-01"], "nominal"),
+]
+
+
+@pytest.mark.parametrize(("values", "measure"), MEASURES)
+def test_what_databases_hold_beside_usual_values(values: list[Any], measure: str) -> None:
+    assert Data(["v"], [[value] for value in values]).measure("v") == measure
+
+
+def test_what_no_axis_has_is_left_out() -> None:
+    rows = [["2020-01-01 10:00:00+00", 1.5], ["infinity", 2.5], ["2020-01-02T10:00:00+05:30", "NaN"]]
+    whole = made("line", ["at", "n"], rows, x="at", y="n")
+    assert [encoded["type"] for encoded in whole["encoding"].values()] == ["temporal", "quantitative"]
+    assert whole["data"]["values"] == [
+        {"at": "2020-01-01T10:00:00+00:00", "n": 1.5},
+        {"at": None, "n": 2.5},
+        {"at": "2020-01-02T10:00:00+05:30", "n": None},
+    ]
+    days = made("bar", ["day", "n"], [["2020-01-01", "1"], ["-infinity", "9007199254740993"]], x="day", y="n")
+    assert days["encoding"]["x"]["timeUnit"] == "utcyearmonthdate"
+    assert [row["n"] for row in days["data"]["values"]] == [1, 9007199254740992]
+
+
+def test_ids_beside_numbers_are_names_and_stay_apart() -> None:
+    rows = [["9007199254740993", 1], ["9007199254740992", 2]]
+    whole = made("bar", ["id", "n"], rows, x="id", y="n")
+    assert whole["encoding"]["x"]["type"] == "nominal"
+    assert [row["id"] for row in whole["data"]["values"]] == ["9007199254740993", "9007199254740992"]
+
+
+def test_headers_that_are_numbers_or_nothing_are_fields() -> None:
+    whole = made("bar", ["country", "2021", "", "a.b[0]"], [["A", 1, 2, 3]], x="country", y="2021")
+    assert whole["encoding"]["y"] == {"field": "2021", "type": "quantitative", "title": "2021"}
+    assert whole["data"]["values"] == [{"country": "A", "2021": 1, "column": 2, "a.b[0]": 3}]
+    assert made("bar", ["country", ""], [["A", 1]], x="country", y="column")["encoding"]["y"]["field"] == "column"
+    assert made("bar", ["k", "a\n b"], [["A", 1]], x="k", y="a\n b")["encoding"]["y"]["title"] == "a b"

@@ -158,3 +158,9 @@ async def test_a_column_has_one_form(asked: Asked, ask: Any) -> None:
     assert [row[0] for row in sheet(await asked.file(Format.XLSX, sql))[1:]] == [
         ("inlineStr", "9007199254740993"), ("inlineStr", "2"), (None, None)
     ]  # fmt: skip
+
+
+async def test_a_csv_file_of_ours_is_read_back(asked: Asked, opened: Opened, ask: Any, tmp_path: Path) -> None:
+    (tmp_path / "back.csv").write_bytes(await asked.file(Format.CSV, "SELECT 1 AS id, '王芳' AS name, -1.5 AS n"))
+    found = (await ask(await opened(tmp_path / "back.csv"), "run_sql", sql="SELECT id, name, n FROM back"))["data"]
+    assert (found["columns"], found["rows"]) == (["id", "name", "n"], [[1, "王芳", -1.5]])

@@ -11,7 +11,7 @@ const PAGE = 100;
  */
 export function resultTable(columns, rows, { caption, more = null }) {
   if (!rows.length) return el("p.note", {}, t("noRows"));
-  const numeric = columns.map((_, place) => rows.slice(0, 50).every((row) => row[place] === null || typeof row[place] === "number"));
+  const numeric = columns.map((_, place) => rows.slice(0, 50).every((row) => row[place] === null || isNumber(row[place])));
   const body = el("tbody");
   const head = el("thead", {}, el("tr", {}, columns.map((name, place) => el("th", { scope: "col", class: numeric[place] ? "num" : null }, name))));
   const box = el("div.table-box", { tabindex: 0, role: "region", "aria-label": caption }, el("table", {}, head, body));
@@ -40,6 +40,9 @@ export function resultTable(columns, rows, { caption, more = null }) {
   show();
   return el("div.result", {}, box, button);
 }
+
+/** Whether a cell is a number, or one that JSON does not have. */
+const isNumber = (value) => typeof value === "number" || value === "NaN" || value === "Infinity" || value === "-Infinity";
 
 function cell(value, numeric) {
   if (value === null || value === undefined) return el("td.null", {}, t("empty"));

@@ -11,9 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Literal, get_args
 
 from longthread.errors import ColumnNotFound, InvalidInput
+from longthread.tools.analysis.cell import LARGEST, iso
 from longthread.tools.analysis.schema import close_names
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -27,6 +29,11 @@ AGGREGATES: tuple[Aggregate, ...] = get_args(Aggregate)
 _MANY_COLORS = 20
 _MANY_BARS = 60
 _DECIMAL = re.compile(r"-?[0-9]+\.[0-9]+")
+_EXACT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+_WHOLE = re.compile(r"-?[0-9]+")
+_NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
+_NO_MOMENTS = frozenset({"infinity", "-infinity"})
+"""What databases hold beside numbers and moments, and no chart shows."""
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
 _MOMENT = re.compile(
@@ -84,15 +91,20 @@ class Data:
     def measure(self, column: str) -> Measure:
         """What a column is taken for, by what it holds."""
         values = self.values(column)
-        if values and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-            is_year = _YEAR.search(column) and all(value == int(value) and 1000 <= value <= 2999 for value in values)
+        numbers = [value for value in values if not (isinstance(value, str) and value in _NO_NUMBERS)]
+        if numbers and all(isinstance(value, int | float) and not isinstance(value, bool) for value in numbers):
+            is_year = _YEAR.search(column) and all(value == int(value) and 1000 <= value <= 2999 for value in numbers)
             return "ordinal" if is_year else "quantitative"
-        texts = [value for value in values if isinstance(value, str)]
-        if not texts or len(texts) < len(values):
+        if not values or not all(isinstance(value, str) for value in values):
             return "nominal"
-        if all(_DECIMAL.fullmatch(text) for text in texts):
+        moments = [text for text in values if text not in _NO_MOMENTS]
+        if numbers and _are_exact(numbers):
             return "quantitative"
-        return "temporal" if all(_is_moment(text) for text in texts) else "nominal"
+        return "temporal" if moments and all(_is_moment(text) for text in moments) else "nominal"
+
+    def is_of_ids(self, column: str) -> bool:
+        """Whether a column may be of ids: whole numbers so large that a chart would take two of them for one."""
+        return all(isinstance(value, str) and _WHOLE.fullmatch(value) for value in self.values(column))
 
 
 def chart(wanted: Wanted, data: Data, label: str) -> Chart:
@@ -107,6 +119,9 @@ def chart(wanted: Wanted, data: Data, label: str) -> Chart:
     names = {"x": wanted.x, "y": wanted.y, "color": wanted.color}
     found = {channel: data.find(name) for channel, name in names.items() if name}
     measures = {column: data.measure(column) for column in dict.fromkeys(found.values())}
+    if measures.get(found.get("y", "")) == "quantitative":
+        beside = [found[channel] for channel in ("x", "color") if channel in found and found[channel] != found["y"]]
+        measures |= {column: "nominal" for column in beside if data.is_of_ids(column)}
     numbers = [column for column in data.columns if data.measure(column) == "quantitative"]
     channels = (_slices if wanted.mark == "arc" else _axes)(wanted, found, measures, numbers)
     encoding = {channel: _encoded(one, aggregate, data, measures) for channel, (one, aggregate) in channels.items()}
@@ -122,9 +137,10 @@ def chart(wanted: Wanted, data: Data, label: str) -> Chart:
 
 def with_rows(spec: Mapping[str, Any], data: Data) -> dict[str, Any]:
     """The specification with the rows of its result in it, which any Vega-Lite viewer shows."""
-    numbers = {column for column in data.columns if data.measure(column) == "quantitative"}
+    encoded = {one["field"]: one["type"] for one in spec.get("encoding", {}).values() if "field" in one}
+    measures = {column: encoded.get(escaped(column), data.measure(column)) for column in data.columns}
     values = [
-        {column: _number(cell) if column in numbers else cell for column, cell in zip(data.columns, row, strict=True)}
+        {column: _shown(cell, measures[column]) for column, cell in zip(data.columns, row, strict=True)}
         for row in data.rows
     ]
     return {**spec, "data": {**spec.get("data", {}), "values": values}}
@@ -182,12 +198,13 @@ def _encoded(
     if column is None:
         return {"aggregate": "count", "type": "quantitative", "title": "count"}
     measure = measures[column]
-    encoded: dict[str, Any] = {"field": escaped(column), "type": measure, "title": column}
+    title = " ".join(column.split())  # a break of the line in it would break Vega's own expressions
+    encoded: dict[str, Any] = {"field": escaped(column), "type": measure, "title": title}
     if aggregate is not None:
-        encoded |= {"aggregate": aggregate, "title": f"{aggregate} of {column}"}
+        encoded |= {"aggregate": aggregate, "title": f"{aggregate} of {title}"}
         encoded["type"] = "quantitative"
     elif measure == "temporal":
-        unit = _unit(data.values(column))
+        unit = _unit([text for text in data.values(column) if text not in _NO_MOMENTS])
         encoded |= {"timeUnit": unit} if unit else {}
     elif measure == "nominal":
         encoded["sort"] = None  # as the rows are: by the ORDER BY of the query
@@ -232,8 +249,24 @@ def _is_moment(text: str) -> bool:
     return True
 
 
-def _number(cell: Any) -> Any:
-    """A cell as a number of JSON: none where it is larger than these are."""
+def _are_exact(texts: Sequence[Any]) -> bool:
+    """Whether texts are numbers that are text for their many digits. Codes, which may be all digits, are none."""
+    if not all(isinstance(text, str) and _EXACT.fullmatch(text) for text in texts):
+        return all(isinstance(text, str) and _DECIMAL.fullmatch(text) for text in texts)
+    return all("." in text for text in texts) or any(_is_long(text) for text in texts)
+
+
+def _is_long(text: str) -> bool:
+    number = Decimal(text)
+    return abs(number) > LARGEST or Decimal(repr(float(number))) != number
+
+
+def _shown(cell: Any, measure: str) -> Any:
+    """A cell as Vega reads it. What is no number and no moment, and a number that JSON does not have, is nothing."""
+    if measure == "temporal" and isinstance(cell, str):
+        return None if cell in _NO_MOMENTS else iso(cell)
+    if measure != "quantitative":
+        return cell
     number = float(cell) if isinstance(cell, str) else cell
     return None if isinstance(number, float) and not math.isfinite(number) else number
 
@@ -245,9 +278,9 @@ def _whole(row: Sequence[Any], size: int) -> list[Any]:
 def _distinct(columns: Sequence[str]) -> list[str]:
     found: list[str] = []
     for column in columns:
-        name, number = column, 1
+        name, number = column or "column", 1
         while name in found:
             number += 1
-            name = f"{column}_{number}"
+            name = f"{column or 'column'}_{number}"
         found.append(name)
     return found
