@@ -128,3 +128,11 @@ class AttributeContract(Contract):
         policy = Policy(now=log.now(), checkpoints=None)
         assert (await prune(store, Retention(policy, CheckpointKeeper(), dead), silent, apply=True)).threads == 1
         assert await rows_of(store) == {}
+
+    async def test_the_kinds_of_tools_that_ran_are_noted_each_once(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            await log.position(tx, "t")
+            for category in ("memory", "database", "memory"):
+                await log.add_tool_category(tx, "t", category)
+        assert (await noted(store)).tool_categories == ("database", "memory")
