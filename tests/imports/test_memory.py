@@ -12,7 +12,9 @@ from tests.imports.old import UUIDS, agents, memory
 
 from longthread.langgraph import LongthreadSaver
 from longthread.memory.recall import Question, Recaller
+from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.queries import Sql
 from longthread.store.recall import Scope
 
 pytestmark = pytest.mark.postgres
@@ -116,3 +118,15 @@ async def test_several_kinds_in_one_database(take: Take, fetch: Fetch, old: str)
     assert (report.left, report.there) == ([], report.here)
     assert {row["id"] for row in await fetch("SELECT id FROM threads")} == {THREAD, UUIDS["session"]}
     assert list(report.notes)[-1] == "the table invoices (2 rows) is left: it is of none of these kinds"
+
+
+async def test_what_the_store_refuses_is_named_and_the_rest_comes(take: Take, old: str, store: Driver) -> None:
+    async with store.writing() as tx:
+        await log.create_thread(tx, "other", user_id="default")
+        taken = Sql("INSERT INTO memory_vectors (id, thread_id, chunk) VALUES (:id, 'other', 'x')")
+        await tx.run(taken, id=f"{THREAD}-c1")
+    with psycopg.connect(old, autocommit=True) as db:
+        db.execute("INSERT INTO thread_activity VALUES ('alone', '会话 2', NULL)")
+    report = await take(old)
+    assert [text.partition(":")[0] for text in report.left] == [f"labels, summaries and topics of thread {THREAD}"]
+    assert (report.here["rows of thread_activity"], report.here["checkpoints"]) == (1, 3)

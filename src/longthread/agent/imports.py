@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.stock import open_stock
-from longthread.agent.takeover import Imported, import_langgraph
 from longthread.agent.takeover import Progress as Checkpoints
+from longthread.agent.takeover import import_langgraph
 from longthread.errors import CheckpointUnreadable, ImportIncomplete, NothingToImport, StoreError
 from longthread.store.driver import Driver, Row
 from longthread.store.foreign import Foreign, open_foreign, shown_address
@@ -86,16 +86,10 @@ class Import:
         kinds = kinds_of(foreign)
         if not kinds.names:
             names = [table.name for table in foreign.tables.all]
-            has = (
-                f"it has the tables {', '.join(names[:8])}, and none of them is known."
-                if names
-                else "it has no tables."
-            )
-            raise NothingToImport(where=where, reason=has)
+            said = f"the tables {', '.join(names[:8])}, and none of them is known." if names else "no tables."
+            raise NothingToImport(where=where, reason=f"it has {said}")
         if closed := sorted(kinds.tables & await unreadable(foreign)):
-            reason = (
-                f"this user may not read {', '.join(closed)}. Grant SELECT on all tables, or import as another user."
-            )
+            reason = f"this user may not read {', '.join(closed)}. Grant SELECT on it, or import as another user."
             raise NothingToImport(where=where, reason=reason)
         if await is_empty(foreign, kinds):
             reason = f"it has the tables for {' and '.join(kinds.names)}, and no rows in them."
@@ -122,19 +116,19 @@ class Import:
         if not threads:
             return
 
+        here: set[str] = set()
+
         def told(at: Checkpoints) -> None:
             progress(at.done, at.total, at.thread_id)
             report.here["checkpoints"] = at.done
+            here.add(at.thread_id)
 
-        saver = LongthreadSaver(store, user_id=self._user)
-        imported: Imported | None = None
         try:
-            imported = await import_langgraph(self._address, saver, progress=told)
+            imported = await import_langgraph(self._address, LongthreadSaver(store, user_id=self._user), progress=told)
+            report.already["checkpoints"] = imported.already
         except ImportIncomplete as error:
             report.left.append(str(error.details["reason"]))
-        if imported is not None:
-            report.here.update({"LangGraph threads": imported.threads})
-            report.already["checkpoints"] = imported.already
+        report.here["LangGraph threads"] = len(here)
 
     async def _finish(self, foreign: Foreign, kinds: Kinds, report: Report) -> None:
         for name, rows in (await left_tables(foreign, kinds)).items():

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal
 
-from longthread.errors import NotStorable, ValueRefused
+from longthread.errors import NotStorable, StoreConflict, ValueRefused
 from longthread.model.entry import Draft
 from longthread.model.fold import STEP
 from longthread.store import incarnation, log, memories
@@ -22,6 +22,8 @@ from longthread.store.tables import ENTRIES, RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer import TableRow, write_thread
 
 Written = Literal["new", "updated", "already", "gone on"]
+_REFUSED = (NotStorable, StoreConflict, ValueRefused)
+"""What is wrong with one thing alone: a value that the store does not take, or an id that something else has."""
 _OURS = frozenset({"title", "tags"})
 """Columns of a thread that people change here: they stay when it is brought up to date."""
 _OTHERS = "its id is taken by another user's thread"
@@ -77,7 +79,7 @@ class Writing:
                     report.left.append(f"{place}: {_OTHERS}")
                     return None
                 return await self._over(tx, conversation, rows, counts, report)
-        except (ValueRefused, NotStorable) as error:
+        except _REFUSED as error:
             report.left.append(f"{place}: {str(error.details.get('reason', error)).rstrip('.')}")
             return None
 
@@ -149,7 +151,7 @@ class Writing:
                     report.left.append(f"{label}: there is another {table[:-1]} of this name here")
                     return None
                 await write_rows(tx, self._tables[table], [given])
-        except (ValueRefused, NotStorable) as error:
+        except _REFUSED as error:
             report.left.append(f"{label}: {str(error.details.get('reason', error)).rstrip('.')}")
             return None
         return "new"
@@ -180,27 +182,36 @@ class Writing:
         return {**given, "session_id": session if owner else None, "user_id": user}
 
     async def beside(self, taken: Beside, report: Report) -> Written | None:
-        """Write what was kept beside a thread's checkpoints; the thread is made where it is not here."""
-        async with self._store.writing() as tx:
-            there = await one(tx, "select_owner", id=taken.thread_id)
-            if there is not None and there["user_id"] != self._user:
-                report.left.append(f"labels, summaries and topics of thread {taken.thread_id}: {_OTHERS}")
-                return None
-            thread = await log.create_thread(tx, taken.thread_id, user_id=self._user, title=taken.label)
-            row = await log.find_row(tx, taken.thread_id, user_id=self._user)
-            metadata = json.loads(row["metadata"])
-            if _MARK in metadata:
-                return "already"
-            size = await self._pieces(tx, taken, thread.entry_count)
-            await self._derived(tx, taken)
-            await tx.run(
-                "note_import",
-                id=taken.thread_id,
-                title=taken.label,
-                entry_count=size,
-                updated_at=taken.active_at or row["updated_at"],
-                metadata=dump({**metadata, _MARK: {"chunks": len(taken.chunks)}}),
-            )
+        """Write what was kept beside a thread's checkpoints; the thread is made where it is not here. None: it is left,
+        and the report says why."""
+        place = f"labels, summaries and topics of thread {taken.thread_id}"
+        try:
+            async with self._store.writing() as tx:
+                there = await one(tx, "select_owner", id=taken.thread_id)
+                if there is not None and there["user_id"] != self._user:
+                    report.left.append(f"{place}: {_OTHERS}")
+                    return None
+                return await self._write_beside(tx, taken)
+        except _REFUSED as error:
+            report.left.append(f"{place}: {str(error.details.get('reason', error)).rstrip('.')}")
+            return None
+
+    async def _write_beside(self, tx: Transaction, taken: Beside) -> Written:
+        thread = await log.create_thread(tx, taken.thread_id, user_id=self._user, title=taken.label)
+        row = await log.find_row(tx, taken.thread_id, user_id=self._user)
+        metadata = json.loads(row["metadata"])
+        if _MARK in metadata:
+            return "already"
+        size = await self._pieces(tx, taken, thread.entry_count)
+        await self._derived(tx, taken)
+        await tx.run(
+            "note_import",
+            id=taken.thread_id,
+            title=taken.label,
+            entry_count=size,
+            updated_at=taken.active_at or row["updated_at"],
+            metadata=dump({**metadata, _MARK: {"chunks": len(taken.chunks)}}),
+        )
         return "new"
 
     async def _pieces(self, tx: Transaction, taken: Beside, size: int) -> int:
