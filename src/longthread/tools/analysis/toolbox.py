@@ -22,6 +22,7 @@ from longthread.tools.analysis.described import (
 )
 from longthread.tools.analysis.engine import Connection
 from longthread.tools.analysis.likely import Likely
+from longthread.tools.analysis.nearest import notes_of
 from longthread.tools.analysis.profile import count_rows, profile
 from longthread.tools.analysis.result import Result
 from longthread.tools.analysis.schema import Schema, Table, close_names
@@ -218,8 +219,11 @@ class _Toolbox:
             result = await self._source.work(lambda connection: self._query(connection, run))
         except SqlFailed as error:
             raise _hinted(error, schema, sql) from error
-        observed = result.observed(self._limits, self._limits.rows, beside=len(sql.encode()))
-        return {"sql": sql, **observed, "elapsed_ms": round((time.monotonic() - started) * 1000)}
+        elapsed = round((time.monotonic() - started) * 1000)
+        notes = await notes_of(self._source, schema, sql)
+        beside = len("".join([sql, *notes]).encode())
+        observed = result.observed(self._limits, self._limits.rows, beside=beside)
+        return {"sql": sql, **observed, "notes": [*observed["notes"], *notes], "elapsed_ms": elapsed}
 
     def _query(self, connection: Connection, sql: str) -> Result:
         limits = self._limits
