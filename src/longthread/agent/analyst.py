@@ -31,6 +31,7 @@ from longthread.agent.standing import Standing, standing_of
 from longthread.agent.stopping import call_off
 from longthread.agent.stream import Bell, EventStream
 from longthread.agent.summarizing import summarizer_of
+from longthread.agent.taught import questions_of, taught
 from longthread.agent.window import Past
 from longthread.agent.windows import Windows
 from longthread.errors import (
@@ -475,6 +476,9 @@ class Analyst(Deciding):
         owner = Owner(user_id, role.agent.id)
         if role.remembers:
             context.fitting = partial(fitting_memories, self.memories, owner, begun.run.question)
+        if asked is not None:
+            questions = questions_of(begun.window, begun.run.question)
+            context.teaching = lambda: taught(self.store, asked, questions)
         looked_for = begun.run.continues or begun.run.question
         own = own_tools(self, begun, context, owner)
         tools = [*(analysis_tools(source, looked_for) if source else ()), *own]

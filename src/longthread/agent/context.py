@@ -55,11 +55,11 @@ class RunContext:
     before, whose view the next one goes on from. `summary`, `topics` and `memories` are what a view shows of what is
     not in it; `mark` is the last entry that the summary tells of, `digest` what it says as data where no model wrote
     it, and `fitting` finds the memories. `known` are the facts of the source from before the run, and `terms` its
-    business terms. `digests` are the summary and the notes that the last view showed, `budget` is what its messages
-    might cost. `allowance` is what the run's model calls are taken from, where an agent has asked it. `missing` says of
-    each tool that the agent goes without, why. `prompt` makes the `system_prompt`, as long as it may be
-    (`agent/room.py`). Where the window is too small for it, it is `cut`, and of the tools only the beginning is told,
-    `in_short`.
+    business terms, found by `teaching`. `digests` are the summary and the notes that the last view showed, `budget` is
+    what its messages might cost. `allowance` is what the run's model calls are taken from, where an agent has asked it.
+    `missing` says of each tool that the agent goes without, why. `prompt` makes the `system_prompt`, as long as it may
+    be (`agent/room.py`). Where the window is too small for it, it is `cut`, and of the tools only the beginning is
+    told, `in_short`.
     """
 
     store: Driver
@@ -92,6 +92,7 @@ class RunContext:
     topics: Sequence[str] = ()
     memories: tuple[Memory, ...] = ()
     fitting: Callable[[], Awaitable[tuple[Memory, ...]]] | None = None
+    teaching: Callable[[], Awaitable[Sequence[str]]] | None = None
     mark: int = 0
     digests: tuple[str, Mapping[How, str]] = ("", {})
     known: Facts | None = None

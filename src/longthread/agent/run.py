@@ -100,6 +100,7 @@ async def _work(context: RunContext, models: Models, graphs: Graphs, user_id: st
     try:
         if not is_over(context.window.messages):
             context.memories = await context.fitting() if context.fitting is not None else ()
+            context.terms = await context.teaching() if context.teaching is not None else ()
             await _drive(context, models, graphs, user_id)
         return ("waiting", {}) if context.asked else outcome_of(context)
     except LeaseLost:

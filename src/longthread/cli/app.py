@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 
 from longthread import __version__
-from longthread.cli import catalog, skills, trial
+from longthread.cli import catalog, skills, teach, trial
 from longthread.cli.approving import approve, reject
 from longthread.cli.ask import ask, resume
 from longthread.cli.chat import chat
@@ -46,7 +46,7 @@ for command in (demo, serve, mcp, ask, chat, resume, approve, reject, stop, stat
 app.command("import")(import_)
 app.add_typer(threads, name="threads")
 app.add_typer(memories, name="memories")
-catalog.add_to(app, also={"skill": (skills.import_, skills.export), "tool": (trial.run,)})
+catalog.add_to(app, also={"skill": (skills.import_, skills.export), "tool": (trial.run,), "source": (teach.teach,)})
 app.add_typer(db, name="db")
 app.add_typer(evals, name="eval")
 

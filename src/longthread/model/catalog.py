@@ -126,6 +126,24 @@ class ToolDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class Term:
+    """A word that the people of a database use. `sql` is a statement, or a part of one such as `sum(amount)`."""
+
+    name: str
+    meaning: str | None = None
+    sql: str | None = None
+    synonyms: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question, and the statement that answers it."""
+
+    question: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
 class SourceDefinition:
     """A database that may be asked, as `open_source` takes it. Passwords in `address` are `${NAME}`."""
 
@@ -135,6 +153,8 @@ class SourceDefinition:
     description: str | None = None
     is_active: bool = True
     version: int = 1
+    terms: Sequence[Term] = ()
+    examples: Sequence[Example] = ()
 
 
 def agent_of(found: Definition) -> Agent:
@@ -190,7 +210,14 @@ def source_of(found: Definition) -> SourceDefinition:
     """A definition as a source."""
     body = found.body
     address, description = str(body.get("address") or ""), body.get("description")
-    return SourceDefinition(found.id, found.name, address, description, found.is_active, found.version)
+    terms = [
+        Term(str(each["name"]), each.get("meaning"), each.get("sql"), _texts(each.get("synonyms")))
+        for each in _objects(body.get("terms"), "name")
+    ]
+    asked = _objects(body.get("examples"), "question")
+    examples = [Example(str(each["question"]), str(each.get("sql") or "")) for each in asked]
+    told = (tuple(terms), tuple(examples))
+    return SourceDefinition(found.id, found.name, address, description, found.is_active, found.version, *told)
 
 
 def references(kind: Kind, body: Body) -> Iterator[Reference]:
@@ -222,6 +249,12 @@ def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, Sequence) or isinstance(value, str):
         return ()
     return tuple(each for each in value if isinstance(each, str))
+
+
+def _objects(value: Any, name: str) -> list[Mapping[str, Any]]:
+    """The objects of a list that have a field of this name; another program may have written anything."""
+    items = value if isinstance(value, list | tuple) else ()
+    return [each for each in items if isinstance(each, Mapping) and each.get(name)]
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -19,11 +19,16 @@ _JSON = {
     "agent": ("config", "skills", "sub_agents"),
     "skill": ("trigger_keywords", "tools", "config"),
     "tool": ("schema", "implementation"),
-    "source": (),
+    "source": ("terms", "examples"),
 }
 """The columns that hold JSON."""
-_EMPTY: Mapping[str, Any] = {"config": {}, "skills": [], "sub_agents": [], "trigger_keywords": [], "tools": []}
+_EMPTY: Mapping[str, Any] = {"config": {}, "skills": [], "sub_agents": [], "trigger_keywords": [], "tools": []} | {
+    "terms": [],
+    "examples": [],
+}
 """What a column says where it is NULL."""
+_LATER: Mapping[Kind, Mapping[str, Any]] = {"source": {"terms": [], "examples": []}}
+"""Fields that definitions have which were written before there were these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +166,7 @@ async def _insert(tx: Transaction, definition: Definition) -> bool:
 
 
 def _columns(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
+    body = {**_LATER.get(kind, {}), **body}
     columns = {name: dump(value) if name in _JSON[kind] else value for name, value in body.items()}
     if "is_active" in columns:
         columns["is_active"] = int(columns["is_active"])
@@ -174,6 +180,7 @@ def _stored(row: Row) -> Stored:
     if "is_active" in body:
         body["is_active"] = bool(body["is_active"])
     said: Any = json.loads(row["said"]) if row["said"] else None
+    said = {**_LATER.get(row["kind"], {}), **said} if said is not None else None
     number = int(row["version"] or 0)
     recorded = row["said_name"] == row["name"] and same(said, body)
     found = Definition(

@@ -138,5 +138,22 @@ def _kind(path: Path) -> str | None:
     return "sqlite" if suffix in _SQLITE_NAMES or head.startswith(_SQLITE_MAGIC) else None
 
 
+def dialect_of(spec: str) -> str:
+    """The dialect that a source is asked in, as far as its address tells, without opening it."""
+    kind = spec.split(":", 1)[0].split("+", 1)[0].lower() if is_url(spec) else ""
+    if kind:
+        return {"postgres": "postgresql", "mariadb": "mysql"}.get(kind, kind)
+    path = Path(spec).expanduser()
+    if spec == DEMO:
+        return "sqlite"
+    try:
+        found = _kind(path) if path.is_file() else None
+    except OSError:
+        found = None
+    if found is None and not path.exists():
+        found = "sqlite" if path.suffix.lower() in _SQLITE_NAMES else None
+    return found or "duckdb"
+
+
 def _is_duckdb(head: bytes) -> bool:
     return head[8:12] == _DUCKDB_MAGIC

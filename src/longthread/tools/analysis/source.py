@@ -175,6 +175,13 @@ class Source:
             raise SqlRefused(reason="its schema was not read yet, so that nothing is known of what may be read.")
         return rewritten(sql, self._restricted, self.dialect)
 
+    def hides(self, text: str) -> bool:
+        """Whether a text names a table or a column that the user of this source may not see; where it is not known what
+        that is, it may."""
+        if self._policy is None:
+            return False
+        return self._restricted is None or self._restricted.is_named_in(text)
+
     def borrow(self) -> Connection:
         """A connection for one piece of work, in the calling thread."""
         if self._engine.stale():

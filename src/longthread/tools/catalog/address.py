@@ -72,6 +72,11 @@ def withheld(address: str, remembered: str) -> bool:
     return same_source(address, remembered)
 
 
+def is_of(address: str, remembered: str) -> bool:
+    """Whether an address of the catalog is what a conversation remembers of its source."""
+    return withheld(address, remembered) or same_source(address, remembered)
+
+
 def _holds_secret(address: str) -> bool:
     bare = _PLACE.sub("", address)
     if not is_url(bare):

@@ -38,7 +38,7 @@ from longthread.store.catalog import NOTHING, Belongings, Stored
 from longthread.store.driver import Driver, Transaction
 from longthread.store.open import open_store
 from longthread.store.scrubbing import scrub
-from longthread.tools.analysis.address import is_url
+from longthread.tools.analysis.address import is_url, remembered
 from longthread.tools.catalog import address
 from longthread.tools.catalog.changes import Change
 from longthread.tools.catalog.documents import Document, read_data, read_paths
@@ -46,6 +46,7 @@ from longthread.tools.catalog.drafts import Draft, draft_of
 from longthread.tools.catalog.names import Names
 from longthread.tools.catalog.planning import Known, planned
 from longthread.tools.catalog.role import version_of
+from longthread.tools.catalog.teaching import name_of, taught, untaught
 from longthread.tools.skills.folder import exported, write_skill
 
 _BARE = re.compile(r"[^/\\\\.:]{1,100}")
@@ -264,6 +265,44 @@ class Catalog:
             raise DefinitionNotFound(kind="source", name=name, nearest=_OFF)
         return address.filled(found.address)
 
+    async def teach(
+        self, source: str, given: Mapping[str, Any], gone: Mapping[str, Sequence[str]] | None = None
+    ) -> Change:
+        """Teach a source business terms and examples, and take some out. What says what is there changes nothing.
+
+        Args:
+            source: its name, or an address: the source of the catalog that has it, else a new one.
+            given: `description`, `terms` and `examples` as a definition has them.
+            gone: the names of `terms` and the questions of `examples` that go.
+
+        Raises:
+            DefinitionNotFound: there is no source of the name.
+            CatalogInvalid: something is not right, such as SQL that does more than read.
+            InvalidInput: what is to go is not there.
+        """
+        gone = gone or {}
+        async with self._store.writing() as tx:
+            await kept.lock(tx)
+            known = Known(await kept.definitions(tx), await kept.deleted(tx))
+            there = _source_named(Names(each.definition for each in known.stored), source)
+            body = untaught(there.body, terms=gone.get("terms", ()), examples=gone.get("examples", ()))
+            body = taught(body, terms=given.get("terms", ()), examples=given.get("examples", ()))
+            body |= {"description": given["description"]} if "description" in given else {}
+            about = {"id": there.id} if there.id else {}
+            changes = _changes(known, _drafts([{"kind": "source", "name": there.name, **about, **body}]))
+            await self._write(tx, known, changes)
+        return changes[0]
+
+    async def taught_source(self, source: str) -> Definition:
+        """A source by its name or its address.
+
+        Raises:
+            DefinitionNotFound: the catalog has none.
+        """
+        names = await self.names()
+        found = _source_named(names, source)
+        return found if found.id else names.one("source", source)
+
     async def _write(self, tx: Transaction, known: Known, changes: Sequence[Change]) -> None:
         before = {(each.definition.kind, each.definition.id): each for each in known.stored}
         made = [change.definition for change in changes if change.action != "unchanged"]
@@ -326,6 +365,22 @@ async def address_again(store: Driver, spec: str) -> str:
     if not chosen.is_active:
         raise DefinitionNotFound(kind="source", name=chosen.name, nearest=_OFF)
     return address.filled(chosen.address)
+
+
+def _source_named(names: Names, spec: str) -> Definition:
+    """The source of a name or an address; one without an id where it is an address that no source has."""
+    spec = spec.strip()
+    found = names.named("source", spec)
+    if not found:
+        there = [each for (kind, _), each in names.by_key.items() if kind == "source"]
+        found = [each for each in there if address.is_of(str(each.body["address"]), remembered(spec))]
+    if found:
+        return found[0]
+    if _BARE.fullmatch(spec) and spec != "demo" and not Path(spec).exists():
+        return names.one("source", spec)  # says that there is none
+    name, taken = name_of(spec), set(names.names("source"))
+    free = next(each for each in (name, *(f"{name}-{n}" for n in range(2, len(taken) + 3))) if each not in taken)
+    return Definition("source", "", free, {"description": None, "address": spec, "is_active": True})
 
 
 def _drafts(items: Iterable[Mapping[str, Any] | Document]) -> list[Draft]:

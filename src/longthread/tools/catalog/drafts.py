@@ -14,6 +14,7 @@ from longthread.tools.arguments import Arguments
 from longthread.tools.catalog import address
 from longthread.tools.catalog.documents import Document
 from longthread.tools.catalog.fields import LONGEST_NAME, Fields, short
+from longthread.tools.catalog.teaching import read_examples, read_terms
 from longthread.tools.registry import check
 from longthread.tools.skills.bundle import bundle_problems
 from longthread.tools.skills.page import LONGEST_FRONT, front_problems
@@ -224,6 +225,8 @@ def _source(fields: Fields, document: Document) -> tuple[str, Body]:
         "description": fields.text("description"),
         "address": given,
         "is_active": fields.flag("is_active", default=True),
+        "terms": read_terms(fields, given),
+        "examples": read_examples(fields, given),
     }
     return name, body
 

@@ -1,8 +1,9 @@
 -- name: put_source
-INSERT INTO sources (id, name, description, address, is_active, created_at, updated_at)
-VALUES (:id, :name, :description, :address, CAST(:is_active AS INTEGER), :now, :now)
+INSERT INTO sources (id, name, description, address, is_active, terms, examples, created_at, updated_at)
+VALUES (:id, :name, :description, :address, CAST(:is_active AS INTEGER), :terms, :examples, :now, :now)
 ON CONFLICT (id) DO UPDATE
-SET name = excluded.name, description = excluded.description, address = excluded.address, is_active = excluded.is_active;
+SET name = excluded.name, description = excluded.description, address = excluded.address, is_active = excluded.is_active,
+    terms = excluded.terms, examples = excluded.examples;
 
 -- name: delete_agent
 DELETE FROM agents WHERE id = :id;

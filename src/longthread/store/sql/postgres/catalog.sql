@@ -25,7 +25,8 @@ FROM (
     FROM tools
     UNION ALL
     SELECT 'source', CAST(id AS TEXT), name, CAST(jsonb_build_object(
-               'description', description, 'address', address, 'is_active', is_active) AS TEXT),
+               'description', description, 'address', address, 'is_active', is_active, 'terms', terms,
+               'examples', examples) AS TEXT),
            created_at, updated_at
     FROM sources
 ) d
@@ -57,7 +58,8 @@ FROM (
     FROM tools
     UNION ALL
     SELECT 'source', CAST(id AS TEXT), name, CAST(jsonb_build_object(
-               'description', description, 'address', address, 'is_active', is_active) AS TEXT),
+               'description', description, 'address', address, 'is_active', is_active, 'terms', terms,
+               'examples', examples) AS TEXT),
            created_at, updated_at
     FROM sources
 ) d
@@ -93,11 +95,12 @@ SET name = excluded.name, type = excluded.type, description = excluded.descripti
     implementation = excluded.implementation, is_active = excluded.is_active;
 
 -- name: put_source
-INSERT INTO sources (id, name, description, address, is_active, created_at, updated_at)
-VALUES (:id, :name, :description, :address, CAST(CAST(:is_active AS INTEGER) AS BOOLEAN), CAST(:now AS TIMESTAMPTZ),
-        CAST(:now AS TIMESTAMPTZ))
+INSERT INTO sources (id, name, description, address, is_active, terms, examples, created_at, updated_at)
+VALUES (:id, :name, :description, :address, CAST(CAST(:is_active AS INTEGER) AS BOOLEAN), CAST(:terms AS JSONB),
+        CAST(:examples AS JSONB), CAST(:now AS TIMESTAMPTZ), CAST(:now AS TIMESTAMPTZ))
 ON CONFLICT (id) DO UPDATE
-SET name = excluded.name, description = excluded.description, address = excluded.address, is_active = excluded.is_active;
+SET name = excluded.name, description = excluded.description, address = excluded.address, is_active = excluded.is_active,
+    terms = excluded.terms, examples = excluded.examples;
 
 -- name: delete_agent
 DELETE FROM agents WHERE id = CAST(:id AS UUID);

@@ -23,7 +23,9 @@ FROM (
            created_at, updated_at
     FROM tools
     UNION ALL
-    SELECT 'source', id, name, json_object('description', description, 'address', address, 'is_active', is_active),
+    SELECT 'source', id, name, json_object(
+               'description', description, 'address', address, 'is_active', is_active, 'terms', json(terms),
+               'examples', json(examples)),
            created_at, updated_at
     FROM sources
 ) d
@@ -53,7 +55,9 @@ FROM (
            created_at, updated_at
     FROM tools
     UNION ALL
-    SELECT 'source', id, name, json_object('description', description, 'address', address, 'is_active', is_active),
+    SELECT 'source', id, name, json_object(
+               'description', description, 'address', address, 'is_active', is_active, 'terms', json(terms),
+               'examples', json(examples)),
            created_at, updated_at
     FROM sources
 ) d

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -44,6 +45,25 @@ class Restricted:
             for name in {label.casefold(), label.rsplit(".", 1)[-1].casefold()}:
                 found.setdefault(name, []).append(table)
         return found
+
+    @cached_property
+    def _hidden(self) -> list[str]:
+        """What tables and columns are called that the user does not see, and nothing that the user sees."""
+        whole, seen = _all_names(self.whole), _all_names(self.schema)
+        return sorted(whole - seen)
+
+    def is_named_in(self, text: str) -> bool:
+        """Whether a text names something that the user does not see."""
+        text = text.casefold()
+        return any(
+            re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) if name.isascii() else name in text
+            for name in self._hidden
+        )
+
+
+def _all_names(schema: Schema) -> set[str]:
+    tables = {label.rpartition(".")[2].casefold() for label in schema.tables}
+    return tables | {column.name.casefold() for table in schema.tables.values() for column in table.columns}
 
 
 Rewrite = Callable[[str, Restricted], str]
