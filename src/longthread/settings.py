@@ -230,6 +230,9 @@ class Settings(BaseSettings):
     sql_memory_mb: int = _setting(
         1_024, "LONGTHREAD_SQL_MEMORY_MB", allowed="a whole number of megabytes from 1 on", ge=1
     )
+    file_encoding: str = _setting(
+        "", "LONGTHREAD_FILE_ENCODING", allowed="an encoding that Python knows, such as cp1252 or big5", max_length=40
+    )
     source_policies: Path | None = _setting(None, "LONGTHREAD_SOURCE_POLICIES", allowed="a file")
     sql_isolated: bool = _setting(True, "LONGTHREAD_SQL_ISOLATED", allowed="true or false")
 

@@ -131,6 +131,7 @@ async def _source(settings: Settings) -> Finding:
                 spec = await named_address(store, spec)
         async with await open_source(spec) as source:
             schema = await source.schema()
-            return True, "source", f"{source.spec}: {source.dialect}, {_count(len(schema.tables), 'table')}"
+            found = f"{source.spec}: {source.dialect}, {_count(len(schema.tables), 'table')}"
+            return True, "source", " ".join([f"{found}.", *source.notes]) if source.notes else found
     except LongthreadError as error:
         return False, "source", str(error)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from longthread.settings import Settings
 from longthread.store.completion import to_the_end
+from longthread.tools.analysis.files.encoding import known
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.opening import open_source
 from longthread.tools.analysis.policy.document import Policies
@@ -18,6 +19,7 @@ class Opener:
 
     Raises:
         PoliciesInvalid: the settings name policies that cannot be read.
+        InvalidInput: the settings name an encoding that there is none of.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -27,6 +29,7 @@ class Opener:
             rows=settings.sql_rows,
             memory_mb=settings.sql_memory_mb,
             isolated=settings.sql_isolated,
+            encoding=known(settings.file_encoding) if settings.file_encoding else "",
         )
 
     async def open(self, spec: str, user_id: str) -> Source:

@@ -11,7 +11,7 @@ import pytest
 
 from longthread.errors import SourceNotFound, SourceUnreadable
 from longthread.tools.analysis import Limits, Source, open_source
-from longthread.tools.analysis.engines.files import table_names
+from longthread.tools.analysis.files.listing import table_names
 
 Opened = Callable[..., Awaitable[Source]]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from longthread.tools.analysis.limits import Limits
@@ -67,6 +68,8 @@ class Engine(ABC):
     name: str
     notes: Sequence[str] = ()
     """What could not be read, for people to know."""
+    table_notes: Mapping[str, Sequence[str]] = MappingProxyType({})
+    """What was guessed of a table, by its label."""
 
     @abstractmethod
     def connect(self) -> Connection:

@@ -37,6 +37,8 @@ class Limits:
     """How many these are."""
     listed_columns: int = 400
     """Columns up to which a listing names the columns too."""
+    listed_notes: int = 40
+    """Notes on tables that one listing has; a description has those of its table."""
     described_columns: int = 300
     """Columns of one table that a description shows."""
     value_bytes: int = 64_000_000
@@ -50,6 +52,8 @@ class Limits:
     """Disk that an embedded analytical engine may use for that."""
     loaded_file_mb: int = 64
     """Size up to which a data file is read into memory when the source is opened; a bigger one is read in place."""
+    encoding: str = ""
+    """The encoding of text files; empty: each file's is found out."""
     lock_seconds: float = 2.0
     """Seconds to wait for another program's lock."""
     connect_seconds: int = 10

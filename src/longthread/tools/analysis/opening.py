@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy.engine import URL
@@ -12,9 +14,10 @@ from sqlalchemy.engine import URL
 from longthread.errors import ExtraMissing, SourceEmpty, SourceNotFound, SourceUnreadable, SourceUnsupported
 from longthread.tools.analysis.address import absolute, is_url, parsed, remembered, shown
 from longthread.tools.analysis.engine import Engine
-from longthread.tools.analysis.engines.files import data_files, reader_of
 from longthread.tools.analysis.engines.postgresql import PostgresqlEngine
 from longthread.tools.analysis.engines.sqlite import is_sqlite
+from longthread.tools.analysis.files.encoding import known
+from longthread.tools.analysis.files.listing import KINDS, data_files, left_out, old_sheet, reader_of
 from longthread.tools.analysis.isolation.remote import WorkerEngine
 from longthread.tools.analysis.isolation.worker import ENGINES
 from longthread.tools.analysis.limits import Limits
@@ -27,12 +30,16 @@ _SQLITE_NAMES = frozenset({".sqlite", ".sqlite3", ".db", ".db3", ".s3db", ".gpkg
 _DUCKDB_NAMES = frozenset({".duckdb", ".ddb"})
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _DUCKDB_MAGIC = b"DUCK"
+_TOLD = 3
+"""Files of a folder without tables that are told of."""
+_ENCODED = re.compile(r"(.+)\?encoding=([\w.-]*)")
 
 
 async def open_source(
     spec: str, *, limits: Limits | None = None, demo_folder: Path | None = None, policy: UserPolicy | None = None
 ) -> Source:
-    """Opens `demo`, a database file, a data file, a folder of data files or a SQLAlchemy URL, to be read only.
+    """Opens `demo`, a database file, a data file, a folder of data files or a SQLAlchemy URL, to be read only. Behind
+    the path of data files, `?encoding=NAME` says what texts are written in.
 
     `demo_folder` is where the demo database is kept, the user's cache folder by default. With a `policy`, no more is
     read than that allows, by whatever statement; PolicyUnusable says that it names what is not there. Raises
@@ -64,9 +71,12 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine
     try:
         # Absolute: the thread may be asked from another folder tomorrow.
         path = Path(spec).expanduser().absolute()
+        kept = str(path)
+        if not path.exists() and (encoded := _ENCODED.fullmatch(kept)):
+            path, limits = Path(encoded[1]), replace(limits, encoding=known(encoded[2]))
         if not path.exists():
             raise SourceNotFound(source=shown(spec)[:200])
-        return _engine_of_path(path, str(path), limits), str(path)
+        return _engine_of_path(path, kept, limits), kept
     except PermissionError as error:
         raise SourceUnreadable(source=spec, reason="permission denied.") from error
     except (OSError, ValueError, RuntimeError) as error:  # a name too long for a path, or one with a NUL in it
@@ -110,16 +120,18 @@ def _mysql(url: URL, spec: str, limits: Limits) -> Engine:
 def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
     if path.is_dir():
         if not data_files(path):
-            reason = "the folder has no CSV, TSV, Parquet or JSON files. Give one that has, or a database file itself."
-            raise SourceUnreadable(source=spec, reason=reason)
+            reason = f"the folder has no {KINDS}. Give one that has, or a database file itself."
+            raise SourceUnreadable(source=spec, reason=" ".join([reason, *left_out(path)[:_TOLD]]))
         return _embedded("files", path, spec, limits)
     if not path.is_file():
         raise SourceUnreadable(source=spec, reason="it is neither a file nor a folder.")
     if (kind := _kind(path)) is not None:
         return _embedded(kind, path, spec, limits)
+    if (old := old_sheet(path)) is not None:
+        raise SourceUnsupported(source=spec, reason=old)
     if reader_of(path):
         return _embedded("files", path, spec, limits)
-    reason = "its kind is not known. Longthread reads SQLite, DuckDB, CSV, TSV, Parquet, JSON and JSON Lines files."
+    reason = f"its kind is not known. Longthread reads SQLite and DuckDB databases, {KINDS}."
     raise SourceUnsupported(source=spec, reason=reason)
 
 

@@ -82,6 +82,10 @@ class Source:
         """What a reader of the source should know: files that could not be read."""
         return list(self._engine.notes)
 
+    def notes_on(self, label: str) -> list[str]:
+        """What was guessed of a table when it was read. Nothing where a policy holds: it may tell of hidden values."""
+        return [] if self._policy is not None else list(self._engine.table_notes.get(label, ()))
+
     async def work(self, action: Callable[[Connection], T], seconds: float | None = None) -> T:
         """Runs `action` in a thread with a connection, and kills its statement after `seconds` or when the task that
         awaits it is cancelled. The thread has then ended when this returns, unless it is inside of one call of the

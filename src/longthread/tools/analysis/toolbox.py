@@ -15,6 +15,7 @@ from longthread.tools.analysis.described import (
     column_named,
     column_of,
     comment_of,
+    count_in,
     description,
     listed,
     named_columns,
@@ -135,11 +136,11 @@ class _Toolbox:
             "shown": f"{len(shown)} of {len(chosen)}",
             "about": about,
         }
+        notes = self._notes(shown, self._limits.bytes - 3 * BESIDE - size_of([list(about), about]))
         columns = sum(len(table.columns) for table in chosen)
         if len(shown) == len(chosen) and columns <= self._limits.listed_columns:
-            room = self._limits.bytes - 4 * BESIDE - size_of([list(about), about])
+            room = self._limits.bytes - 4 * BESIDE - size_of([list(about), about, notes])
             listing |= {"columns": named} if (named := named_columns(shown, room)) else {}
-        notes = list(self._source.notes)
         if self._is_ranked(chosen, arguments):
             more = "Say with `about` or `pattern` what else to list, or list all from `offset` 0 on."
             notes += [f"These are the tables that are likely meant. {more}"] if len(shown) < len(chosen) else []
@@ -148,6 +149,14 @@ class _Toolbox:
         if notes:
             listing["notes"] = notes
         return listing
+
+    def _notes(self, tables: list[Table], room: int) -> list[str]:
+        """What was left out, and what was guessed of the tables, as far as the list has room for it."""
+        notes = [f"{table.label}: {note}" for table in tables for note in self._source.notes_on(table.label)]
+        notes = [*self._source.notes, *notes]
+        fitting = min(self._limits.listed_notes, count_in(notes, room))
+        more = [f"{len(notes) - fitting} more notes are in the tables' descriptions."] if len(notes) > fitting else []
+        return [*notes[:fitting], *more]
 
     def _shown(self, schema: Schema, chosen: list[Table], arguments: Arguments, begin: int | None) -> list[Table]:
         """The tables to list: all that were chosen, from place `begin` on, or of many the likely ones."""
@@ -188,7 +197,10 @@ class _Toolbox:
         found = await self._source.work(lambda connection: profile(connection, table, columns, limits, dialect))
         if name:
             return column_of(schema, table, columns[0], found, limits, comment_from or 0)
-        return description(schema, table, columns, found, limits, begin)
+        told = description(schema, table, columns, found, limits, begin)
+        notes = self._source.notes_on(table.label)
+        notes = notes[: count_in(notes, limits.bytes - BESIDE - size_of(told))]
+        return told | ({"notes": [*told.get("notes", ()), *notes]} if notes else {})
 
     async def sample_rows(self, arguments: Arguments) -> dict[str, Any]:
         schema = await self._source.schema()

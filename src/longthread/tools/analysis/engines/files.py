@@ -1,54 +1,33 @@
-"""Data files as a database: CSV, TSV, Parquet and JSON, one file or a folder of them."""
+"""Data files as a database: CSV, TSV, Parquet, JSON and Excel, one file or a folder of them."""
 
 from __future__ import annotations
 
-import codecs
-import itertools
+import gzip
 import os
-import re
 import shutil
 import tempfile
-from collections.abc import Iterable
+import zlib
 from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 import duckdb
 
 from longthread.errors import SourceEmpty, SourceError, SourceNotFound, SourceUnreadable
 from longthread.tools.analysis.engines.duckdb import DuckdbEngine, lock, settings, translated
+from longthread.tools.analysis.files.delimited import Written, delimited, of_rows
+from longthread.tools.analysis.files.encoding import called, known, likely
+from longthread.tools.analysis.files.jsontext import json_table
+from longthread.tools.analysis.files.listing import TableNames, base_name, data_files, left_out, reader_of, stem_of
+from longthread.tools.analysis.files.workbook import sheets_of
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import literal, quoted
 
-_READERS = {
-    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv",
-    ".parquet": "parquet", ".pq": "parquet",
-    ".json": "json", ".jsonl": "json", ".ndjson": "json",
-}  # fmt: skip
-_COMPRESSED = (".gz", ".zst")
-_PROBED = 65_536
-_CHECKED = 4_000_000
-"""Bytes of a text file, too big to be loaded, whose encoding is checked."""
 _COMPRESSED_LINE = 8_000_000
-"""Bytes of the longest line of a compressed file: for each reader DuckDB takes sixteen times as much at once."""
-_DELIMITERS = (",", ";", "\t", "|")
-
-
-def reader_of(path: Path) -> str | None:
-    """`csv`, `parquet` or `json`, by the file's name; None for any other file."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-        return _READERS.get(suffixes[-1]) if suffixes and suffixes[-1] != ".parquet" else None
-    return _READERS.get(suffixes[-1]) if suffixes else None
-
-
-def data_files(folder: Path) -> list[Path]:
-    """The data files directly in `folder`, by name; hidden ones and plain .txt are left out."""
-    return sorted(
-        path
-        for path in folder.iterdir()
-        if path.is_file() and not path.name.startswith(".") and path.suffix.lower() != ".txt" and reader_of(path)
-    )
+"""Bytes of the longest line of a file that DuckDB unpacks: it takes sixteen times as much at once."""
+_COPIED = 1_048_576
+_TOLD = 20
+"""Notes on the columns of one table."""
 
 
 class FilesEngine(DuckdbEngine):
@@ -60,6 +39,7 @@ class FilesEngine(DuckdbEngine):
     def __init__(self, path: Path, source: str, limits: Limits) -> None:
         super().__init__(path, source, limits)
         self.notes = []
+        self.table_notes = {}
         self._state = self._look()
         self._scratch: Path | None = None
 
@@ -68,8 +48,12 @@ class FilesEngine(DuckdbEngine):
             raise SourceNotFound(source=self._source)
         return data_files(self._path) if self._path.is_dir() else [self._path]
 
-    def _look(self) -> list[tuple[str, int, int]]:
-        return [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in self._files()]
+    def _left_out(self) -> list[str]:
+        return left_out(self._path) if self._path.is_dir() else []
+
+    def _look(self) -> tuple[list[tuple[str, int, int]], list[str]]:
+        about = [(path, path.stat()) for path in self._files()]
+        return [(str(path), stat.st_mtime_ns, stat.st_size) for path, stat in about], self._left_out()
 
     def stale(self) -> bool:
         """Whether a file was changed, added or removed; they are then read again."""
@@ -92,22 +76,24 @@ class FilesEngine(DuckdbEngine):
         return root
 
     def _load(self, root: duckdb.DuckDBPyConnection) -> list[Path]:
-        """Makes a table of each file. A folder's unreadable files are left out and noted; a single one raises."""
+        """Makes the tables of each file. A folder's unreadable files are left out and noted; a single one raises."""
         files = self._files()
-        notes: list[str] = []
+        self.notes, self.table_notes = [], {}
+        failed: list[str] = []
         in_place: list[Path] = []
-        for path, name in zip(files, table_names(files), strict=True):
+        names = TableNames()
+        for path in files:
             try:
                 with translated(self._source):
-                    in_place += self._table(root, path, name)
+                    in_place += self._tables(root, path, names)
             except SourceError as error:
                 if len(files) == 1:
                     raise self._about(path, error) from error
-                reason = str(error.details.get("reason", "it has no rows."))
-                notes.append(f"{path.name} is left out: {reason}")
-        if files and len(notes) == len(files):
-            raise SourceUnreadable(source=self._source, reason=" ".join(notes))
-        self.notes = notes
+                reason = str(error.details.get("reason", "it is empty."))
+                failed.append(f"{path.name} is left out: {reason}")
+        if files and len(failed) == len(files):
+            raise SourceUnreadable(source=self._source, reason=" ".join(failed))
+        self.notes = [*failed, *self.notes, *self._left_out()]
         return in_place
 
     def _about(self, path: Path, error: SourceError) -> SourceError:
@@ -115,52 +101,145 @@ class FilesEngine(DuckdbEngine):
             return error
         return SourceUnreadable(source=self._source, reason=f"{path.name}: {error.details.get('reason', error)}")
 
-    def _table(self, root: duckdb.DuckDBPyConnection, path: Path, name: str) -> list[Path]:
-        """Makes the table of one file, and returns the files that must stay readable for it."""
+    def _tables(self, root: duckdb.DuckDBPyConnection, path: Path, names: TableNames) -> list[Path]:
+        """Makes the tables of one file, and returns the files that must stay readable for them."""
         if not os.access(path, os.R_OK):
             raise SourceUnreadable(source=self._source, reason=f"{path.name}: permission denied.")
         if path.stat().st_size == 0:
             raise SourceEmpty(source=self._source)
-        kind = reader_of(path)
-        small = path.stat().st_size <= self._limits.loaded_file_mb * 1_000_000
-        text = path
-        if kind != "parquet" and path.suffix.lower() not in _COMPRESSED:
-            text = self._as_utf8(path, whole=small)
-        resolved = text.resolve()
-        reader = {"parquet": _read_parquet, "json": _read_json, "csv": _read_csv}[kind or "csv"](
-            root, resolved, path, small, self._limits
-        )
-        in_place = kind == "parquet" or not small
-        root.execute(f"CREATE {'VIEW' if in_place else 'TABLE'} {quoted(name)} AS FROM {reader}")
-        return [resolved] if in_place else []
+        kind = reader_of(path) or "csv"
+        if kind == "xlsx":
+            return self._workbook(root, path, names)
+        if kind == "parquet":
+            there = path.resolve()
+            written: Written | None = Written(f"read_parquet({literal(str(there))})", [], there)
+            notes: list[str] = []
+        else:
+            text, notes = self._as_utf8(self._unpacked(root, path))
+            load = text.stat().st_size <= self._limits.loaded_file_mb * 1_000_000
+            written = self._text_table(root, path, text.resolve(), kind, load=load)
+        if written is None:
+            raise SourceEmpty(source=self._source)
+        label = self._named(names, stem_of(path), path.name)
+        self._made(root, label, written, notes)
+        return [written.reads] if written.reads is not None else []
 
-    def _as_utf8(self, path: Path, *, whole: bool) -> Path:
-        """The file itself if it is UTF-8, else a copy that is. Raises SourceUnreadable for a file that is no text."""
-        with path.open("rb") as file:
-            head = file.read(_PROBED)
-            encoding = encoding_of(head)
-            if encoding is None:
-                reason = f"{path.name} is a binary file, not text."
+    def _text_table(
+        self, root: duckdb.DuckDBPyConnection, path: Path, text: Path, kind: str, *, load: bool
+    ) -> Written | None:
+        if kind == "json":
+            return json_table(root, text, self._limits, load=load)
+        suffixes = {suffix.lower() for suffix in path.suffixes}
+        delimiter = "\t" if suffixes & {".tsv", ".tab"} else None
+        return delimited(root, text, self._copy(".csv"), self._limits, load=load, delimiter=delimiter)
+
+    def _workbook(self, root: duckdb.DuckDBPyConnection, path: Path, names: TableNames) -> list[Path]:
+        """A table of each sheet: named as the sheet, and in a folder as the file too."""
+        sheets, told = sheets_of(path, self._source)
+        made = 0
+        for sheet in sheets:
+            written = of_rows(root, sheet.rows, self._copy(".csv"), self._limits, sheet.merged)
+            if written is None:
+                continue
+            wanted = base_name(sheet.name)
+            if self._path.is_dir():
+                wanted = stem_of(path) if len(sheets) == 1 else f"{stem_of(path)}_{wanted}"
+            self._made(root, self._named(names, wanted, f'{path.name}, sheet "{sheet.name}"'), written, sheet.notes)
+            made += 1
+        if not made:
+            raise SourceUnreadable(source=self._source, reason=f"{path.name} has no sheet with a table.")
+        self.notes = [*self.notes, *(f"{path.name}: {one}" for one in told)]
+        return []
+
+    def _named(self, names: TableNames, wanted: str, what: str) -> str:
+        name = names.take(wanted)
+        if name != wanted:
+            self.notes = [*self.notes, f"{what} is the table {name}, since another one is called {wanted}."]
+        return name
+
+    def _made(self, root: duckdb.DuckDBPyConnection, label: str, written: Written, notes: list[str]) -> None:
+        kind = "TABLE" if written.reads is None else "VIEW"
+        root.execute(f"CREATE {kind} {quoted(label)} AS FROM {written.relation}")
+        columns = [f'Column "{column}": {note}.' for column, note in written.notes if column is not None]
+        told = [*notes, *(note for column, note in written.notes if column is None), *columns[:_TOLD]]
+        if len(columns) > _TOLD:
+            told.append(f"There are {len(columns) - _TOLD} more notes on columns.")
+        if told:
+            self.table_notes = {**self.table_notes, label: told}
+
+    def _unpacked(self, root: duckdb.DuckDBPyConnection, path: Path) -> Path:
+        """The file itself, or its unpacked copy."""
+        suffix = path.suffix.lower()
+        if suffix not in (".gz", ".zst"):
+            return path
+        copy = self._copy(path.suffixes[-2] if len(path.suffixes) > 1 else ".csv")
+        if suffix == ".zst":
+            _unpack_zst(root, path, copy)
+            return copy
+        try:
+            with gzip.open(path) as given, copy.open("wb") as made:
+                self._pour(given, made, path)
+        except (OSError, EOFError, zlib.error) as error:
+            reason = f"{path.name} cannot be unpacked: it is no gzip file, or is damaged."
+            raise SourceUnreadable(source=self._source, reason=reason) from error
+        return copy
+
+    def _pour(self, given: IO[bytes] | gzip.GzipFile, made: IO[bytes], path: Path) -> None:
+        left = self._limits.spill_mb * 1_000_000
+        while block := given.read(_COPIED):
+            left -= len(block)
+            if left < 0:
+                reason = f"{path.name} has more than {self._limits.spill_mb} MB when it is unpacked. Unpack it."
                 raise SourceUnreadable(source=self._source, reason=reason)
-            file.seek(0)
-            if encoding == "utf-8" and _decodes(iter(lambda: file.read(1_048_576), b""), None if whole else _CHECKED):
-                return path
-        return self._converted(path, "gb18030" if encoding == "utf-8" else encoding)
+            made.write(block)
 
-    def _converted(self, path: Path, encoding: str) -> Path:
-        self._scratch = self._scratch or Path(tempfile.mkdtemp(prefix="longthread-files-"))
-        copy = self._scratch / f"{len(list(self._scratch.iterdir()))}{path.suffix}"
+    def _as_utf8(self, path: Path) -> tuple[Path, list[str]]:
+        """The file itself if it is UTF-8, else a copy that is, and what is told of its encoding."""
+        said = self._limits.encoding
+        found = likely(path)
+        if not found:
+            raise SourceUnreadable(source=self._source, reason=f"{path.name} is a binary file, not text.")
+        if said and found[0] not in ("utf-8-sig", "utf-16", "utf-32"):
+            found = [known(said)]
+        if found[0] == "utf-8":
+            return path, []
+        for encoding in found:
+            copy = self._converted(path, encoding)
+            if copy is not None:
+                return copy, self._told(encoding)
+        tried = called(found[0]) if said else "text of any encoding that is known"
+        reason = f"{path.name} is not {tried}. Save it as UTF-8, or say its encoding: {path.name}?encoding=NAME."
+        raise SourceUnreadable(source=self._source, reason=reason)
+
+    def _told(self, encoding: str) -> list[str]:
+        if encoding in ("utf-8-sig", "utf-16", "utf-32"):
+            return []
+        if encoding == "utf-8-damaged":
+            return ["Some of its bytes are not UTF-8; each is read as �."]
+        if self._limits.encoding:
+            return [f"Read as {called(encoding)}, as it was said."]
+        return [f"Read as {called(encoding)}, which is a guess. If texts look wrong, add ?encoding=NAME to the source."]
+
+    def _converted(self, path: Path, encoding: str) -> Path | None:
+        """A copy in UTF-8; None where the file is not in that encoding."""
+        copy = self._copy(path.suffix)
+        damaged = encoding == "utf-8-damaged"
+        codec, errors = ("utf-8", "replace") if damaged else (encoding, "strict")
         try:
             with (
-                path.open(encoding=encoding, newline="") as given,
+                path.open(encoding=codec, errors=errors, newline="") as given,
                 copy.open("w", encoding="utf-8", newline="") as made,
             ):
                 shutil.copyfileobj(given, made)
-        except UnicodeError as error:
-            raise SourceUnreadable(
-                source=self._source, reason=f"{path.name} is not UTF-8, UTF-16 or GB18030 text. Save it as UTF-8."
-            ) from error
+        except UnicodeError:
+            return None
         return copy
+
+    def _copy(self, suffix: str) -> Path:
+        self._scratch = self._scratch or Path(tempfile.mkdtemp(prefix="longthread-files-"))
+        handle, name = tempfile.mkstemp(suffix=suffix, dir=self._scratch)
+        os.close(handle)
+        return Path(name)
 
     def close(self) -> None:
         """Removes the converted copies, too."""
@@ -169,107 +248,13 @@ class FilesEngine(DuckdbEngine):
             shutil.rmtree(self._scratch, ignore_errors=True)
 
 
-def table_names(files: Iterable[Path]) -> list[str]:
-    """A table's name for each file: its stem in letters, digits and underscores of any language, each once."""
-    names: list[str] = []
-    taken: set[str] = set()
-    for path in files:
-        stem = path.name.removesuffix(
-            "".join(path.suffixes[-2:] if path.suffix.lower() in _COMPRESSED else path.suffixes[-1:])
-        )
-        base = re.sub(r"\W+", "_", stem).strip("_") or "data"
-        name, number = base, 1
-        while name.casefold() in taken:
-            number += 1
-            name = f"{base}_{number}"
-        taken.add(name.casefold())
-        names.append(name)
-    return names
-
-
-def encoding_of(head: bytes) -> str | None:
-    """The encoding that the beginning of a text file points to, `utf-8` unless it says otherwise; None for no text."""
-    for mark, name in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
-        if head.startswith(mark):
-            return name
-    control = sum(byte < 9 or 13 < byte < 32 for byte in head)
-    return None if b"\0" in head or control * 20 > len(head) else "utf-8"
-
-
-def _decodes(blocks: Iterable[bytes], most: int | None) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    done = 0
-    try:
-        for block in blocks:
-            decoder.decode(block)
-            done += len(block)
-            if most is not None and done >= most:
-                return True
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _read_parquet(root: duckdb.DuckDBPyConnection, path: Path, named: Path, small: bool, limits: Limits) -> str:
-    del root, named, small, limits
-    return f"read_parquet({literal(str(path))})"
-
-
-def _read_json(root: duckdb.DuckDBPyConnection, path: Path, named: Path, small: bool, limits: Limits) -> str:
-    del root, named, limits
-    return f"read_json({literal(str(path))}, sample_size = {-1 if small else 100_000})"
-
-
-def _read_csv(root: duckdb.DuckDBPyConnection, path: Path, named: Path, small: bool, limits: Limits) -> str:
-    """The call that reads the file. Types come from all rows of a small file; the dialect and the types of a big one
-    are found once and written down, so that no query has to find them again."""
-    # DuckDB's own limit of 2 MB a line refuses a cell of ten million characters. A compressed file takes the memory for
-    # many lines at once.
-    compressed = named.suffix.lower() in _COMPRESSED
-    longest = f"max_line_size = {min(limits.value_bytes, _COMPRESSED_LINE) if compressed else limits.value_bytes}"
-    options = f"sample_size = {-1 if small else 200_000}, {longest}"
-    if {".tsv", ".tab"} & set(named.suffixes):
-        options += ", delim = '\t'"
-    try:
-        mark = _unseen_loss(root, path, options)
-    except duckdb.InvalidInputException:  # quotes that never close: they are letters, then
-        options += ", quote = '', null_padding = true"
-        mark = None
-    if mark is not None:
-        options = f"sample_size = -1, {longest}, delim = {literal(mark)}, null_padding = true"
-    call = f"read_csv({literal(str(path))}, {options})"
-    return call if small else _written_down(root, path, options) or call
-
-
-def _written_down(root: duckdb.DuckDBPyConnection, path: Path, options: str) -> str | None:
-    """The call with all that DuckDB found out about the file, if it can be said: its own words quote no names."""
-    row = root.execute(f"SELECT Prompt FROM sniff_csv({literal(str(path))}, {options})").fetchone()
-    beginning = f"FROM read_csv('{path}'"
-    if row is None or not str(row[0]).startswith(beginning):
-        return None
-    call = f"read_csv({literal(str(path))}{str(row[0])[len(beginning) :].rstrip().removesuffix(';')}"
-    try:
-        root.execute(f"DESCRIBE FROM {call}")
-    except duckdb.Error:
-        return None
-    return call
-
-
-def _unseen_loss(root: duckdb.DuckDBPyConnection, path: Path, options: str) -> str | None:
-    """The delimiter, if DuckDB, left alone, would lose something: where rows differ in length it takes whole lines for
-    values, or skips the first lines to make the others fit. Lines without a delimiter are a title, and may be skipped.
-    """
-    arguments = f"{literal(str(path))}, {options}"
-    row = root.execute(f"SELECT Delimiter, SkipRows FROM sniff_csv({arguments})").fetchone()
-    names = [str(column[0]) for column in root.execute(f"DESCRIBE FROM read_csv({arguments})").fetchall()]
-    skipped, delimiter = (int(row[1]), str(row[0])) if row is not None else (0, ",")
-    if len(names) == 1:
-        return next((mark for mark in _DELIMITERS if mark in names[0]), None)
-    if skipped and path.suffix.lower() in _COMPRESSED:
-        return delimiter
-    if skipped:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            lost = list(itertools.islice(file, skipped))
-        return delimiter if any(delimiter in line for line in lost) else None
-    return None
+def _unpack_zst(root: duckdb.DuckDBPyConnection, path: Path, copy: Path) -> None:
+    """Unpacks a Zstandard file of UTF-8 lines, as DuckDB can."""
+    lines = root.execute(
+        f"SELECT line FROM read_csv({literal(str(path.resolve()))}, auto_detect = false, header = false, "
+        f"columns = {{'line': 'VARCHAR'}}, delim = '\x1f', quote = '', escape = '', parallel = false, "
+        f"max_line_size = {_COMPRESSED_LINE})"
+    )
+    with copy.open("w", encoding="utf-8", newline="") as made:
+        while rows := lines.fetchmany(1_000):
+            made.writelines(f"{row[0] or ''}\n" for row in rows)

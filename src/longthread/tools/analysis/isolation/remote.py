@@ -139,7 +139,7 @@ class WorkerEngine(Engine):
                 self._worker = Worker(*self._given)
             worker = self._worker
             connection = RemoteConnection(worker, self._lost)
-            self.notes = connection.notes
+            self.notes, self.table_notes = connection.notes, connection.table_notes
         return connection
 
     def _lost(self, worker: Worker) -> None:
@@ -204,7 +204,9 @@ class RemoteConnection(Connection):
         self._socket, self._number = worker.connect()
         with contextlib.ExitStack() as undoing:
             undoing.callback(self.close)
-            self.notes: list[str] = self._answer()["notes"]
+            told = self._answer()
+            self.notes: list[str] = told["notes"]
+            self.table_notes: dict[str, list[str]] = told["table_notes"]
             undoing.pop_all()
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:

@@ -84,7 +84,8 @@ class Served:
                 send(self._to, told(error))
                 return
             try:
-                send(self._to, {"notes": list(self._engine.notes)})
+                tables = {label: list(notes) for label, notes in self._engine.table_notes.items()}
+                send(self._to, {"notes": list(self._engine.notes), "table_notes": tables})
                 self._answer_all(connection)
             except OSError:
                 pass  # nobody is there to be told

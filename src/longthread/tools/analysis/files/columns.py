@@ -1,0 +1,320 @@
+"""The types of a table's columns, from all of their texts: a type where just one reading fits them all, else text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import duckdb
+
+from longthread.tools.analysis.files.cells import CODES, CURRENCIES, MISSING, PERCENT
+from longthread.tools.analysis.files.readings import (
+    DAY_FIRST,
+    SIMPLE_DATE,
+    SIMPLE_NUMBER,
+    Reading,
+    family_of,
+    readings_of,
+    text_of,
+    unit_of,
+)
+from longthread.tools.analysis.naming import literal, quoted
+
+_SAMPLED = 1_000
+"""Values of a column by which the readings are chosen that are tried on all of it."""
+_MOSTLY = 0.5
+"""Share of the values that a reading fits from which on it is told that others keep it from being used."""
+_COMMA_DECIMALS = frozenset({"1.234,56", "1 234,56"})
+_COMMA_GROUPS = frozenset({*CURRENCIES, *CODES}) - {"€", "R$", "zł", "kr", "EUR", "CHF", "SEK", "NOK", "DKK"}
+"""Currencies whose amounts are written 1,234.56."""
+_DIGITS_OF_A_BIGINT = 18
+_DIGITS_OF_A_DOUBLE = 17
+_DIGITS_OF_A_DECIMAL = 38
+
+
+@dataclass
+class Typed:
+    """What a column is read as: an expression over the raw column, and what people should know of it."""
+
+    expression: str
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Counted:
+    """What was counted of one column's texts."""
+
+    values: int
+    missing: int
+    mark: str | None
+    fits: Mapping[str, int]
+    clocks: int
+    zones: int
+    nanoseconds: int
+    digits: int
+    dots: int
+    commas: int
+    scale: int
+    whole: int
+    exponents: int
+    zeros: int
+
+
+@dataclass
+class _Column:
+    raw: str
+    sample: list[str]
+    family: str
+    readings: list[Reading]
+    counted: _Counted | None = None
+    simple: str = ""
+    """The type, where a cast of the texts as they are gives it."""
+
+    def misses(self, reading: Reading) -> int:
+        assert self.counted is not None
+        return self.counted.values - self.counted.fits.get(reading.name, 0)
+
+
+def typed(root: duckdb.DuckDBPyConnection, relation: str, columns: Sequence[str], begin: str) -> list[Typed]:
+    """What each raw column of a relation is read as.
+
+    Args:
+        begin: a relation of its first rows, by which readings are chosen; all of `relation` is then read once or twice.
+    """
+    found = [_looked_at(root, begin, column) for column in columns]
+    _find_simple(root, relation, [one for one in found if one.family in ("number", "date")])
+    _count(root, relation, [one for one in found if one.readings and not one.simple])
+    chosen = [_choice(root, relation, one) for one in found]
+    if any(reading is not None and reading.name in _COMMA_DECIMALS for reading, _ in chosen):
+        chosen = [_by_the_file(root, relation, one, *choice) for one, choice in zip(found, chosen, strict=True)]
+    return [_typed(one, reading, notes) for one, (reading, notes) in zip(found, chosen, strict=True)]
+
+
+def _looked_at(root: duckdb.DuckDBPyConnection, begin: str, raw: str) -> _Column:
+    text = text_of(quoted(raw))
+    rows = root.execute(
+        f"SELECT DISTINCT v FROM (SELECT v FROM (SELECT {text} AS v FROM {begin}) WHERE v IS NOT NULL LIMIT {_SAMPLED})"
+    ).fetchall()
+    sample = sorted(str(row[0]) for row in rows)
+    family = family_of(sample) if sample else "text"
+    readings = readings_of(family, sample, text)
+    if family == "date":
+        readings = _fitting(root, sample, readings, text)
+    return _Column(raw, sample, family, readings)
+
+
+def _fitting(
+    root: duckdb.DuckDBPyConnection, sample: list[str], readings: Sequence[Reading], text: str
+) -> list[Reading]:
+    """The readings that fit at least some of the sample."""
+    counts = ", ".join(f"count({reading.value.replace(text, 'v')})" for reading in readings)
+    row = root.execute(f"SELECT {counts} FROM (SELECT unnest(?::VARCHAR[]) AS v)", [sample]).fetchone()
+    assert row is not None
+    return [reading for reading, count in zip(readings, row, strict=True) if count]
+
+
+def _find_simple(root: duckdb.DuckDBPyConnection, relation: str, columns: Sequence[_Column]) -> None:
+    """Finds the columns of usual numbers and dates, without all that is tried on others: most are such."""
+    if not columns:
+        return
+    parts = []
+    for one in columns:
+        raw = quoted(one.raw)
+        number = one.family == "number"
+        fits = f"regexp_full_match({raw}, {literal(SIMPLE_NUMBER if number else SIMPLE_DATE)})"
+        also = "" if number else f" AND TRY_CAST({raw} AS TIMESTAMP) IS NOT NULL"
+        parts += [f"count({raw})", f"count(*) FILTER (WHERE {fits}{also})", f"max(length({raw}))"]
+        parts.append(f"count(*) FILTER (WHERE contains({raw}, '.'))")
+    row = root.execute(f"SELECT {', '.join(parts)} FROM {relation}").fetchone()
+    assert row is not None
+    for at, one in enumerate(columns):
+        values, fitting, longest, dots = row[4 * at : 4 * at + 4]
+        if not values or fitting < values or (one.family == "number" and longest >= _DIGITS_OF_A_DOUBLE):
+            continue
+        if one.family == "number":
+            one.simple = "DOUBLE" if dots else "BIGINT"
+        else:
+            one.simple = "TIMESTAMP" if longest > len("2021-03-05") else "DATE"
+        one.counted = _Counted(values, 0, None, {}, 0, 0, 0, 0, dots, 0, 0, 0, 0, 0)
+
+
+def _count(root: duckdb.DuckDBPyConnection, relation: str, columns: Sequence[_Column]) -> None:
+    """Counts what the texts of columns are, in one query."""
+    if not columns:
+        return
+    marks = ", ".join(literal(mark) for mark in sorted(MISSING))
+    parts: list[str] = []
+    for at, one in enumerate(columns):
+        v, raw = f"v{at}", quoted(one.raw)
+        marked = f"lower(trim({raw})) IN ({marks})"
+        zone = literal(r":\d{2}(\.\d+)?\s*(Z|UTC|[+-]\d{2}(:?\d{2})?)$")
+        fraction = literal(r"[.,](\d*)\D*$")
+        parts += [
+            f"count({v})",
+            f"count(*) FILTER (WHERE {marked})",
+            f"any_value({raw}) FILTER (WHERE {marked})",
+            *(
+                [f"count(*) FILTER (WHERE contains({v}, ':'))", f"count(*) FILTER (WHERE regexp_matches({v}, {zone}))"]
+                if one.family == "date"
+                else ["0", "0"]
+            ),
+            f"count(*) FILTER (WHERE regexp_matches({v}, '\\.\\d{{7,}}'))" if one.family == "date" else "0",
+            *(
+                [
+                    f"max(length(regexp_replace({v}, '[^0-9]', '', 'g')))",
+                    f"count(*) FILTER (WHERE contains({v}, '.'))",
+                    f"count(*) FILTER (WHERE contains({v}, ','))",
+                    f"max(length(regexp_extract({v}, {fraction}, 1)))",
+                    f"max(length(regexp_replace({v}, '[^0-9]', '', 'g')) - length(regexp_extract({v}, {fraction}, 1)))",
+                    f"count(*) FILTER (WHERE contains(lower({v}), 'e'))",
+                    f"count(*) FILTER (WHERE regexp_matches({v}, '^0\\d'))",
+                ]
+                if one.family == "number"
+                else ["0"] * 7
+            ),
+            *[f"count({reading.value.replace(text_of(raw), v)})" for reading in one.readings],
+        ]
+    inner = ", ".join(f"{quoted(one.raw)}, {text_of(quoted(one.raw))} AS v{at}" for at, one in enumerate(columns))
+    row = root.execute(f"SELECT {', '.join(parts)} FROM (SELECT {inner} FROM {relation})").fetchone()
+    assert row is not None
+    cells = iter(row)
+    for one in columns:
+        one.counted = _counted(cells, [reading.name for reading in one.readings])
+
+
+def _counted(cells: Iterator[object], names: Sequence[str]) -> _Counted:
+    def number() -> int:
+        return int(str(next(cells) or 0))
+
+    values, missing = number(), number()
+    mark = next(cells)
+    shape = [number() for _ in range(10)]
+    fits = {name: number() for name in names}
+    return _Counted(values, missing, None if mark is None else str(mark).strip(), fits, *shape)
+
+
+def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tuple[Reading | None, list[str]]:
+    """The only reading of a column that fits, or none and why."""
+    if one.counted is None or not one.counted.values:
+        return None, []
+    if one.simple:
+        return Reading("plain", quoted(one.raw), one.family), []
+    fitting = [reading for reading in one.readings if not one.misses(reading)]
+    code = next((reading for reading in fitting if reading.family == "code"), None)
+    fitting = [reading for reading in fitting if reading.family != "code"]
+    if not fitting:
+        return None, [] if code is None and not _worth_telling(one) else [_why_text(one, code)]
+    if one.family == "date" and len(fitting) > 1:
+        return _of_dates(root, relation, one, fitting)
+    names = {reading.name for reading in fitting}
+    doubtful = "plain" not in names and {"1,234.56", "1.234,56"} <= names
+    if one.family == "number" and doubtful and unit_of(one.sample) not in _COMMA_GROUPS:
+        return None, [f'kept as text: "{_example(one, ",")}" may be written with thousands or with a decimal comma']
+    return fitting[0], []
+
+
+def _of_dates(
+    root: duckdb.DuckDBPyConnection, relation: str, one: _Column, fitting: Sequence[Reading]
+) -> tuple[Reading | None, list[str]]:
+    """Of several orders of day and month the first, if all give the same days, or if dots say that days come first."""
+    first, *others = fitting
+    text = text_of(quoted(one.raw))
+    differs = " OR ".join(f"{first.value} IS DISTINCT FROM {other.value}" for other in others)
+    dotted = literal(r"^\d{1,2}[.]\d{1,2}[.]")
+    dots = f"regexp_matches({text}, {dotted})"
+    row = root.execute(
+        f"SELECT any_value({text}) FILTER (WHERE {differs}), bool_and({dots}) FROM {relation} WHERE {text} IS NOT NULL"
+    ).fetchone()
+    assert row is not None
+    if row[0] is None or (row[1] and first.name.startswith(DAY_FIRST)):
+        return first, []
+    orders = " and ".join(reading.name for reading in fitting)
+    return None, [f'kept as text: {orders} both fit and give other days, as for "{row[0]}"']
+
+
+def _by_the_file(
+    root: duckdb.DuckDBPyConnection, relation: str, one: _Column, reading: Reading | None, notes: list[str]
+) -> tuple[Reading | None, list[str]]:
+    """In a file with decimal commas, 1.234 may be written with thousands: such a column stays text."""
+    if reading is None or reading.name != "plain" or one.counted is None or not one.counted.dots:
+        return reading, notes
+    others = readings_of("number", one.sample, text_of(quoted(one.raw)))
+    dotted = next((other for other in others if other.name == "1.234,56"), None)
+    if dotted is None:
+        return reading, notes
+    row = root.execute(f"SELECT count({dotted.value}) FROM {relation}").fetchone()
+    if row is None or row[0] < one.counted.values:
+        return reading, notes
+    return None, [
+        f'kept as text: "{_example(one, ".")}" may be written with thousands, since other columns of the file have '
+        "decimal commas"
+    ]
+
+
+def _typed(one: _Column, reading: Reading | None, notes: list[str]) -> Typed:
+    raw = quoted(one.raw)
+    if reading is None or one.counted is None:
+        return Typed(f"nullif({raw}, '')", notes)
+    if one.simple:
+        return Typed(f"CAST({raw} AS {one.simple})", notes)
+    counted, told = one.counted, list(notes)
+    if reading.family == "number":
+        kind = _number_type(counted, reading)
+        unit = unit_of(one.sample)
+        told += [f"numbers are read as {reading.name}"] if reading.name != "plain" else []
+        told += [f'in percent: "{one.sample[-1]}" is that number, without the sign'] if unit in PERCENT else []
+        told += [f"in {unit}, which is not part of the numbers"] if unit and unit not in PERCENT else []
+    elif reading.family == "date":
+        if counted.zones and counted.zones < counted.values:
+            return Typed(f"nullif({raw}, '')", ["kept as text: some of its times have a time zone, and others none"])
+        kind = _date_type(counted)
+        told += (
+            [f"dates are read as {reading.name}"] if reading.name not in ("year-month-day", "months by name") else []
+        )
+    else:
+        kind = "TIME" if reading.family == "time" else "BOOLEAN"
+    if counted.missing:
+        values = "value such as" if counted.missing == 1 else "values such as"
+        are = "is" if counted.missing == 1 else "are"
+        told.append(f'{counted.missing:,} {values} "{counted.mark}" {are} read as missing')
+    value = f"CAST({reading.value} AS TIMESTAMP)" if kind == "DATE" else reading.value
+    return Typed(f"CAST({value} AS {kind})", told)
+
+
+def _number_type(counted: _Counted, reading: Reading) -> str:
+    if counted.exponents:
+        return "DOUBLE"
+    if counted.commas if reading.name in _COMMA_DECIMALS else counted.dots:
+        exact = counted.digits > _DIGITS_OF_A_DOUBLE and counted.whole + counted.scale <= _DIGITS_OF_A_DECIMAL
+        return f"DECIMAL({_DIGITS_OF_A_DECIMAL}, {counted.scale})" if exact else "DOUBLE"
+    return "BIGINT" if counted.digits <= _DIGITS_OF_A_BIGINT else "HUGEINT"
+
+
+def _date_type(counted: _Counted) -> str:
+    if counted.zones:
+        return "TIMESTAMPTZ"
+    if counted.nanoseconds:
+        return "TIMESTAMP_NS"
+    return "TIMESTAMP" if counted.clocks else "DATE"
+
+
+def _worth_telling(one: _Column) -> bool:
+    assert one.counted is not None
+    best = max((one.counted.fits.get(reading.name, 0) for reading in one.readings), default=0)
+    return best >= _MOSTLY * one.counted.values or bool(one.counted.zeros)
+
+
+def _why_text(one: _Column, code: Reading | None) -> str:
+    assert one.counted is not None
+    if code is not None:
+        return f'kept as text: "{one.sample[0]}" may be a code rather than a number'
+    if one.counted.zeros:
+        example = next((value for value in one.sample if value[:1] == "0" and value[1:2].isdigit()), "0…")
+        return f'kept as text: values such as "{example}" begin with zeros'
+    best = max(one.counted.fits.get(reading.name, 0) for reading in one.readings)
+    what = {"number": "numbers", "date": "dates of one form", "time": "times", "truth": "true or false"}[one.family]
+    return f"kept as text: {best:,} of {one.counted.values:,} values are {what}, and others are not"
+
+
+def _example(one: _Column, mark: str) -> str:
+    return next((value for value in one.sample if mark in value), one.sample[0])

@@ -1,0 +1,269 @@
+"""A text file of rows (CSV, TSV and their like) as a table of DuckDB's."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from longthread.tools.analysis.files.columns import typed
+from longthread.tools.analysis.files.form import Form, form_of, sampled
+from longthread.tools.analysis.files.layout import footer, layout_of
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.naming import literal, quoted
+
+_SAMPLE = 1_000_000
+"""Characters by which a file's form and layout are found."""
+_TAIL = 65_536
+"""Bytes of a file's end in which notes under its table are looked for."""
+_BEGIN = 200_000
+"""Rows of a file, too big to be loaded, by which the readings of its columns are chosen."""
+_RAW = "longthread raw"
+_BEGUN = "longthread begin"
+_HUGE = 512_000_000
+"""Bytes from which on a file is not read whole when it is opened."""
+_NAMED_LINES = 3
+_SUM = re.compile(r"(?:(?:grand )?totals?|sums?|summe|gesamt|合计|总计|小计|合計|總計|小計|계|합계|총계)\W*", re.I)
+_OPEN = 1_000
+"""Lines of a value at the end of a file from which on its quote is taken for a letter."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was made of a file: the SQL of its table, notes by column (None: the whole table), and the file that must
+    stay readable for it."""
+
+    relation: str
+    notes: list[tuple[str | None, str]]
+    reads: Path | None = None
+
+
+@dataclass(frozen=True)
+class _Plan:
+    form: Form
+    names: tuple[str, ...]
+    skip: int
+    trailing: int
+    """Records at the end that are no rows of the table."""
+    padded: bool = False
+
+
+def delimited(
+    root: duckdb.DuckDBPyConnection, path: Path, scratch: Path, limits: Limits, *, load: bool, delimiter: str | None
+) -> Written | None:
+    """Reads a UTF-8 file; None where it is blank. What DuckDB does not take as it is, such as rows of several lengths,
+    is written anew first.
+
+    Args:
+        scratch: where that may be written.
+        load: whether all rows go into a table now; else they are read in place.
+        delimiter: it, where the file's name says so.
+    """
+    csv.field_size_limit(max(limits.value_bytes, 131_072))
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        sample = file.read(_SAMPLE)
+        whole = not file.read(1)
+    form = form_of(sample, whole=whole, delimiter=delimiter)
+    rows, ends = sampled(form, sample, whole=whole)
+    layout = layout_of(rows)
+    if not layout.names:
+        return None
+    skip = ends[layout.start - 1] if layout.start and ends else form.skipped
+    trailing = footer(rows[layout.start :], len(layout.names)) if whole else _footer_of(path, form, len(layout.names))
+    notes: list[tuple[str | None, str]] = [(None, note) for note in layout.notes]
+    if trailing and whole:
+        notes.append((None, _told_footer(rows[len(rows) - trailing :])))
+    elif trailing:
+        notes.append((None, "Notes under the table are left out."))
+    plan = _Plan(form, layout.names, skip, trailing)
+    multiline = bool(ends) and any(end != at + 1 + form.skipped for at, end in enumerate(ends[: layout.start]))
+    relation = None if trailing or multiline else _readable(root, path, plan, limits, load=load)
+    used = path
+    if relation is None:
+        plan, ragged = _rewritten(path, scratch, plan)
+        notes += [(None, ragged)] if ragged else []
+        used = scratch
+        relation = _readable(root, scratch, plan, limits, load=load, strict=False)
+    assert relation is not None
+    begin = relation
+    if not load:
+        root.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(_BEGUN)} AS FROM {relation} LIMIT {_BEGIN}")
+        begin = f"temp.{quoted(_BEGUN)}"
+    if not load and used.stat().st_size > _HUGE:
+        notes.append((None, f"Its types are those of its first {_BEGIN:,} rows."))
+        return _as_typed(root, relation, begin, plan, notes, used, judged=begin)
+    return _as_typed(root, relation, begin, plan, notes, None if load else used)
+
+
+def of_rows(
+    root: duckdb.DuckDBPyConnection,
+    rows: Sequence[Sequence[str]],
+    scratch: Path,
+    limits: Limits,
+    merged: Collection[int] = (),
+) -> Written | None:
+    """A table of rows that were read from elsewhere; None where they hold none. `merged` are as in `layout_of`."""
+    csv.field_size_limit(max(limits.value_bytes, 131_072))
+    layout = layout_of(rows, merged)
+    if not layout.names:
+        return None
+    notes: list[tuple[str | None, str]] = [(None, note) for note in layout.notes]
+    trailing = footer(rows[layout.start :], len(layout.names))
+    if trailing:
+        notes.append((None, _told_footer(rows[len(rows) - trailing :])))
+    wide = max(len(layout.names), *(len(row) for row in rows))
+    names = (*layout.names, *(f"column{at}" for at in range(len(layout.names), wide)))
+    with scratch.open("w", encoding="utf-8", newline="") as made:
+        writer = csv.writer(made, lineterminator="\n")
+        for row in rows[layout.start : len(rows) - trailing]:
+            if wide == 1 or any(row):
+                writer.writerow([*row, *[""] * (wide - len(row))])
+    plan = _Plan(Form(","), names, 0, 0)
+    relation = _readable(root, scratch, plan, limits, load=True, strict=False)
+    assert relation is not None
+    return _as_typed(root, relation, relation, plan, notes, None)
+
+
+def _as_typed(
+    root: duckdb.DuckDBPyConnection,
+    relation: str,
+    begin: str,
+    plan: _Plan,
+    notes: list[tuple[str | None, str]],
+    reads: Path | None,
+    judged: str = "",
+) -> Written:
+    raw = [f"c{at}" for at in range(len(plan.names))]
+    columns = typed(root, judged or relation, raw, begin)
+    kept = [
+        (name, column)
+        for name, column, at in zip(plan.names, columns, raw, strict=True)
+        if not (name.startswith("column") and _is_empty(root, relation, at))
+    ] or list(zip(plan.names, columns, strict=True))
+    for name, column in kept:
+        notes += [(name, note) for note in column.notes]
+    selected = ", ".join(f"{column.expression} AS {quoted(name)}" for name, column in kept)
+    filled = "" if len(raw) < 2 else f" WHERE coalesce({', '.join(raw)}) IS NOT NULL"
+    if reads is None and (last := _sum_row(root, relation)):
+        notes.append((None, f'Its last row begins with "{last}": it may be a sum of the others.'))
+    return Written(f"(SELECT {selected} FROM {relation}{filled})", notes, reads)
+
+
+def _sum_row(root: duckdb.DuckDBPyConnection, relation: str) -> str | None:
+    """What a table's last row begins with, where it looks like the sum of the rows above."""
+    row = root.execute(f"SELECT c0 FROM {relation} WHERE c0 IS NOT NULL ORDER BY rowid DESC LIMIT 1").fetchone()
+    return None if row is None or not _SUM.fullmatch(str(row[0]).strip()) else str(row[0]).strip()
+
+
+def _is_empty(root: duckdb.DuckDBPyConnection, relation: str, column: str) -> bool:
+    """Whether a column without a name is what a delimiter at the end of each row makes."""
+    row = root.execute(f"SELECT count({column}), count(*) FROM {relation}").fetchone()
+    return row is not None and row[0] == 0 and row[1] > 0
+
+
+def _readable(
+    root: duckdb.DuckDBPyConnection, path: Path, plan: _Plan, limits: Limits, *, load: bool, strict: bool = True
+) -> str | None:
+    """The relation of a file's raw rows; None where DuckDB refuses one of them."""
+    columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(len(plan.names)))
+    options = [
+        "auto_detect = false, header = false",
+        f"skip = {plan.skip}, delim = {literal(plan.form.delimiter)}, columns = {{{columns}}}",
+        f"quote = {literal(plan.form.quote)}, escape = {literal(plan.form.escape or plan.form.quote)}",
+        f"max_line_size = {limits.value_bytes}",
+    ]
+    if plan.padded:
+        options.append("null_padding = true, parallel = false")
+    call = f"read_csv({literal(str(path))}, {', '.join(options)})"
+    try:
+        if load:
+            root.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(_RAW)} AS FROM {call}")
+            return f"temp.{quoted(_RAW)}"
+        if path.stat().st_size <= _HUGE:
+            root.execute(f"SELECT count(*) FROM {call}").fetchone()
+    except duckdb.InvalidInputException as error:
+        if not strict or "Maximum line size" in str(error):
+            raise
+        return None
+    return call
+
+
+def _rewritten(path: Path, copy: Path, plan: _Plan) -> tuple[_Plan, str]:
+    """Writes the rows anew, as wide as the longest; the plan to read that, and what is told of rows that differ."""
+    form = plan.form
+    lines, width, count = _write(path, copy, plan)
+    if lines is None:
+        form = Form(form.delimiter, "", "", form.skipped)
+        lines, width, count = _write(path, copy, _Plan(form, plan.names, plan.skip, plan.trailing))
+    names = (*plan.names, *(f"column{at}" for at in range(len(plan.names), width)))
+    told = ""
+    if count:
+        at = ", ".join(str(line) for line in lines or ()) + (", …" if count > _NAMED_LINES else "")
+        rows = "row has" if count == 1 else "rows have"
+        told = f"{count:,} {rows} fewer or more values than the header has names (line {at})."
+    return _Plan(Form(","), names, 0, 0, padded=True), told
+
+
+def _write(path: Path, copy: Path, plan: _Plan) -> tuple[list[int] | None, int, int]:
+    """Lines of the first rows that have fewer or more values than there are names, the width of the widest row, and how
+    many rows differ. No lines: a quote is never closed."""
+    wanted = len(plan.names)
+    widest, count = wanted, 0
+    lines: list[int] = []
+    held: deque[list[str]] = deque()
+    with (
+        path.open(encoding="utf-8-sig", errors="replace", newline="") as given,
+        copy.open("w", encoding="utf-8", newline="") as made,
+    ):
+        for _ in range(plan.skip):
+            given.readline()
+        writer = csv.writer(made, lineterminator="\n")
+        reader = plan.form.reader(given)
+        before = 0
+        for row in _without_end(reader, held, plan.trailing):
+            if reader.line_num - before > _OPEN and plan.form.quote and _swallows(row):
+                return None, widest, count
+            before = reader.line_num
+            while len(row) > wanted and not row[-1].strip():
+                row.pop()
+            if len(row) != wanted:
+                count += 1
+                widest = max(widest, len(row))
+                if len(lines) < _NAMED_LINES:
+                    lines.append(reader.line_num + plan.skip)
+            writer.writerow(row if len(row) > 1 or wanted == 1 else [*row, *[""] * (wanted - len(row))])
+    return lines, widest, count
+
+
+def _swallows(row: list[str]) -> bool:
+    return any(cell.count("\n") > _OPEN for cell in row)
+
+
+def _without_end(rows: Iterator[list[str]], held: deque[list[str]], trailing: int) -> Iterator[list[str]]:
+    """The rows that are not blank, but for the last `trailing` of all."""
+    for row in rows:
+        held.append(row)
+        if len(held) > trailing:
+            first = held.popleft()
+            if first and (len(first) == 1 or any(cell.strip() for cell in first)):
+                yield first
+
+
+def _footer_of(path: Path, form: Form, width: int) -> int:
+    """How many rows at the end of a long file are notes under its table."""
+    with path.open("rb") as file:
+        file.seek(-min(_TAIL, path.stat().st_size), 2)
+        text = file.read().decode("utf-8", "replace")
+    lines = text.splitlines(keepends=True)[1:]
+    return footer(list(form.rows(lines)), width)
+
+
+def _told_footer(rows: Sequence[Sequence[str]]) -> str:
+    texts = [" ".join(cell.strip() for cell in row if cell.strip()) for row in rows]
+    shown = next((text for text in texts if text), "")
+    return f'Notes under the table are left out: "{shown[:80]}{"…" if len(shown) > 80 else ""}".'

@@ -1,0 +1,174 @@
+"""The encoding of a text file: what it says itself, what somebody says, or what its bytes make likely."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import chardet
+
+from longthread.errors import InvalidInput
+
+_BLOCK = 1_048_576
+_PROBED = 65_536
+_EVIDENCE = 200_000
+"""Bytes of lines with other characters than ASCII that the likely encodings are judged by."""
+_OF_A_BLOCK = 8_192
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_LIKELY = ("cp1252", "gb18030", "big5hkscs", "cp932", "cp949", "euc-jp", "cp1251", "cp1250")
+_WIDER = {"big5hkscs": ("cp950", "big5hkscs"), "euc_jis_2004": ("euc_jp", "euc_jis_2004")}
+"""What a likely encoding is decoded as: first what most programs write that say so."""
+_CENTRAL_EUROPE = 0.6
+"""Words of Western Europe are as good as those of Central Europe to the detector, and more common."""
+_ODD = 0.2
+"""Share of odd characters above which a text is hardly one of a single-byte encoding."""
+_SIGNS = frozenset("€°“”‘’–—£©®«»…·½¼¾²³µ§ºª¿¡\xa0¥™•×÷±„‚№¢")
+_NAMES = {
+    "cp1252": "Windows-1252",
+    "cp1251": "Windows-1251",
+    "cp1250": "Windows-1250",
+    "gb18030": "GB18030",
+    "cp950": "Big5",
+    "big5hkscs": "Big5",
+    "cp932": "Shift-JIS",
+    "cp949": "EUC-KR",
+    "euc_jp": "EUC-JP",
+    "euc_jis_2004": "EUC-JP",
+}
+_MOSTLY = 0.9
+"""Share of lines in UTF-8 from which on the others are taken for damaged ones."""
+
+
+def known(encoding: str) -> str:
+    """The codec of that name. Raises InvalidInput where there is none for text."""
+    try:
+        codec = codecs.lookup(encoding)
+        "a".encode(encoding)
+    except (LookupError, ValueError):
+        reason = f"There is no encoding {encoding[:40]!r}. Give one such as utf-8, cp1252, big5, shift_jis or gb18030."
+        raise InvalidInput(reason=reason) from None
+    return codec.name
+
+
+def called(encoding: str) -> str:
+    """An encoding's name for people."""
+    return _NAMES.get(encoding, encoding.upper())
+
+
+def likely(path: Path) -> list[str]:
+    """The encodings that a file may have, the likeliest first; none for a file that is no text.
+
+    `utf-8`, where the whole file is; `utf-8-damaged` where all but a few lines are. One that a mark at the beginning
+    tells is the only one.
+    """
+    with path.open("rb") as file:
+        head = file.read(_PROBED)
+    for mark, name in _MARKS:
+        if head.startswith(mark):
+            return [name]
+    if b"\0" in head:
+        return _two_bytes(head)
+    if sum(byte < 9 or 13 < byte < 32 for byte in head) * 20 > len(head):
+        return []
+    if _is_utf8(_blocks(path)):
+        return ["utf-8"]
+    evidence = _evidence(_blocks(path))
+    good = sum(_decodes(line, "utf-8") for line in evidence)
+    damaged = ["utf-8-damaged"] if len(evidence) > 1 and good >= _MOSTLY * len(evidence) else []
+    return damaged + ranked(b"\n".join(evidence))
+
+
+def ranked(data: bytes) -> list[str]:
+    """Encodings of bytes that are not UTF-8, the likeliest first."""
+    found = chardet.detect_all(data, ignore_threshold=True, include_encodings=_LIKELY, compat_names=False)
+    scores = {str(one["encoding"]): _weighed(data, str(one["encoding"]), one["confidence"]) for one in found}
+    best = sorted(scores, key=lambda name: scores[name], reverse=True)
+    if best and best[0] == "cp1250" and data.decode("cp1250", "replace") == data.decode("cp1252", "replace"):
+        best.insert(0, "cp1252")
+    return [codec for name in (*best, "cp1252") for codec in _WIDER.get(name, (name,))]
+
+
+def _weighed(data: bytes, encoding: str, confidence: float) -> float:
+    if not encoding.startswith("cp125"):
+        return confidence
+    if _oddness(data.decode(encoding, "replace")) > _ODD:
+        return confidence / 100 - 1
+    return confidence * (_CENTRAL_EUROPE if encoding == "cp1250" else 1)
+
+
+def _oddness(text: str) -> float:
+    """Share of the characters beyond ASCII that do not stand where such characters do: the bytes of another
+    encoding are capitals within words, and signs that nobody writes."""
+    count = odd = 0.0
+    for before, character, after in zip(" " + text, text, text[1:] + " ", strict=False):
+        if character.isascii():
+            continue
+        count += 1
+        if character.isupper():
+            odd += before.islower() or (before.isalpha() and after.islower()) / 2
+        elif not character.isalpha():
+            odd += character not in _SIGNS or (character not in "’·" and before.isalpha() and after.isalpha())
+    return odd / max(count, 1)
+
+
+def _two_bytes(head: bytes) -> list[str]:
+    """UTF-16 without a mark, by the order in which the head is a text; a binary file is one in neither."""
+    even = head[: len(head) // 2 * 2]
+    found = {}
+    for encoding in ("utf-16-le", "utf-16-be"):
+        text = even.decode(encoding, "replace")
+        wrong = sum((c < " " and c not in "\t\r\n") or c == "�" or "\ue000" <= c <= "\uf8ff" for c in text)
+        usual = sum(c.isascii() for c in text) - wrong
+        if usual > 0 and wrong * 20 <= len(text):
+            found[encoding] = usual
+    return [max(found, key=lambda name: found[name])] if found else []
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            yield block
+
+
+def _is_utf8(blocks: Iterable[bytes]) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for block in blocks:
+            decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _evidence(blocks: Iterable[bytes]) -> list[bytes]:
+    """Lines that are not ASCII, from all over the file."""
+    found: list[bytes] = []
+    left, size = b"", 0
+    for block in blocks:
+        lines = (left + block).split(b"\n")
+        left = lines.pop() if len(lines) > 1 else b""
+        taken = 0
+        for line in lines:
+            if not line.isascii() and taken < _OF_A_BLOCK and size + taken < _EVIDENCE:
+                found.append(line[:_OF_A_BLOCK])
+                taken += len(found[-1])
+        size += taken
+    if not left.isascii() and size < _EVIDENCE:
+        found.append(left[:_OF_A_BLOCK])
+    return found
+
+
+def _decodes(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True

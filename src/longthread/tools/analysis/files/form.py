@@ -1,0 +1,141 @@
+"""How a text file writes its rows: the delimiter, quotes, and where lines end."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Reader(Protocol):
+    """What `csv.reader` gives."""
+
+    line_num: int
+
+    def __iter__(self) -> Iterator[list[str]]: ...
+
+    def __next__(self) -> list[str]: ...
+
+
+_DELIMITERS = (",", ";", "\t", "|")
+_SAID = re.compile(r'"?sep=(.)"?\r?\n', re.I)
+_TRIED = 200
+"""Rows that a delimiter is tried on."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How rows are written; an empty `quote` means that quotes are letters like any."""
+
+    delimiter: str
+    quote: str = '"'
+    escape: str = ""
+    skipped: int = 0
+    """Lines before the first row."""
+
+    def rows(self, lines: Iterable[str]) -> Iterator[list[str]]:
+        """The rows of lines that kept their ends; a blank line is an empty row."""
+        return self.reader(lines)
+
+    def reader(self, lines: Iterable[str]) -> Reader:
+        """The same, which tells the line too."""
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            quotechar=self.quote or None,
+            quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
+            escapechar=self.escape or None,
+            doublequote=not self.escape,
+        )
+
+
+def form_of(sample: str, *, whole: bool, delimiter: str | None = None) -> Form:
+    """The form of a file, by its beginning: by what `sep=` in its first line says, or else the delimiter by which
+    most rows have the same number of values.
+
+    Args:
+        whole: whether that is all of the file.
+        delimiter: it, where it is known.
+    """
+    said = _SAID.match(sample)
+    skipped = 1 if said else 0
+    text = sample[said.end() :] if said else sample
+    delimiters = (said[1],) if said else (delimiter,) if delimiter else _DELIMITERS
+    quote, escape = _quoting(text)
+    tried = [Form(mark, quote, escape, skipped) for mark in delimiters]
+    best = max(tried, key=lambda form: _evenness(_some(form, text, whole)))
+    if best.quote and _is_open(best, text, whole):
+        tried = [Form(mark, "", "", skipped) for mark in delimiters]
+        best = max(tried, key=lambda form: _evenness(_some(form, text, whole)))
+    return Form("\x1f", best.quote, "", skipped) if _is_one_column(_some(best, text, whole)) else best
+
+
+def _is_one_column(rows: list[list[str]]) -> bool:
+    """Whether the delimiter is a part of the values: their name, right above the first, has none, and they are numbers
+    with a decimal comma, or sentences and addresses with blanks behind it."""
+    first = next((at for at, row in enumerate(rows) if row), None)
+    below = [] if first is None else rows[first + 1 :]
+    if first is None or len(rows[first]) != 1 or not below or not below[0]:
+        return False
+    values = [row for row in below if row]
+    numbers = all(len(row) <= 2 and all(cell.strip().lstrip("-").isdigit() for cell in row) for row in values)
+    return numbers or all(cell[:1].isspace() for row in values for cell in row[1:])
+
+
+def sampled(form: Form, sample: str, *, whole: bool) -> tuple[list[list[str]], list[int]]:
+    """The rows of a file's beginning, and the line with which each ends, counted from the first."""
+    text = sample.split("\n", form.skipped)[-1] if form.skipped else sample
+    rows: list[list[str]] = []
+    ends: list[int] = []
+    reader = form.reader(io.StringIO(text, newline=""))
+    for row in reader:
+        rows.append(row)
+        ends.append(reader.line_num + form.skipped)
+    if not whole and len(rows) > 2:
+        del rows[-1], ends[-1]
+    return rows, ends
+
+
+def _some(form: Form, text: str, whole: bool) -> list[list[str]]:
+    rows = []
+    for row in form.rows(io.StringIO(text, newline="")):
+        rows.append(row)
+        if len(rows) > _TRIED:
+            return rows[:-1]
+    return rows if whole or len(rows) < 3 else rows[:-1]
+
+
+def _evenness(rows: list[list[str]]) -> tuple[float, int]:
+    """The share of rows that have the usual number of values, more than one, and that number."""
+    widths = Counter(len(row) for row in rows if any(cell.strip() for cell in row))
+    wide = {width: count for width, count in widths.items() if width > 1}
+    if not wide:
+        return 0.0, 0
+    width = max(wide, key=lambda one: (wide[one], one))
+    return wide[width] / sum(widths.values()), width
+
+
+def _quoting(text: str) -> tuple[str, str]:
+    """The quote and the escape: a doubled quote, or as some databases write it, a backslash."""
+    if '"' not in text and re.search(r"(?m)^'[^'\n]*'[,;\t|]'", text):
+        return "'", ""
+    backslashes = len(re.findall(r'(?<=[^\\,;\t|\n])\\"(?![,;\t|\r\n])', text))
+    return '"', "\\" if backslashes and not re.search(r'[^,;\t|\n"]""[^,;\t|\n]', text) else ""
+
+
+def _is_open(form: Form, text: str, whole: bool) -> bool:
+    """Whether a quote is never closed, so that it is none: the rest of the text is one value then."""
+    reader = form.reader(io.StringIO(text, newline=""))
+    last, before = 0, 0
+    try:
+        for _ in reader:
+            last, before = reader.line_num, last
+    except csv.Error:
+        return True
+    if whole:
+        return last - before > 1 and not text.rstrip().endswith(form.quote)
+    return last - before > max(20, last / 2)

@@ -1,0 +1,252 @@
+"""Where in the rows of a file its table is: title lines, the header or none, and notes under the table."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from longthread.tools.analysis.files.cells import CellKind, kind_of
+
+Row = Sequence[str]
+_LOOKED_AT = 200
+"""Rows that the shape of a table is judged by."""
+_NOT_TITLE = 0.6
+"""Share of a table's columns that its header names at least."""
+_FOOTNOTE = re.compile(
+    r"(?:\*|†|‡|\(?\d+\)|(?:sources?|notes?|footnotes?|last updated)\b"
+    r"|(?:数据)?来源|資料來源|备注|備註|说明|說明|注|註|出典|출처)",
+    re.I,
+)
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table within rows: its columns' names, and the row with which its values begin."""
+
+    names: tuple[str, ...]
+    start: int
+    notes: tuple[str, ...] = ()
+
+
+def layout_of(rows: Sequence[Row], merged: Collection[int] = ()) -> Layout:
+    """The layout of the first rows of a file, some of which may be blank.
+
+    Args:
+        merged: rows with cells that stand over several columns.
+    """
+    filled = [index for index, row in enumerate(rows[:_LOOKED_AT]) if _count(row)]
+    if not filled:
+        return Layout((), len(rows))
+    width = _width([rows[index] for index in filled])
+    first = _first_of_table(rows, filled, width)
+    following = next((index for index in filled if index > first), None)
+    if following is not None and _heads(rows, filled, first, following, width, first in merged):
+        first = following
+    notes = [_told_titles([rows[index] for index in filled if index < first])] if first > filled[0] else []
+    below = [rows[index] for index in filled if index > first]
+    width = max(width, len(_trimmed(rows[first])))
+    if not is_header(rows[first], below):
+        notes.append("The file has no header: its columns are numbered.")
+        return Layout(_unique([""] * width), first, tuple(notes))
+    header = list(rows[first])
+    group = max((index for index in filled if index < first), default=None)
+    if group is not None and _is_group(rows[group], header, group in merged):
+        above = _filled_right(rows[group], width)
+        header = [name if over == name.strip() else f"{over} {name}" for over, name in zip(above, header, strict=False)]
+        titles = [rows[index] for index in filled if index < group]
+        notes = ["Its header has two rows, which are joined to the columns' names."]
+        notes += [_told_titles(titles)] if titles else []
+    if len(_trimmed(header)) == width - 1 and below and all(len(_trimmed(row)) == width for row in below):
+        header = ["", *header]
+        notes.append("Its header has a name less than the rows have values: the first column is taken to have none.")
+    if any(kind_of(cell) in ("number", "year", "date") for cell in rows[first]):
+        notes.append("Its first row is taken for the header, though there are numbers or dates in it.")
+    padded = [cell.strip() for cell in (*header, *[""] * (width - len(header)))][:width]
+    names = _unique(padded)
+    twice = sorted({name for name, count in Counter(name.casefold() for name in padded if name).items() if count > 1})
+    if twice:
+        notes.append(f"Columns of one name are numbered: {_quoted(twice)}.")
+    return Layout(names, first + 1, tuple(notes))
+
+
+def footer(rows: Sequence[Row], width: int) -> int:
+    """How many of a file's last rows are notes under its table rather than rows of it: texts alone in their rows, that
+    have no delimiters, stand under a blank row, or begin as such notes do. Blank rows among them count too."""
+    if width < 2:
+        return 0
+    at = len(rows)
+    while at and (not _count(rows[at - 1]) or _is_alone(rows[at - 1])):
+        at -= 1
+    tail = rows[at:]
+    before = [row for row in rows[:at] if _count(row)]
+    if not before or sum(len(row) == width for row in before) < len(before) * 0.8 or len(tail) > 30:
+        return 0
+    for index, row in enumerate(tail):
+        if not _count(row):
+            continue
+        blank_above = index > 0 and not _count(tail[index - 1])
+        starts = len(row) == 1 or blank_above or (width > 2 and bool(_FOOTNOTE.match(row[0].strip())))
+        if starts and kind_of(row[0]) == "text":
+            return len(tail) - index
+    return 0
+
+
+def is_header(row: Row, below: Sequence[Row]) -> bool:
+    """Whether a row names the columns of the rows below it."""
+    kinds = [kind_of(cell) for cell in row]
+    columns = [_kind([one[at] for one in below if at < len(one)]) for at in range(len(row))]
+    if not below:
+        return all(kind in ("text", "empty") for kind in kinds)
+    typed = ("number", "year", "date", "truth")
+    if any(kind == "text" and column in typed for kind, column in zip(kinds, columns, strict=True)):
+        return True
+    again = any(
+        kind == "text" and cell.strip() in {one[at].strip() for one in below if at < len(one)}
+        for at, (cell, kind) in enumerate(zip(row, kinds, strict=True))
+    )
+    told = [at for at, kind in enumerate(kinds) if kind not in ("text", "empty")]
+    if again or any(kind in ("missing", "truth") for kind in kinds):
+        return False
+    return not told or _are_labels([row[at].strip() for at in told], [kinds[at] for at in told], told, columns, below)
+
+
+def _are_labels(
+    cells: Sequence[str],
+    kinds: Sequence[CellKind],
+    at: Sequence[int],
+    columns: Sequence[CellKind],
+    below: Sequence[Row],
+) -> bool:
+    """Whether numbers or dates name their columns: years or dates over other values, or steps that no row below has."""
+    if len(set(cells)) < len(cells):
+        return False
+    if all(kind in ("year", "date") and columns[index] != kind for kind, index in zip(kinds, at, strict=True)):
+        return True
+    step = _step(cells)
+    steps = [_step([row[index].strip() for index in at if index < len(row)]) for row in below]
+    if step is None or steps.count(step) * 2 > len(steps):
+        return False
+    return all(kind == "year" for kind in kinds) or (step == 1 and len(cells) > 2 and int(cells[0]) in (0, 1))
+
+
+def _step(cells: Sequence[str]) -> int | None:
+    """The difference of one whole number to the next, where it is always the same."""
+    if len(cells) < 2 or not all(cell.isascii() and cell.isdigit() and len(cell) < 10 for cell in cells):
+        return None
+    numbers = [int(cell) for cell in cells]
+    steps = {after - before for before, after in pairwise(numbers)}
+    return steps.pop() if len(steps) == 1 and 0 not in steps else None
+
+
+def _kind(cells: Sequence[str]) -> CellKind:
+    """What nearly all values of a column look like; `text` where they differ."""
+    counts = Counter(kind for cell in cells if (kind := kind_of(cell)) not in ("empty", "missing"))
+    total = sum(counts.values())
+    if not total:
+        return "empty"
+    kind, count = counts.most_common(1)[0]
+    if count >= 0.9 * total:
+        return kind
+    return "number" if counts["number"] + counts["year"] >= 0.9 * total else "text"
+
+
+def _width(rows: Sequence[Row]) -> int:
+    """How many columns most rows with more than one have; of two widths the one that came first."""
+    counts = Counter(len(row) for row in rows if len(row) > 1) or Counter([1])
+    most = max(counts.values())
+    return next((len(row) for row in rows if counts[len(row)] == most), 1)
+
+
+def _first_of_table(rows: Sequence[Row], filled: Sequence[int], width: int) -> int:
+    """The index of the header, or of the first row where there is none."""
+    if width < 2:
+        return filled[0]
+    for place, index in enumerate(filled[:-1]):
+        row = rows[index]
+        after = rows[filled[place + 1]]
+        short = len(row) < width and (_is_alone(row) or rows[index + 1] is not after or _names_all(after, width))
+        sparse = _count(row) < max(2, _NOT_TITLE * width) and _later_header(rows, filled[place + 1 : place + 12], width)
+        if not short and not sparse:
+            return index
+    return filled[0] if len(filled) == 1 or _count(rows[filled[-1]]) < width else filled[-1]
+
+
+def _later_header(rows: Sequence[Row], after: Sequence[int], width: int) -> bool:
+    return any(_names_all(rows[index], width) for index in after)
+
+
+def _names_all(row: Row, width: int) -> bool:
+    """Whether a row could name the columns: nearly all of them, by texts or by years."""
+    kinds = [kind_of(cell) for cell in row]
+    named = sum(kind in ("text", "year", "date") for kind in kinds)
+    return len(row) >= width and named == _count(row) and named >= max(2, _NOT_TITLE * width) and "text" in kinds
+
+
+def _heads(rows: Sequence[Row], filled: Sequence[int], at: int, following: int, width: int, merged: bool) -> bool:
+    """Whether the row after the first one is the header too, and the first names groups of its columns."""
+    header = rows[following]
+    if not _is_group(rows[at], header, merged) or not _names_all(header, width) or all(c.strip() for c in rows[at]):
+        return False
+    below = [rows[index] for index in filled if index > following]
+    return bool(below) and is_header(header, below)
+
+
+def _is_group(row: Row, header: Row, merged: bool) -> bool:
+    """Whether a row above the header names groups of its columns."""
+    places = [at for at, cell in enumerate(row) if cell.strip()]
+    names = [cell.strip().casefold() for cell in header if cell.strip()]
+    if not places or len(row) < len(header) or places == [0]:
+        return False
+    return merged or len(set(names)) < len(names)
+
+
+def _filled_right(row: Row, width: int) -> list[str]:
+    found: list[str] = []
+    for cell in (*row, *[""] * (width - len(row))):
+        found.append(cell.strip() or (found[-1] if found else ""))
+    return found
+
+
+def _unique(cells: Sequence[str]) -> tuple[str, ...]:
+    names: list[str] = []
+    taken: set[str] = set()
+    for at, cell in enumerate(cells):
+        base = " ".join(cell.split()) or f"column{at}"
+        name, number = base, 0
+        while name.casefold() in taken:
+            number += 1
+            name = f"{base}_{number}"
+        taken.add(name.casefold())
+        names.append(name)
+    return tuple(names)
+
+
+def _told_titles(rows: Sequence[Row]) -> str:
+    texts = [" ".join(cell.strip() for cell in row if cell.strip()) for row in rows]
+    lines = "line above the header is" if len(texts) == 1 else "lines above the header are"
+    return f"{len(texts)} {lines} left out: {_quoted(texts)}."
+
+
+def _quoted(texts: Sequence[str], most: int = 3) -> str:
+    shown = [f'"{text if len(text) <= _SHOWN else text[:_SHOWN] + "…"}"' for text in texts[:most]]
+    return ", ".join(shown) + (", …" if len(texts) > most else "")
+
+
+def _count(row: Row) -> int:
+    return sum(1 for cell in row if cell.strip())
+
+
+def _is_alone(row: Row) -> bool:
+    """Whether the first cell is the only one that says something."""
+    return _count(row) == 1 and bool(row[0].strip())
+
+
+def _trimmed(row: Row) -> Row:
+    end = len(row)
+    while end and not row[end - 1].strip():
+        end -= 1
+    return row[:end]

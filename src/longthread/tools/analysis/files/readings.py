@@ -1,0 +1,160 @@
+"""What the texts of a column may be read as: numbers, dates, times, truths. A reading is an SQL expression of DuckDB's
+that gives a value, or NULL for a text that it does not fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from longthread.tools.analysis.files.cells import CLOCK, DATED, MISSING, NUMERIC, TRUTH, UNITS
+from longthread.tools.analysis.naming import literal
+
+_BLANK = " \t\u00a0\u202f\u3000"
+_LONGEST_MARK = max(map(len, MISSING))
+_GROUPED = r"[1-9]\d{0,2}(?:SEP\d{3})+"
+_PLAIN = (
+    r"-?(?:0|[1-9]\d{0,37})(?:\.\d*)?(?:[eE][+-]\d{1,3})?|-?(?:0|[1-9]\d*)\.\d+[eE]\d{1,3}|-?\.\d+(?:[eE][+-]?\d{1,3})?"
+)
+_SIGN = "-?"
+_CONVENTIONS = {
+    "plain": (_PLAIN, ""),
+    "1,234.56": (rf"{_SIGN}(?:0|{_GROUPED.replace('SEP', ',')}|[1-9]\d?(?:,\d{{2}})*,\d{{3}}|[1-9]\d*)(?:\.\d*)?", ","),
+    "1.234,56": (rf"{_SIGN}(?:0|{_GROUPED.replace('SEP', '[.]')}|[1-9]\d*)(?:,\d+)?", "."),
+    "1 234,56": (rf"{_SIGN}(?:0|{_GROUPED.replace('SEP', ' ')}|[1-9]\d*)(?:,\d+)?", " "),
+    "1 234.56": (rf"{_SIGN}(?:0|{_GROUPED.replace('SEP', ' ')}|[1-9]\d*)(?:\.\d*)?", " "),
+    "1'234.56": (rf"{_SIGN}(?:0|{_GROUPED.replace('SEP', chr(39))}|[1-9]\d*)(?:\.\d*)?", "'"),
+}
+_COMMA = frozenset({"1.234,56", "1 234,56"})
+"""Conventions with a decimal comma."""
+_EXPONENT = r"[1-9]\d*[eE]\d+"
+_HALF = re.compile(r"[AaPp]\.?[Mm]\.?$")
+DAY_FIRST = "day/month/year"
+MONTH_FIRST = "month/day/year"
+_FORMATS = {
+    "day/month/year with two digits": ("%d %m %y",),
+    "month/day/year with two digits": ("%m %d %y",),
+    "year/month/day with two digits": ("%y %m %d",),
+    "months by name": ("%d %b %Y", "%d %B %Y", "%b %d %Y", "%B %d %Y", "%d %b %y"),
+}
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read a column's texts; `value` is an expression over `text`, the trimmed text or NULL."""
+
+    name: str
+    value: str
+    family: str
+
+
+SIMPLE_NUMBER = r"-?(?:0|[1-9]\d*)(?:\.\d+)?"
+SIMPLE_DATE = r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?"
+
+
+def text_of(column: str) -> str:
+    """The trimmed text of a column, or NULL where it is blank or a mark of a missing value."""
+    trimmed = f"trim({column}, {literal(_BLANK)})"
+    marks = ", ".join(literal(mark) for mark in sorted(MISSING))
+    marked = f"length({column}) < {_LONGEST_MARK + 3} AND lower({trimmed}) IN ({marks})"
+    return f"CASE WHEN {marked} THEN NULL ELSE nullif({trimmed}, '') END"
+
+
+def family_of(values: Sequence[str]) -> str:
+    """`number`, `date`, `time`, `truth` or `text`: what most of some values may be."""
+    patterns = (("truth", TRUTH), ("date", DATED), ("time", CLOCK), ("number", NUMERIC))
+    trimmed = [value.strip(_BLANK) for value in values]
+    for family, pattern in patterns:
+        if sum(pattern.fullmatch(value) is not None for value in trimmed) * 2 > len(trimmed):
+            return family
+    return "text"
+
+
+def readings_of(family: str, values: Sequence[str], text: str) -> list[Reading]:
+    """The readings that a column of that family may have; `text` is the SQL of its text."""
+    if family == "number":
+        return _numbers(text, unit_of(values), values)
+    if family == "date":
+        return _dates(text, values)
+    if family == "time":
+        return [Reading("time", f"TRY_CAST({text} AS TIME)", "time")]
+    if family == "truth":
+        return [Reading("truth", f"TRY_CAST({text} AS BOOLEAN)", "truth")]
+    return []
+
+
+def unit_of(values: Sequence[str]) -> str:
+    """The currency or percent sign that all values have, or none of them but zeros; empty for none."""
+    found = {_unit(value) for value in values if value.strip(_BLANK + "0.,-")}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _unit(value: str) -> str:
+    text = value.strip(_BLANK + "()+-−")
+    return next((unit for unit in UNITS if text.startswith(unit) or text.endswith(unit)), "")
+
+
+def _numbers(text: str, unit: str, sample: Sequence[str]) -> list[Reading]:
+    core = _core(text, unit, "".join(sample))
+    found = []
+    for name, (pattern, group) in _CONVENTIONS.items():
+        if name == "plain" or any(mark in value for value in sample for mark in (group, ",") if mark):
+            plain = f"replace({core}, {literal(group)}, '')" if group else core
+            plain = f"replace({plain}, ',', '.')" if name in _COMMA else plain
+            value = f"CASE WHEN regexp_full_match({core}, {literal(pattern)}) THEN {plain} END"
+            found.append(Reading(name, value, "number"))
+    code = f"CASE WHEN regexp_full_match({text}, {literal(_EXPONENT)}) THEN {text} END"
+    return [*found, Reading("exponent", code, "code")]
+
+
+def _core(text: str, unit: str, letters: str) -> str:
+    """The number without its unit, with the usual minus and blanks. Only what is among `letters` is replaced, since
+    each replacement takes a while in a large file."""
+    core = text
+    if "−" in letters:
+        core = f"replace({core}, '−', '-')"
+    if unit:
+        sign = re.escape(unit).replace("'", "''")
+        core = f"regexp_replace({core}, '^(\\(?[+-]?)\\s*{sign}\\s*|\\s*{sign}(\\)?)$', '\\1\\2')"
+    if "(" in letters:
+        core = f"regexp_replace({core}, '^\\((.*)\\)$', '-\\1')"
+    if "+" in letters:  # a telephone's number keeps it
+        core = f"regexp_replace({core}, '^\\+(\\d{{1,6}}(?:\\D.*)?)$', '\\1')"
+    if "’" in letters:
+        core = f"replace({core}, '’', '''')"
+    if "\u00a0" in letters or "\u202f" in letters:
+        core = f"regexp_replace({core}, '[\u00a0\u202f]', ' ', 'g')"
+    return core
+
+
+def _dates(text: str, sample: Sequence[str]) -> list[Reading]:
+    halved = any(_HALF.search(value) for value in sample)
+    orders = {
+        "year-month-day": (r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})(?:\s*日)?", r"\1-\2-\3"),
+        DAY_FIRST: (r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})", r"\3-\2-\1"),
+        MONTH_FIRST: (r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})", r"\3-\1-\2"),
+    }
+    found = [
+        Reading(name, _moment(text, literal(f"^{pattern}"), literal(order), halved), "date")
+        for name, (pattern, order) in orders.items()
+    ]
+    spaced = f"regexp_replace({text}, '[-\\s.,/]+', ' ', 'g')"
+    for name, formats in _FORMATS.items():
+        wanted = ", ".join(literal(f"{one}{clock}") for one in formats for clock in _CLOCKS)
+        found.append(Reading(name, f"try_strptime({spaced}, [{wanted}])::VARCHAR", "date"))
+    return found
+
+
+def _moment(text: str, pattern: str, order: str, halved: bool) -> str:
+    """A date of a pattern, whose parts are put in order, as a timestamp's text. `halved`: some say a.m. or p.m."""
+    ordered = f"regexp_replace({text}, {pattern}, {order})"
+    value = (
+        f"CASE WHEN regexp_matches({text}, {pattern}) AND (TRY_CAST({ordered} AS TIMESTAMP) IS NOT NULL "
+        f"OR TRY_CAST({ordered} AS TIMESTAMPTZ) IS NOT NULL) THEN {ordered} END"
+    )
+    if not halved:
+        return value
+    noon = "['%Y-%m-%d %I:%M %p', '%Y-%m-%d %I:%M:%S %p']"
+    half = f"try_strptime(replace(upper({ordered}), '.', ''), {noon})::VARCHAR"
+    return f"CASE WHEN regexp_matches({text}, '[AaPp]\\.?[Mm]\\.?$') THEN {half} ELSE {value} END"

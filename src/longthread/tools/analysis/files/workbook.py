@@ -1,0 +1,134 @@
+"""Excel workbooks: the rows of each sheet as texts."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+from python_calamine import (
+    CalamineError,
+    CalamineSheet,
+    CalamineWorkbook,
+    PasswordError,
+    SheetTypeEnum,
+    SheetVisibleEnum,
+)
+
+from longthread.errors import SourceUnreadable
+
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""What both a workbook with a password and one of Excel 2003 begin with."""
+_UNKNOWN = re.compile(rb'<c (?![^>]*t="str")[^>]*>\s*<f[^>]*>[^<]*</f>\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>')
+_SEARCHED = 64_000_000
+"""Bytes of a workbook's sheets that are searched for formulas without a value."""
+_EXACT = 10**15
+"""Up to here a number of Excel's is exact to its last digit."""
+
+
+@dataclass
+class Sheet:
+    """A sheet's rows. `merged` are the rows with cells that stand over several columns."""
+
+    name: str
+    rows: list[list[str]]
+    merged: set[int] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+
+def sheets_of(path: Path, source: str) -> tuple[list[Sheet], list[str]]:
+    """The sheets with something in them that are shown, and what is told of the others.
+
+    Raises:
+        SourceUnreadable: it has a password, is of an old version, or is damaged.
+    """
+    with path.open("rb") as file:
+        if file.read(len(_OLE)) == _OLE:
+            reason = "it has a password, or is a workbook of Excel 2003. Save it as .xlsx without a password."
+            raise SourceUnreadable(source=source, reason=f"{path.name}: {reason}")
+    try:
+        with CalamineWorkbook.from_path(str(path)) as book:
+            return _read(book, _uncalculated(path))
+    except PasswordError as error:
+        reason = f"{path.name} has a password. Save it without one."
+        raise SourceUnreadable(source=source, reason=reason) from error
+    except (CalamineError, zipfile.BadZipFile, OSError) as error:
+        reason = f"{path.name} is no workbook, or is damaged. Open it in Excel and save it as .xlsx again."
+        raise SourceUnreadable(source=source, reason=reason) from error
+
+
+def _read(book: CalamineWorkbook, uncalculated: int) -> tuple[list[Sheet], list[str]]:
+    sheets: list[Sheet] = []
+    told: list[str] = []
+    for about in book.sheets_metadata:
+        if about.typ != SheetTypeEnum.WorkSheet:
+            told.append(f'The sheet "{about.name}" is left out: it has no cells.')
+        elif about.visible != SheetVisibleEnum.Visible:
+            told.append(f'The sheet "{about.name}" is left out: it is hidden.')
+        else:
+            sheet = _sheet(about.name, book.get_sheet_by_name(about.name))
+            if sheet.rows:
+                sheets.append(sheet)
+            else:
+                told.append(f'The sheet "{about.name}" is left out: it is empty.')
+    if uncalculated:
+        cells = "1 formula has" if uncalculated == 1 else f"{uncalculated:,} formulas have"
+        told.append(f"{cells} no stored value: such cells are empty here. Open the file in Excel and save it.")
+    return sheets, told
+
+
+def _sheet(name: str, sheet: CalamineSheet) -> Sheet:
+    rows = [[_text(value) for value in row] for row in _values(sheet)]
+    filled = _fill_down(rows, sheet)
+    used = [at for row in rows for at, cell in enumerate(row) if cell]
+    first, last = (min(used), max(used)) if used else (0, -1)
+    rows = [row[first : last + 1] for row in rows] if used else []
+    merged = {top for (top, left), (_, right) in sheet.merged_cell_ranges or () if right > left > first}
+    notes = ["Cells that are merged over several rows have their value in each of them."] if filled else []
+    return Sheet(name, rows, merged, notes)
+
+
+def _values(sheet: CalamineSheet) -> Iterator[list[Any]]:
+    """All rows from the first of the sheet on, as merged ranges count them."""
+    yield from sheet.to_python(skip_empty_area=False)
+
+
+def _fill_down(rows: list[list[str]], sheet: CalamineSheet) -> bool:
+    filled = False
+    for (top, left), (bottom, _) in sheet.merged_cell_ranges or ():
+        if bottom > top and top < len(rows) and left < len(rows[top]) and rows[top][left]:
+            for at in range(top + 1, min(bottom + 1, len(rows))):
+                rows[at][left] = rows[top][left]
+                filled = True
+    return filled
+
+
+def _text(value: Any) -> str:
+    """A cell as a text file would hold it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        minutes, seconds = divmod(value.total_seconds(), 60)
+        return f"{int(minutes // 60):02}:{int(minutes % 60):02}:{seconds:02.0f}"
+    return str(value)
+
+
+def _uncalculated(path: Path) -> int:
+    """How many formulas have no value: programs other than Excel may write none."""
+    count, left = 0, _SEARCHED
+    with zipfile.ZipFile(path) as archive:
+        for part in archive.infolist():
+            if part.filename.startswith("xl/worksheets/") and part.filename.endswith(".xml") and part.file_size <= left:
+                left -= part.file_size
+                count += len(_UNKNOWN.findall(archive.read(part)))
+    return count
