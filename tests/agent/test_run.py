@@ -7,6 +7,7 @@ import dataclasses
 import json
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import COUNT, call, events_of, finish
 
+from longthread.agent.analyst import Analyst
 from longthread.agent.stream import EventStream
 from longthread.errors import (
     InvalidInput,
@@ -25,6 +27,7 @@ from longthread.errors import (
     ThreadNotFound,
 )
 from longthread.model.entry import Draft
+from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
 from longthread.testing.failpoints import Failpoints
@@ -592,3 +595,32 @@ async def test_thinking_and_calls_in_text_are_not_told_or_answered(
     async with analyst.store.reading() as tx:
         kept = await runs.events_after(tx, handle.thread_id, handle.run.id, 0)
     assert "".join(event.data["delta"] for event in kept if event.type == "text") in ("", "There are 3.")
+
+
+async def test_what_a_folder_leaves_out_is_told_in_the_first_run(open_analyst: OpenAnalyst, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.csv").write_text("city,sold\nRome,2\n", encoding="utf-8")
+    (folder / "empty.csv").write_bytes(b"")
+    analyst = await open_analyst([call("list_tables"), finish("One."), finish("Two.")])
+    told = []
+    for question in ("Which tables?", "And now?"):
+        handle = await analyst.ask(question, source=str(folder), thread_id="t")
+        told.append([event.data["message"] for event in await events_of(handle) if event.type == "warning"])
+    assert told == [["empty.csv is left out: it is empty."], []]
+
+
+async def test_the_demo_model_says_in_its_first_answer_what_is_left_out(store_address: str, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "sales.csv").write_text("city,sold\nRome,2\nOslo,3\n", encoding="utf-8")
+    (folder / "empty 2021.csv").write_bytes(b"")
+    given = {"data_dir": tmp_path / "data", "database": store_address, "model": "demo"}
+    async with Analyst.open(Settings.load(env_file=None, **given)) as analyst:
+        answers = []
+        for question in ("How many sales?", "total sold of sales"):
+            handle = await analyst.ask(question, source=str(folder), thread_id="t")
+            answers.append((await handle.wait()).data)
+    assert "empty 2021.csv is left out: it is empty." in answers[0]["answer"]
+    assert "2021" not in [each["number"] for each in answers[0]["citations"]]
+    assert "left out" not in answers[1]["answer"]

@@ -86,3 +86,11 @@ def test_a_source_of_the_catalog_is_known_by_its_name(run: Run, tmp_path: Path) 
     assert "✗ source" in run("doctor", "--source", "销售", code=1).stdout
     run("apply", "-f", "source.yaml")
     assert "1 table" in run("doctor", "--source", "销售").stdout
+
+
+def test_what_a_folder_leaves_out(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.csv").write_text("a\n1\n", encoding="utf-8")
+    (tmp_path / "folder" / "empty.csv").write_bytes(b"")
+    found = run("doctor", "--source", str(tmp_path / "folder"), "--database", str(tmp_path / "c.db")).stdout
+    assert "1 table. empty.csv is left out: it is empty." in found

@@ -472,6 +472,7 @@ class Analyst(Deciding):
             categories=set(begun.thread.tool_categories),
             allowance=staff.standing.own,
             missing=staff.equipment.missing,
+            source_notes=_source_notes(begun, source),
         )
         owner = Owner(user_id, role.agent.id)
         if role.remembers:
@@ -499,6 +500,13 @@ class Analyst(Deciding):
         """What a model's estimates are raised by: as its calls here have taught, or the thread's last one elsewhere."""
         factor = self._factors.get(model, 1.0)
         return corrected(factor, past.estimated, past.reported) if past is not None and past.model == model else factor
+
+
+def _source_notes(begun: Begun, source: Source | None) -> list[str]:
+    """What is to be told of a source, in the first run of a thread on it."""
+    if source is None or begun.last_event > 1 or begun.known.facts.tables:
+        return []
+    return source.notes
 
 
 def _label(observation: Any) -> int:

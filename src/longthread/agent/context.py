@@ -60,6 +60,7 @@ class RunContext:
     `missing` says of each tool that the agent goes without, why. `prompt` makes the `system_prompt`, as long as it may
     be (`agent/room.py`). Where the window is too small for it, it is `cut`, and of the tools only the beginning is
     told, `in_short`.
+    `source_notes` are those on its source, in a thread's first run on it.
     """
 
     store: Driver
@@ -101,6 +102,7 @@ class RunContext:
     learn: Callable[[Sequence[BaseMessage], Sequence[Entry]], None] | None = None
     allowance: Allowance | None = None
     missing: Sequence[str] = ()
+    source_notes: Sequence[str] = ()
     system_prompt: str = ""
     in_short: bool = False
     cut: bool = False

@@ -9,9 +9,11 @@ from typing import Any
 import duckdb
 import pytest
 
-from longthread.errors import SourceNotFound, SourceUnreadable
+from longthread.errors import InvalidInput, SourceNotFound, SourceUnreadable
+from longthread.settings import Settings
 from longthread.tools.analysis import Limits, Source, open_source
 from longthread.tools.analysis.files.listing import table_names
+from longthread.tools.sources import Opener
 
 Opened = Callable[..., Awaitable[Source]]
 
@@ -25,7 +27,23 @@ def _write(path: Path, content: str | bytes) -> Path:
     ("name", "content", "columns", "rows"),
     [
         ("plain.csv", "id,名称\n1,长征\n2,猎鹰\n", ["id", "名称"], [[1, "长征"], [2, "猎鹰"]]),
-        ("semicolon.csv", "a;b\n1,5;x\n", ["a", "b"], [["1,5", "x"]]),
+        ("semicolon.csv", "a;b\n1,5;x\n", ["a", "b"], [[1.5, "x"]]),
+        ("years.csv", "country,2021,2022\nA,1,2\n", ["country", "2021", "2022"], [["A", 1, 2]]),
+        ("said.csv", "sep=;\na;b\n1;2\n", ["a", "b"], [[1, 2]]),
+        ("western.csv", "id;stadt\n1;Köln\n2;Lübeck\n".encode("cp1252"), ["id", "stadt"], [[1, "Köln"], [2, "Lübeck"]]),
+        ("taiwan.csv", "編號,城市\n1,臺北\n2,高雄\n".encode("big5"), ["編號", "城市"], [[1, "臺北"], [2, "高雄"]]),
+        ("bare.csv", "编号,名称\n1,神舟\n".encode("utf-16-le"), ["编号", "名称"], [[1, "神舟"]]),
+        ("mixed.csv", b"a,b\r\n1,2\n3,4\r\n", ["a", "b"], [[1, 2], [3, 4]]),
+        ("notes.csv", "Report\n\nid,name,sum\n1,x,2\n2,y,3\n\nSource: us\n", ["id", "name", "sum"],
+         [[1, "x", 2], [2, "y", 3]]),
+        ("comma_end.csv", "a,b,\n1,2,\n", ["a", "b"], [[1, 2]]),
+        ("stray2.csv", 'a,b\n1,5" pipe\n2,"x"y\n', ["a", "b"], [[1, '5" pipe'], [2, "xy"]]),
+        ("marked.json", '\ufeff[{"a": 1}]', ["a"], [[1]]),
+        ("wide.json", '[{"a": "é"}]'.encode("utf-16"), ["a"], [["é"]]),
+        ("answer.json", '{"page": 1, "data": [{"a": 1, "b": {"c": 2}}, {"a": 2, "b": null}]}', ["a", "b"],
+         [[1, {"c": 2}], [2, None]]),
+        ("marked.jsonl", '\ufeff{"a": 1}\n\n{"a": 2}\n', ["a"], [[1], [2]]),
+        ("gbk.csv.gz", gzip.compress("编号,名称\n1,神舟\n".encode("gbk"), mtime=0), ["编号", "名称"], [[1, "神舟"]]),
         ("tabs.tsv", "a\tb\n1\tx, y\n", ["a", "b"], [[1, "x, y"]]),
         ("quoted.csv", 'a,b\n"x, y","two\nlines"\n', ["a", "b"], [["x, y", "two\nlines"]]),
         ("windows.csv", "\ufeffa,b\r\n1,2\r\n", ["a", "b"], [[1, 2]]),
@@ -79,7 +97,11 @@ async def test_a_folder_is_a_database(opened: Opened, ask: Any, tmp_path: Path) 
     listing = (await ask(source, "list_tables"))["data"]
     assert listing["tables"] == ["order", "sales_2024", "sales_2024_2", "客户"]
     assert listing["about"]["客户"] == {"rows": 1, "kind": "table"}
-    assert listing["notes"] == ["broken.csv is left out: broken.csv is a binary file, not text."]
+    assert listing["notes"] == [
+        "broken.csv is left out: broken.csv is a binary file, not text.",
+        "sales-2024.tsv is the table sales_2024_2, since another one is called sales_2024.",
+        "readme.txt is left out: a folder's .txt files are taken for plain text. Name it .csv if it is a table.",
+    ]
     joined = 'SELECT c.name, o.a FROM sales_2024 s JOIN 客户 c ON c.id = s.customer, "order" o'
     assert (await ask(source, "run_sql", sql=joined))["data"]["rows"] == [["李", 1]]
     assert (await ask(source, "sample_rows", table="order"))["data"]["rows"] == [[1]]
@@ -186,16 +208,66 @@ async def test_a_file_that_may_not_be_read_is_left_out(
         await open_source(str(closed), limits=Limits(isolated=False))
 
 
-async def test_numbers_that_are_text_are_noted(opened: Opened, ask: Any, tmp_path: Path) -> None:
-    rows = ['1,"1,200.50",$300,7,00123,Ann', '2,"3,400.00",$20,N/A,00124,Bob', "3,12.5,$1,8,00125,77"]
-    _write(tmp_path / "n.csv", "id,price,dollars,score,code,name\n" + "\n".join(rows) + "\n")
-    _write(tmp_path / "eu.csv", "a;b\n1;1,50\n2;1.200,75\n3;-\n")
+async def test_numbers_for_people_are_read_where_they_are_unambiguous_and_noted(
+    opened: Opened, ask: Any, tmp_path: Path
+) -> None:
+    rows = ['1,"1,200.50",$300,7,00123,Ann,"1,234"', '2,"3,400.00",$20,N/A,00124,Bob,"5,678"']
+    rows.append('3,12.5,$1,8,00125,77,"9,012"')
+    _write(tmp_path / "n.csv", "id,price,dollars,score,code,name,either\n" + "\n".join(rows) + "\n")
     source = await opened(tmp_path)
-    columns = (await ask(source, "describe_table", table="n"))["data"]["columns"]
-    notes = {column["name"]: column["note"] for column in columns if "note" in column}
-    assert set(notes) == {"price", "dollars", "score"}
-    assert notes["price"].startswith("3 of 3 values are numbers, kept as text") and '","' in notes["price"]
-    assert '"$"' in notes["dollars"]
-    assert notes["score"].startswith("2 of 3") and notes["score"].endswith('Others are "N/A".')
-    columns = (await ask(source, "describe_table", table="eu"))["data"]["columns"]
-    assert columns[1]["note"].startswith("2 of 3 values are numbers")
+    described = (await ask(source, "describe_table", table="n"))["data"]
+    types = {column["name"]: column["type"] for column in described["columns"]}
+    assert types == {
+        "id": "BIGINT", "price": "DOUBLE", "dollars": "BIGINT", "score": "BIGINT", "code": "VARCHAR", "name": "VARCHAR",
+        "either": "VARCHAR",
+    }  # fmt: skip
+    assert described["notes"] == [
+        'Column "price": numbers are read as 1,234.56.',
+        'Column "dollars": in $, which is not part of the numbers.',
+        'Column "score": 1 value such as "N/A" is read as missing.',
+        'Column "code": kept as text: values such as "00123" begin with zeros.',
+        'Column "either": kept as text: "1,234" may be written with thousands or with a decimal comma.',
+    ]
+    listed = (await ask(source, "list_tables"))["data"]["notes"]
+    assert listed == [f"n: {note}" for note in described["notes"]]
+    query = "SELECT sum(price), sum(dollars), sum(score) FROM n"
+    assert (await ask(source, "run_sql", sql=query))["data"]["rows"] == [[4613.0, 321, 15]]
+
+
+async def test_rows_of_several_lengths_are_told(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    source = await opened(_write(tmp_path / "r.csv", "a,b\n1,2\n3\n4,5,6\n"))
+    notes = (await ask(source, "list_tables"))["data"]["notes"]
+    assert notes == ["r: 2 rows have fewer or more values than the header has names (line 3, 4)."]
+
+
+async def test_a_sum_at_the_end_is_told(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    source = await opened(_write(tmp_path / "s.csv", "城市,销量\n北京,1\n上海,2\n合计,3\n"))
+    assert (await ask(source, "list_tables"))["data"]["notes"] == [
+        's: Its last row begins with "合计": it may be a sum of the others.'
+    ]
+
+
+async def test_an_encoding_can_be_said(
+    opened: Opened, ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _write(tmp_path / "t.csv", "a,b\n1,é\n".encode("cp437"))
+    source = await opened(f"{path}?encoding=cp437")
+    assert source.spec == f"{path}?encoding=cp437"
+    assert (await ask(source, "run_sql", sql="SELECT b FROM t"))["data"]["rows"] == [["é"]]
+    assert (await ask(source, "list_tables"))["data"]["notes"] == ["t: Read as CP437, as it was said."]
+    monkeypatch.setenv("LONGTHREAD_FILE_ENCODING", "cp437")
+    configured = await Opener(Settings.load(env_file=None)).open(str(path), "ada")
+    assert (await ask(configured, "run_sql", sql="SELECT b FROM t"))["data"]["rows"] == [["é"]]
+    await configured.close()
+    with pytest.raises(SourceUnreadable, match=r"t\.csv is not UTF-8"):
+        await open_source(f"{path}?encoding=utf-8")
+    with pytest.raises(InvalidInput, match="There is no encoding 'klingon'"):
+        await open_source(f"{path}?encoding=klingon")
+
+
+async def test_the_notes_of_tables_stay_behind_a_policy(ask: Any, tmp_path: Path) -> None:
+    path = _write(tmp_path / "p.csv", 'name,pay\nAnn,"$1,200"\nBob,N/A\n')
+    policies = _write(tmp_path / "policies.yaml", f"sources: [{{source: {path}, tables: {{p: {{hide: [pay]}}}}}}]")
+    async with await Opener(Settings.load(env_file=None, source_policies=policies)).open(str(path), "ada") as source:
+        assert "notes" not in (await ask(source, "list_tables"))["data"]
+        assert "notes" not in (await ask(source, "describe_table", table="p"))["data"]

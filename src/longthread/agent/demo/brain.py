@@ -278,7 +278,14 @@ class _Mind:
         return (Call("list_tables", {}), *(Call("describe_table", {"table": name}) for name in names[:4]))
 
     def _finish(self, thought: str, text: str) -> Decision:
-        return Decision(thought, answer=text)
+        left_out = [note for exchange in self.turn.exchanges for note in self._left_out(exchange)]
+        told = "\n".join(dict.fromkeys(left_out))
+        return Decision(thought, answer=f"{text}\n\n```text\n{told}\n```" if told else text)
+
+    def _left_out(self, exchange: Exchange) -> list[str]:
+        """What a listing says of files that are not read."""
+        notes = (exchange.data or {}).get("notes") if exchange.call.name == "list_tables" else None
+        return [str(note) for note in notes or () if " left out" in str(note)]
 
 
 def _refused(turn: Turn) -> bool:

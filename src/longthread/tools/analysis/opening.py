@@ -120,7 +120,7 @@ def _mysql(url: URL, spec: str, limits: Limits) -> Engine:
 def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
     if path.is_dir():
         if not data_files(path):
-            reason = f"the folder has no {KINDS}. Give one that has, or a database file itself."
+            reason = f"the folder has no data files ({KINDS}). Give one that has, or a database file itself."
             raise SourceUnreadable(source=spec, reason=" ".join([reason, *left_out(path)[:_TOLD]]))
         return _embedded("files", path, spec, limits)
     if not path.is_file():
@@ -131,7 +131,7 @@ def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
         raise SourceUnsupported(source=spec, reason=old)
     if reader_of(path):
         return _embedded("files", path, spec, limits)
-    reason = f"its kind is not known. Longthread reads SQLite and DuckDB databases, {KINDS}."
+    reason = f"its kind is not known. Longthread reads SQLite and DuckDB databases, {KINDS} files."
     raise SourceUnsupported(source=spec, reason=reason)
 
 

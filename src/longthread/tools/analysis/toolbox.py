@@ -35,7 +35,8 @@ Arguments = Mapping[str, Any]
 _LIST_TABLES = (
     "Lists the tables and views of the database with row counts and comments; for a small database with their columns "
     "too, for a large one only the tables that are likely meant. `pattern` narrows the list to names that contain it "
-    "(* stands for any characters); `about` says in words what to look for; `offset` lists all from that place on."
+    "(* stands for any characters); `about` says in words what to look for; `offset` lists all from that place on. "
+    "`notes` say which files were left out and what was guessed: tell the user what bears on the answer."
 )
 _DESCRIBE_TABLE = (
     "Describes one table: columns with types, comments, the labels that they may hold, frequent values and ranges, its "

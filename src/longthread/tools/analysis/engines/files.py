@@ -16,7 +16,7 @@ import duckdb
 from longthread.errors import SourceEmpty, SourceError, SourceNotFound, SourceUnreadable
 from longthread.tools.analysis.engines.duckdb import DuckdbEngine, lock, settings, translated
 from longthread.tools.analysis.files.delimited import Written, delimited, of_rows
-from longthread.tools.analysis.files.encoding import called, known, likely
+from longthread.tools.analysis.files.encoding import called, likely
 from longthread.tools.analysis.files.jsontext import json_table
 from longthread.tools.analysis.files.listing import TableNames, base_name, data_files, left_out, reader_of, stem_of
 from longthread.tools.analysis.files.workbook import sheets_of
@@ -199,10 +199,11 @@ class FilesEngine(DuckdbEngine):
         found = likely(path)
         if not found:
             raise SourceUnreadable(source=self._source, reason=f"{path.name} is a binary file, not text.")
-        if said and found[0] not in ("utf-8-sig", "utf-16", "utf-32"):
-            found = [known(said)]
-        if found[0] == "utf-8":
+        marked = found[0] in ("utf-8-sig", "utf-16", "utf-32")
+        if found[0] == "utf-8" and said in ("", "utf-8"):
             return path, []
+        if said and not marked:
+            found = [said]
         for encoding in found:
             copy = self._converted(path, encoding)
             if copy is not None:

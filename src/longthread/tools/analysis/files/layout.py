@@ -60,7 +60,7 @@ def layout_of(rows: Sequence[Row], merged: Collection[int] = ()) -> Layout:
         titles = [rows[index] for index in filled if index < group]
         notes = ["Its header has two rows, which are joined to the columns' names."]
         notes += [_told_titles(titles)] if titles else []
-    if len(_trimmed(header)) == width - 1 and below and all(len(_trimmed(row)) == width for row in below):
+    if len(header) == width - 1 and below and all(len(_trimmed(row)) == width for row in below):
         header = ["", *header]
         notes.append("Its header has a name less than the rows have values: the first column is taken to have none.")
     if any(kind_of(cell) in ("number", "year", "date") for cell in rows[first]):
@@ -111,7 +111,8 @@ def is_header(row: Row, below: Sequence[Row]) -> bool:
     told = [at for at, kind in enumerate(kinds) if kind not in ("text", "empty")]
     if again or any(kind in ("missing", "truth") for kind in kinds):
         return False
-    return not told or _are_labels([row[at].strip() for at in told], [kinds[at] for at in told], told, columns, below)
+    cells = [row[at].strip() for at in told]
+    return not told or _are_labels(cells, [kinds[at] for at in told], told, columns, below, kinds[0] == "empty")
 
 
 def _are_labels(
@@ -120,6 +121,7 @@ def _are_labels(
     at: Sequence[int],
     columns: Sequence[CellKind],
     below: Sequence[Row],
+    corner: bool,
 ) -> bool:
     """Whether numbers or dates name their columns: years or dates over other values, or steps that no row below has."""
     if len(set(cells)) < len(cells):
@@ -128,6 +130,8 @@ def _are_labels(
         return True
     step = _step(cells)
     steps = [_step([row[index].strip() for index in at if index < len(row)]) for row in below]
+    if corner and step == 1 and int(cells[0]) in (0, 1):
+        return True
     if step is None or steps.count(step) * 2 > len(steps):
         return False
     return all(kind == "year" for kind in kinds) or (step == 1 and len(cells) > 2 and int(cells[0]) in (0, 1))
@@ -168,9 +172,13 @@ def _first_of_table(rows: Sequence[Row], filled: Sequence[int], width: int) -> i
     for place, index in enumerate(filled[:-1]):
         row = rows[index]
         after = rows[filled[place + 1]]
+        apart = _count(row) < width and rows[index + 1] is not after
+        apart = apart and any(
+            _count(rows[at]) == width and _names_all(rows[at], width) for at in filled[place + 1 :][:12]
+        )
         short = len(row) < width and (_is_alone(row) or rows[index + 1] is not after or _names_all(after, width))
         sparse = _count(row) < max(2, _NOT_TITLE * width) and _later_header(rows, filled[place + 1 : place + 12], width)
-        if not short and not sparse:
+        if not (short or sparse or apart):
             return index
     return filled[0] if len(filled) == 1 or _count(rows[filled[-1]]) < width else filled[-1]
 

@@ -19,7 +19,7 @@ _DATABASES = frozenset({".sqlite", ".sqlite3", ".db", ".db3", ".s3db", ".gpkg", 
 _OLD_SHEETS = frozenset({".xls", ".xlsb", ".ods"})
 _NAMED = 20
 """Files that were left out which are told by name."""
-KINDS = "CSV, TSV, Parquet, JSON, JSON Lines and Excel (.xlsx) files"
+KINDS = "CSV, TSV, Parquet, JSON, JSON Lines and Excel (.xlsx)"
 
 
 def reader_of(path: Path) -> str | None:
@@ -71,7 +71,7 @@ def _why_not(path: Path) -> str | None:
         return "a folder's .txt files are taken for plain text. Name it .csv if it is a table."
     if (reason := old_sheet(path)) is not None:
         return reason
-    return None if reader_of(path) else f"its kind is not known. Longthread reads {KINDS}."
+    return None if reader_of(path) else f"its kind is not known. Longthread reads {KINDS} files."
 
 
 def base_name(text: str) -> str:

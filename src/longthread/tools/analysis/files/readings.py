@@ -28,6 +28,7 @@ _CONVENTIONS = {
 _COMMA = frozenset({"1.234,56", "1 234,56"})
 """Conventions with a decimal comma."""
 _EXPONENT = r"[1-9]\d*[eE]\d+"
+_USUAL = str.maketrans("\u00a0\u202f’", "  '")
 _HALF = re.compile(r"[AaPp]\.?[Mm]\.?$")
 DAY_FIRST = "day/month/year"
 MONTH_FIRST = "month/day/year"
@@ -97,9 +98,10 @@ def _unit(value: str) -> str:
 
 def _numbers(text: str, unit: str, sample: Sequence[str]) -> list[Reading]:
     core = _core(text, unit, "".join(sample))
+    written = "".join(sample).translate(_USUAL)
     found = []
     for name, (pattern, group) in _CONVENTIONS.items():
-        if name == "plain" or any(mark in value for value in sample for mark in (group, ",") if mark):
+        if name == "plain" or "," in written or group in written:
             plain = f"replace({core}, {literal(group)}, '')" if group else core
             plain = f"replace({plain}, ',', '.')" if name in _COMMA else plain
             value = f"CASE WHEN regexp_full_match({core}, {literal(pattern)}) THEN {plain} END"

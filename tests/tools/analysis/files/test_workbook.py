@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Awaitable, Callable
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openpyxl import Workbook
+
+from longthread.errors import SourceUnreadable, SourceUnsupported
+from longthread.tools.analysis import Source, open_source
+
+Opened = Callable[..., Awaitable[Source]]
+
+
+def _book(path: Path, *sheets: tuple[str, list[list[Any]], list[str]]) -> Path:
+    book = Workbook()
+    book.remove(book.active)
+    for name, rows, merged in sheets:
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+        for cells in merged:
+            sheet.merge_cells(cells)
+    book.save(path)
+    return path
+
+
+async def test_each_sheet_is_a_table(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    sales = [
+        ["Report of 2021"],
+        [],
+        ["id", "when", "at", "share", "code", "paid", "amount"],
+        [1, date(2021, 3, 5), datetime(2021, 3, 5, 4, 5), 0.125, "00123", True, "1,200.50"],
+        [2, date(2021, 3, 6), datetime(2021, 3, 6), 0.5, "00456", False, 7],
+    ]
+    years = [[None, None], [None, "国家", 2021, 2022], [None, "中国", 1, 2], [], [None, "来源：统计局"]]
+    path = _book(tmp_path / "book.xlsx", ("Sales 2021", sales, ["A1:C1"]), ("年份", years, []), ("Empty", [], []))
+    source = await opened(path)
+    listing = (await ask(source, "list_tables"))["data"]
+    assert listing["tables"] == ["Sales_2021", "年份"]
+    assert 'book.xlsx: The sheet "Empty" is left out: it is empty.' in listing["notes"]
+    data = (await ask(source, "run_sql", sql="SELECT * FROM Sales_2021"))["data"]
+    assert data["columns"] == ["id", "when", "at", "share", "code", "paid", "amount"]
+    assert data["rows"][0] == [1, "2021-03-05", "2021-03-05T04:05:00", 0.125, "00123", True, 1200.5]
+    data = (await ask(source, "run_sql", sql="SELECT * FROM 年份"))["data"]
+    assert (data["columns"], data["rows"]) == (["国家", "2021", "2022"], [["中国", 1, 2]])
+
+
+async def test_merged_headers_and_cells(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    rows = [
+        ["country", "2021", None, "2022", None],
+        [None, "a", "b", "a", "b"],
+        ["X", 1, 2, 3, 4],
+        [None, 5, 6, 7, 8],
+    ]
+    path = _book(tmp_path / "m.xlsx", ("Data", rows, ["A1:A2", "B1:C1", "D1:E1", "A3:A4"]))
+    data = (await ask(await opened(path), "run_sql", sql="SELECT * FROM Data"))["data"]
+    assert data["columns"] == ["country", "2021 a", "2021 b", "2022 a", "2022 b"]
+    assert data["rows"] == [["X", 1, 2, 3, 4], ["X", 5, 6, 7, 8]]
+
+
+async def test_hidden_sheets_and_formulas_without_values_are_told(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    book = Workbook()
+    book.active.title = "Shown"
+    for row in (["a", "b"], [1, "=A2*2"]):
+        book.active.append(row)
+    hidden = book.create_sheet("Secret")
+    hidden.append(["x"])
+    hidden.sheet_state = "hidden"
+    book.create_chartsheet("Chart")
+    book.save(tmp_path / "f.xlsx")
+    listing = (await ask(await opened(tmp_path / "f.xlsx"), "list_tables"))["data"]
+    assert listing["tables"] == ["Shown"]
+    assert listing["notes"][:3] == [
+        'f.xlsx: The sheet "Secret" is left out: it is hidden.',
+        'f.xlsx: The sheet "Chart" is left out: it has no cells.',
+        "f.xlsx: 1 formula has no stored value: such cells are empty here. Open the file in Excel and save it.",
+    ]
+
+
+async def test_the_stored_value_of_a_formula_is_read(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    path = _book(tmp_path / "plain.xlsx", ("Data", [["a", "b"], [1, 2]], []))
+    made = tmp_path / "made.xlsx"
+    with zipfile.ZipFile(path) as given, zipfile.ZipFile(made, "w") as other:
+        for part in given.namelist():
+            content = given.read(part)
+            if part.endswith("sheet1.xml"):
+                content = content.replace(b'<c r="B2" t="n"><v>2</v></c>', b'<c r="B2"><f>A2*2</f><v>2</v></c>')
+                assert b"<f>" in content
+            other.writestr(part, content)
+    source = await opened(made)
+    assert (await ask(source, "run_sql", sql="SELECT b FROM Data"))["data"]["rows"] == [[2]]
+    assert "notes" not in (await ask(source, "list_tables"))["data"]
+
+
+async def test_workbooks_in_a_folder(opened: Opened, ask: Any, tmp_path: Path) -> None:
+    _book(tmp_path / "one.xlsx", ("Sheet1", [["a"], [1]], []))
+    _book(tmp_path / "two.xlsx", ("North", [["a"], [1]], []), ("South", [["a"], [2]], []))
+    (tmp_path / "~$two.xlsx").write_bytes(b"a lock of Excel's")
+    (tmp_path / "locked.xlsx").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    (tmp_path / "old.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+    (tmp_path / "logo.png").write_bytes(b"\x89PNG")
+    (tmp_path / "empty.csv").write_bytes(b"")
+    (tmp_path / "more").mkdir()
+    listing = (await ask(await opened(tmp_path), "list_tables"))["data"]
+    assert listing["tables"] == ["one", "two_North", "two_South"]
+    assert [note.split(":")[0] for note in listing["notes"]] == [
+        "empty.csv is left out",
+        "locked.xlsx is left out",
+        "logo.png is left out",
+        "more is left out",
+        "old.xls is left out",
+    ]
+
+
+@pytest.mark.parametrize("content", [b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), b"PK\x03\x04junk", b"hello"])
+async def test_a_workbook_that_cannot_be_read_says_why(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.xlsx").write_bytes(content)
+    with pytest.raises(SourceUnreadable, match=r"a\.xlsx.* (has a password|is no workbook).* [Ss]ave it"):
+        await open_source(str(tmp_path / "a.xlsx"))
+
+
+async def test_an_old_workbook_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+    with pytest.raises(SourceUnsupported, match=r"Save it as \.xlsx"):
+        await open_source(str(tmp_path / "a.xls"))
