@@ -31,6 +31,7 @@ from longthread.tools.analysis.cell import as_numbers, iso, json_cell
         (Decimal("1234567890123.4567"), "1234567890123.4567"),
         (Decimal("1E+400"), "1" + 400 * "0"),
         (Decimal("1E-400"), "0." + 399 * "0" + "1"),
+        ([Decimal("1e999999999")], ["1E+999999999"]),
         (Decimal("NaN"), "NaN"),
         (Decimal("-Infinity"), "-Infinity"),
         (date(2020, 1, 2), "2020-01-02"),

@@ -15,6 +15,8 @@ LARGEST = 2**53 - 1
 """The largest whole number that every reader of JSON holds exactly; JavaScript rounds those above."""
 _DIGITS = 6
 """Digits behind the point that are never lost."""
+_MOST_DIGITS = 200_000
+"""Digits up to which a number is written out. PostgreSQL's longest has 147,455; a document may say `1e999999999`."""
 _LEAST = Decimal("1e-300")
 """Above it a double has fifteen digits, whatever the size."""
 _WHOLE_BYTES = 64
@@ -110,7 +112,9 @@ def number_text(number: float | Decimal) -> str:
         return str(number)
     if not is_finite(number):
         return name_of(number)
-    return format(number, "f") if isinstance(number, Decimal) else repr(number)
+    if isinstance(number, Decimal):
+        return format(number, "f") if abs(number.adjusted()) < _MOST_DIGITS else str(number)
+    return repr(number)
 
 
 def fits(number: float | Decimal, *, rounded: bool = False) -> bool:
@@ -119,11 +123,11 @@ def fits(number: float | Decimal, *, rounded: bool = False) -> bool:
         return abs(number) <= LARGEST
     if isinstance(number, float) or not number.is_finite():
         return True
-    if abs(number) > LARGEST:
+    if number.copy_abs() > LARGEST:
         return False
     if Decimal(repr(float(number))) == number:
         return True
-    return rounded and int(number.as_tuple().exponent) < -_DIGITS and abs(number) > _LEAST
+    return rounded and int(number.as_tuple().exponent) < -_DIGITS and number.copy_abs() > _LEAST
 
 
 def _inner(value: Any, binary: Binary) -> Any:

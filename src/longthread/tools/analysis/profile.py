@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longthread.errors import SqlFailed
-from longthread.tools.analysis.cell import json_cell
+from longthread.tools.analysis.cell import as_numbers, json_cell, shown
 from longthread.tools.analysis.engine import Connection
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.naming import quoted
@@ -132,7 +132,7 @@ def _frequent(connection: Connection, relation: str, name: str, limits: Limits) 
         f"SELECT {name} FROM {relation} WHERE {name} IS NOT NULL "
         f"GROUP BY {name} ORDER BY count(*) DESC, {name} LIMIT {_SHOWN}"
     )
-    return [json_cell(row[0], limits.sample_cell_characters)[0] for row in rows]
+    return as_numbers([shown(row[0], limits.sample_cell_characters)[0] for row in rows])
 
 
 def _is_key(column: Column) -> bool:

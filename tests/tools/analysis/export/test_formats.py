@@ -50,6 +50,15 @@ def test_no_text_is_a_formula_in_csv(text: str) -> None:
     assert read[1] == [f"'{text}"]
 
 
+@pytest.mark.parametrize(
+    "text", ["-1", "-1,234.50", "-.5e-3", "-$1.00", "-5%", "-01:00:00", "-1 year -2 mons", "-infinity"]
+)
+def test_no_apostrophe_before_a_number(text: str) -> None:
+    for value in (text, -1, Decimal("-107.6666666666666667"), float("-inf")):
+        [[field]] = list(csv.reader(io.StringIO(made(Format.CSV, ["a"], [[value]]).decode(), newline="")))[1:]
+        assert field.startswith("-")
+
+
 def test_xlsx() -> None:
     read = sheet(made(Format.XLSX, COLUMNS, ROWS))
     assert [text for _, text in read[0]] == COLUMNS

@@ -61,7 +61,7 @@ def _plain(value: Any) -> Cell:
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 _NEGATIVE = re.compile(
-    r"-(\d+([.,]\d+)*|\.\d+)([eE][-+]?\d+)?%?|-[Ii]nfinity"  # a number
+    r"-[$€£¥₹]?(\d+([.,]\d+)*|\.\d+)([eE][-+]?\d+)?%?|-[Ii]nfinity"  # a number, or an amount of money
     r"|(?=-)([-+]?\d+ (year|mon|month|day|hour|minute|second)s?( |$))*([-+]?\d+(:\d\d)+(\.\d+)?)?",  # an interval
     re.ASCII,
 )
