@@ -214,7 +214,13 @@ def conversations(path: Path, states: Mapping[str, Any], *, user: str = "default
     return path
 
 
-def states(path: Path, histories: Mapping[str, Sequence[Any] | str], *, client: str = "claude_code") -> Path:
+def states(
+    path: Path,
+    histories: Mapping[str, Sequence[Any] | str],
+    *,
+    client: str = "claude_code",
+    ends: str = "2036-01-17T10:00:00",
+) -> Path:
     """A database with `conversation_state`."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(CONVERSATION_STATE)
@@ -230,7 +236,7 @@ def states(path: Path, histories: Mapping[str, Sequence[Any] | str], *, client: 
                     "sig_abc123",
                     "2026-01-17T08:00:00",
                     "2026-01-17T09:00:00",
-                    "2036-01-17T10:00:00",
+                    ends,
                     7,
                 ),
             )

@@ -125,3 +125,9 @@ async def test_a_client_that_the_document_does_not_name(take: Take, fetch: Fetch
     assert (row["client_type"], report.left) == ("unknown", [])
     assert any("windsurf" in note for note in report.notes)
     assert await fetch("SELECT id FROM threads WHERE metadata LIKE '%windsurf%'")
+
+
+async def test_one_whose_time_is_over_is_taken_and_said(take: Take, fetch: Fetch, tmp_path: Path) -> None:
+    report = await take(states(tmp_path / "old.db", {"conv": HISTORY}, ends="2026-01-18T10:00:00"))
+    assert (report.left, list(report.notes.values())) == ([], [1])
+    assert [row["expires_at"][:10] for row in await fetch("SELECT expires_at FROM threads")] == ["2026-01-18"]

@@ -13,6 +13,7 @@ from longthread.store.foreign import Foreign
 from longthread.store.imports.messages import drafts_of
 from longthread.store.imports.reading import decoded, has, moment, moment_or_none, rows, storable, values
 from longthread.store.imports.taken import Conversation, Placed, Report
+from longthread.store.log import now
 
 _TABLE = "conversation_state"
 _NAMESPACE = uuid.UUID("6c6f6e67-7468-5265-8164-73636964656e")
@@ -54,6 +55,8 @@ class Clients:
         created = moment(row.get("created_at"), moment_or_none(row.get("updated_at")))
         conversation = Conversation(thread_id, None, None, created, moment(row.get("updated_at"), created))
         conversation.expires_at = moment_or_none(row["expires_at"]) if row.get("expires_at") else None
+        if conversation.expires_at is not None and conversation.expires_at <= now():
+            report.notes["its time is over (expires_at): it is here until `longthread db prune --apply`"] += 1
         _add_history(conversation, history, place, report)
         conversation.title = _title(conversation)
         conversation.rows["thread_clients"] = [_client(row, conversation, report)]

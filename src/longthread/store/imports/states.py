@@ -65,7 +65,7 @@ def placed_state(state: Mapping[str, Any], more_steps: Sequence[Json], created: 
     steps = [*_objects(state, "steps", found.problems), *more_steps]
     turns = _turns(_objects(state, "messages", found.problems), state)
     _assign(turns, steps)
-    found.drafts = list(_Writer(state, steps, created, updated, found.problems).entries(turns))
+    found.drafts = _Writer(state, steps, created, updated, found.problems).entries(turns)
     return found
 
 
@@ -139,7 +139,6 @@ class _Writer:
         self, state: Mapping[str, Any], steps: Sequence[Json], created: str, updated: str, problems: list[Problem]
     ) -> None:
         self._state = state
-        self._steps = steps
         self._problems = problems
         self._updated = updated
         self._at = created
@@ -147,7 +146,7 @@ class _Writer:
         self._known_places: Counter[str] = Counter()
         self._queries_before, self._queries = _unmatched(_objects(state, "sql_history", problems), steps, problems)
 
-    def entries(self, turns: Sequence[_Turn]) -> Iterator[Dated]:
+    def entries(self, turns: Sequence[_Turn]) -> list[Dated]:
         """The entries of all turns."""
         first = self._unlisted(turns)
         found: list[Dated] = []
@@ -164,7 +163,7 @@ class _Writer:
                 found += [each for query in self._queries for each in self._query(query)]
                 found += self._unlearned(found)
             found += self._said(turn, finish, is_last)
-        return iter(found)
+        return found
 
     def _question(self, turn: _Turn, is_last: bool) -> Iterator[Dated]:
         if turn.question is None:
