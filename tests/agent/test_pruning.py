@@ -303,10 +303,16 @@ async def test_closing_cancels_a_pass_and_the_next_process_makes_it(
     await asked.wait()
     await analyst.close()
     async with store.reading() as tx:
-        assert await summaries.find(tx, "t") is None
+        digest = await summaries.find(tx, "t")
+    assert digest is not None
+    assert (digest.model, digest.unwritten) == (None, True), "the digest is there at once"
     monkeypatch.undo()
-    other = await open_analyst(ScriptedChatModel(one), memory_max_messages_per_thread=40)
+    other = await open_analyst(ScriptedChatModel(one), **settings)
     await turn(other, shop)
+    async with store.reading() as tx:
+        kept = await summaries.find(tx, "t")
+    assert kept is not None
+    assert (kept.summary, kept.unwritten) == ("They count customers.", False)
     assert (await other.state("t"))["compressed_message_count"] > 10
 
 

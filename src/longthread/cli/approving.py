@@ -14,7 +14,7 @@ import typer
 
 from longthread.cli import options
 from longthread.cli.named import find_thread
-from longthread.cli.running import PAUSED, show_run
+from longthread.cli.running import PAUSED, finish_summary, show_run
 from longthread.cli.terminal import Terminal, print_line
 from longthread.errors import InvalidInput, LongthreadError, NotPending
 from longthread.model.approval import Approval, Decision
@@ -76,7 +76,9 @@ def _decide(
                 raise InvalidInput(reason="Several calls wait. Say with --call which one has these arguments.")
             handle = await analyst.decide(thread_id, {each.call_id: decision for each in chosen}, **how)
             if handle is not None:
-                return await see_through(analyst, handle, terminal)
+                code = await see_through(analyst, handle, terminal)
+                await finish_summary(analyst, terminal)
+                return code
             left = await analyst.pending(thread_id)
             if terminal.as_json:
                 print_line({"type": "waiting", "thread_id": thread_id, "calls": [each.request() for each in left]})

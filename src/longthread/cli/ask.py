@@ -13,6 +13,7 @@ from rich.markup import escape
 from longthread.cli import options
 from longthread.cli.approving import decided_here, see_through
 from longthread.cli.named import find_thread
+from longthread.cli.running import finish_summary
 from longthread.cli.terminal import Terminal
 from longthread.errors import InvalidInput
 from longthread.model.run import Protocol
@@ -90,7 +91,9 @@ async def _run(
             terminal.err.print(
                 f"[dim]thread {escape(handle.thread_id)}  model {handle.run.model}[/dim]", highlight=False
             )
-        return await see_through(analyst, handle, terminal)
+        code = await see_through(analyst, handle, terminal)
+        await finish_summary(analyst, terminal)
+        return code
 
 
 def checked_protocol(name: str) -> Protocol:

@@ -13,6 +13,7 @@ from longthread.cli import options
 from longthread.cli.approving import decided_here, see_through
 from longthread.cli.ask import checked_protocol
 from longthread.cli.named import find_thread
+from longthread.cli.running import finish_summary
 from longthread.cli.terminal import Terminal
 from longthread.errors import LongthreadError, ThreadNotFound
 from longthread.model.ids import new_id
@@ -62,6 +63,7 @@ def chat(
             while (question := _read_line()) is not None:
                 if question:
                     asking = runner.run(_answer(analyst, terminal, question, asking))
+            runner.run(finish_summary(analyst, terminal))
         finally:
             runner.run(stack.aclose())
 

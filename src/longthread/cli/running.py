@@ -12,10 +12,13 @@ from longthread.cli.terminal import Terminal
 from longthread.model.event import HALTS, Event
 
 if TYPE_CHECKING:
+    from longthread.agent.analyst import Analyst
     from longthread.agent.handle import RunHandle
 
 PAUSED = 10
 STOPPED = 130
+_QUIET_SECONDS = 0.5
+"""How long the end of a command may take before it is said why."""
 
 
 async def show_run(handle: RunHandle, terminal: Terminal) -> int:
@@ -35,6 +38,25 @@ def _exit_code(event: Event) -> int:
 
 
 _FAILURES = {"model_failed": 6, "model_unavailable": 6, "source_locked": 3, "source_error": 3, "store_error": 5}
+
+
+async def finish_summary(analyst: Analyst, terminal: Terminal) -> None:
+    """Let a summary that is being written be finished. Ctrl-C leaves that to the next process: its digest is stored."""
+    if not analyst.pruner.is_busy:
+        return
+    work = asyncio.ensure_future(analyst.pruner.settle())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, work.cancel)
+    try:
+        done, _ = await asyncio.wait({work}, timeout=_QUIET_SECONDS)
+        if not done and not terminal.as_json:
+            said = "Writing the summary of the conversation. Ctrl-C leaves it to the next command."
+            terminal.err.print(f"[dim]{said}[/dim]")
+        await asyncio.wait({work})
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
 
 
 @asynccontextmanager

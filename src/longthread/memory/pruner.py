@@ -53,7 +53,8 @@ class Pruner:
             stale: it has one that is of another branch.
         """
         thread_id = scope.thread_id or ""
-        if self._closed or thread_id in self._passes or not (stale or self.policy.is_due(count, view, kept)):
+        owed = summarizer is not None and kept is not None and kept.unwritten
+        if self._closed or thread_id in self._passes or not (stale or owed or self.policy.is_due(count, view, kept)):
             return
         task = asyncio.get_running_loop().create_task(self._pass(scope, view, summarizer), name=f"prune {thread_id}")
         self._passes[thread_id] = task
@@ -72,13 +73,19 @@ class Pruner:
         except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for: the store may be closed
             _logger.warning("Thread %s could not be pruned: %s", scope.thread_id, str(error) or type(error).__name__)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a pass goes on."""
+        return bool(self._passes)
+
     async def settle(self, thread_id: str | None = None) -> None:
         """Wait for what goes on in the background, over one thread or all."""
         passes = [task for key, task in self._passes.items() if thread_id in (None, key)]
         await asyncio.gather(*passes, return_exceptions=True)
 
     async def close(self) -> None:
-        """End what goes on in the background, and stop what takes long; it is made up for later."""
+        """End what goes on in the background, and stop what takes long; it is made up for later, as far as the model's
+        words go: the digest is there."""
         self._closed = True
         tasks = list(self._passes.values())
         if tasks:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import Any
 
 from longthread.errors import EntryNotFound
 from longthread.memory import topics
@@ -22,7 +23,7 @@ from longthread.settings import Settings
 from longthread.store import log, recall, runs, summaries
 from longthread.store import topics as spans
 from longthread.store.driver import Driver, Transaction
-from longthread.store.summaries import Kept, Summarised
+from longthread.store.summaries import UNWRITTEN, Kept, Summarised
 from longthread.store.topics import Span
 
 BUFFER = 20
@@ -113,9 +114,10 @@ async def prune_thread(
 ) -> Kept | None:
     """Move a thread's mark on where that is due, with its summary and topics. What is kept of the thread afterwards.
 
-    Everything that is new is written in one transaction, which checks that the thread is as it was. Broken off at any
-    point, or when somebody else is faster, nothing is changed; another pass does it. A mark that is not on the active
-    branch, or a summary that was made in another way, is made anew from the entries.
+    Everything that is new is written in one transaction, which checks that the thread is as it was. Where a model
+    writes the summary, which takes its time, that is first the digest; the model's words take its place in a second
+    transaction. Broken off at any point, or when somebody else is faster, nothing is changed; another pass does it. A
+    mark that is not on the active branch, or a summary that was made in another way, is made anew from the entries.
 
     Args:
         view: the manifest of the thread's last view; None: that of its last run.
@@ -125,8 +127,19 @@ async def prune_thread(
 
     Raises:
         StoreError: the database failed; nothing was changed.
-        CancelledError: it was cancelled; nothing was changed.
+        CancelledError: it was cancelled; nothing was changed, or the digest is there.
     """
+    writer = summarizer if policy.summary.enabled else None
+    making = _Making(store, thread_id, policy, extract, progress or _ignore, owed=writer is not None)
+    kept = await _moved(making, view, prepare)
+    if writer is None or kept is None or UNWRITTEN not in kept.digest:
+        return kept
+    return await _written(making, kept, writer)
+
+
+async def _moved(making: _Making, view: Sequence[Segment] | None, prepare: Prepare | None) -> Kept | None:
+    """Move the mark on, with a digest."""
+    store, thread_id, policy = making.store, making.thread_id, making.policy
     async with store.reading() as tx:
         found = await _look(tx, thread_id, policy, view)
         if found is None:
@@ -139,7 +152,7 @@ async def prune_thread(
     made: _Made | None = None
     if found.target:
         try:
-            made = await _make(store, thread_id, found, fresh, policy, summarizer, extract, progress or _ignore)
+            made = await _make(making, found, fresh)
         except EntryNotFound:
             return None  # deleted meanwhile, by retention or with the thread: the next pass sees what is left
     async with store.writing() as tx:
@@ -235,27 +248,72 @@ class _Made:
     fresh: bool
 
 
-async def _make(
-    store: Driver,
-    thread_id: str,
-    found: _Found,
-    fresh: bool,
-    policy: Policy,
-    summarizer: Summarizer | None,
-    extract: Extract,
-    progress: Progress,
-) -> _Made:
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """What a pass works with. `owed`: a model is to write what is made."""
+
+    store: Driver
+    thread_id: str
+    policy: Policy
+    extract: Extract
+    progress: Progress
+    owed: bool
+
+    def reading(self, known: Sequence[str]) -> _Reading:
+        mentions = Mentions(known, self.extract)
+        return _Reading(self.store, self.thread_id, mentions, self.policy.summary.max_tokens * _WIDE, self.progress)
+
+
+async def _make(making: _Making, found: _Found, fresh: bool) -> _Made:
+    """The digest of what leaves the window. Where a model is owed, the topics of its newest page are left to that."""
     old = None if fresh else found.old
-    summarizer = summarizer if policy.summary.enabled else None
-    mentions = Mentions(found.topics if old else (), extract)
-    reading = _Reading(store, thread_id, mentions, policy.summary.max_tokens * _WIDE, progress)
+    reading = making.reading(found.topics if old else ())
     part = await reading.read(found.target, old.last_seq if old else 0)
-    kept = await summarise(old, part, policy.summary, summarizer)
-    if summarizer is not None:
-        await mentions.ask(part.entries, summarizer)
+    kept = await summarise(old, part, making.policy.summary, None)
+    if making.owed:
+        before = old.digest[UNWRITTEN] if old and UNWRITTEN in old.digest else _told(old)
+        kept = replace(kept, digest={**kept.digest, UNWRITTEN: before})
     else:
-        await asyncio.to_thread(mentions.add, part.entries)
-    return _Made(kept, mentions.spans, fresh=old is None)
+        await asyncio.to_thread(reading.mentions.add, part.entries)
+    return _Made(kept, reading.mentions.spans, fresh=old is None)
+
+
+async def _written(making: _Making, kept: Kept, writer: Summarizer) -> Kept | None:
+    """Have a model write what was only digested so far. Where it fails, the digest stays."""
+    thread_id, old = making.thread_id, _untold(kept.digest[UNWRITTEN])
+    async with making.store.reading() as tx:
+        thread = await summaries.find_thread(tx, thread_id)
+        known = await summaries.find(tx, thread_id)
+    if thread is None or thread.kept != kept:
+        return thread.kept if thread else None
+    mark = old.last_seq if old else 0
+    digest = {name: value for name, value in kept.digest.items() if name != UNWRITTEN}
+    made = _Made(replace(kept, digest=digest), (), fresh=False)
+    if thread.first_seq <= mark + 1:  # nothing of it was deleted by retention
+        reading = making.reading(known.topics if known else ())
+        try:
+            part = await reading.read(kept.last_seq, mark)
+        except EntryNotFound:
+            return kept
+        words = await summarise(old, part, making.policy.summary, writer)
+        await reading.mentions.ask(part.entries, writer)
+        made = _Made(words, reading.mentions.spans, fresh=False)
+    async with making.store.writing() as tx:
+        return await _commit(tx, thread_id, _Found(thread, kept.last_seq, kept.last_seq, ()), made)
+
+
+def _told(old: Kept | None) -> dict[str, Any]:
+    """A summary as JSON, to be kept beside the digest that takes its place."""
+    if old is None:
+        return {}
+    return {name: getattr(old, name) for name in _FIELDS}
+
+
+def _untold(data: Mapping[str, Any]) -> Kept | None:
+    return Kept(**data) if data else None
+
+
+_FIELDS = ("summary", "message_count", "config_hash", "first_seq", "last_seq", "model", "digest")
 
 
 @dataclass(slots=True)

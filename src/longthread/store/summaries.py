@@ -15,6 +15,8 @@ from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
 from longthread.store.logged import of_thread
 
+UNWRITTEN = "unwritten"
+"""Beside a digest: the summary before it, from which a model is to go on; nothing in it, where there was none."""
 TOPICS = 20
 """Topics of a thread that are listed, those that were mentioned most."""
 
@@ -24,7 +26,7 @@ class Kept:
     """A thread's summary. It tells of `message_count` entries of a branch, from `first_seq` to `last_seq`, the mark.
 
     `model` wrote it; None: it is the digest, which is kept beside it as data. `topics` are read for a view alone; what
-    a model wrote has its `digest` for a pass alone.
+    a model wrote has its `digest` for a pass alone. `unwritten`: it is the digest for now, and a model is to write it.
     """
 
     summary: str
@@ -35,6 +37,7 @@ class Kept:
     model: str | None = None
     digest: Mapping[str, Any] = field(default_factory=dict)
     topics: Sequence[str] = ()
+    unwritten: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ def _kept(row: Row, thread_id: str) -> Kept | None:
             model=row["model"],
             digest=json.loads(row["digest"] or "{}"),
             topics=tuple(json.loads(row.get("topics") or "[]")),
+            unwritten=bool(row["unwritten"]),
         )
 
 

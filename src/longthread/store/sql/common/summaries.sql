@@ -1,7 +1,8 @@
 -- name: select_pruning
 -- What a pass over a thread must know of it.
 SELECT t.user_id, t.tip, t.entry_count, t.first_seq AS thread_first, t.incarnation,
-       s.summary, s.message_count, s.config_hash, s.first_seq, s.last_seq, s.model, s.digest
+       s.summary, s.message_count, s.config_hash, s.first_seq, s.last_seq, s.model, s.digest,
+       coalesce(s.digest LIKE '%"unwritten":%', FALSE) AS unwritten
 FROM threads t LEFT JOIN conversation_summaries s ON s.thread_id = t.id
 WHERE t.id = :thread_id;
 
