@@ -53,6 +53,7 @@ def test_headers_and_titles(text: str, names: tuple[str, ...], start: int) -> No
         ("1,2\n3,4\n\n来源：统计局\n", 2, 1),
         ("1,x,2\n2,y,3\n\n* estimated\nSource: us\n", 3, 2),
         ("a,1\nb,\n", 2, 0),
+        ("1,2\n3,4\nx\n", 2, 0),
         ("a,1,2\nb,,\n", 3, 0),
         ("a\nb\n", 1, 0),
     ],
@@ -73,6 +74,7 @@ def test_notes_under_a_table(text: str, width: int, count: int) -> None:
         ("'a','b'\n'1','x, y'\n", [["a", "b"], ["1", "x, y"]]),
         ('a\tb\n"x\t2\n3\t4\n', [["a", "b"], ['"x', "2"], ["3", "4"]]),
         ("value\n1,5\n2,7\n", [["value"], ["1,5"], ["2,7"]]),
+        ("价格\n￥1,200.50\n￥3\n", [["价格"], ["￥1,200.50"], ["￥3"]]),
         ("address\n12 Main St, Paris\n3 High St, Rome\n", [["address"], ["12 Main St, Paris"], ["3 High St, Rome"]]),
     ],
 )

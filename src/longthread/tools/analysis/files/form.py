@@ -23,6 +23,8 @@ class Reader(Protocol):
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SAID = re.compile(r'"?sep=(.)"?\r?\n', re.I)
+_COMMAS = re.compile(r"\D{0,3}(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+,\d+|\d+(?:\.\d+)?)\D{0,3}")
+"""A number with commas in it, which are then no delimiters."""
 _TRIED = 200
 """Rows that a delimiter is tried on."""
 
@@ -82,7 +84,7 @@ def _is_one_column(rows: list[list[str]]) -> bool:
     if first is None or len(rows[first]) != 1 or not below or not below[0]:
         return False
     values = [row for row in below if row]
-    numbers = all(len(row) <= 2 and all(cell.strip().lstrip("-").isdigit() for cell in row) for row in values)
+    numbers = all(_COMMAS.fullmatch(",".join(row)) for row in values)
     return numbers or all(cell[:1].isspace() for row in values for cell in row[1:])
 
 

@@ -89,7 +89,8 @@ def footer(rows: Sequence[Row], width: int) -> int:
         if not _count(row):
             continue
         blank_above = index > 0 and not _count(tail[index - 1])
-        starts = len(row) == 1 or blank_above or (width > 2 and bool(_FOOTNOTE.match(row[0].strip())))
+        said = bool(_FOOTNOTE.match(row[0].strip())) or " " in row[0].strip() or "：" in row[0] or ":" in row[0]
+        starts = (len(row) == 1 and said) or blank_above or (width > 2 and bool(_FOOTNOTE.match(row[0].strip())))
         if starts and kind_of(row[0]) == "text":
             return len(tail) - index
     return 0

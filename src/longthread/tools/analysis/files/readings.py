@@ -13,8 +13,10 @@ from longthread.tools.analysis.naming import literal
 _BLANK = " \t\u00a0\u202f\u3000"
 _LONGEST_MARK = max(map(len, MISSING))
 _GROUPED = r"[1-9]\d{0,2}(?:SEP\d{3})+"
+_POWER = r"(?:\d{1,2}|[12]\d{2})"
 _PLAIN = (
-    r"-?(?:0|[1-9]\d{0,37})(?:\.\d*)?(?:[eE][+-]\d{1,3})?|-?(?:0|[1-9]\d*)\.\d+[eE]\d{1,3}|-?\.\d+(?:[eE][+-]?\d{1,3})?"
+    rf"-?(?:0|[1-9]\d{{0,37}})(?:\.\d*)?(?:[eE][+-]{_POWER})?|-?(?:0|[1-9]\d*)\.\d+[eE]{_POWER}"
+    rf"|-?\.\d+(?:[eE][+-]?{_POWER})?"
 )
 _SIGN = "-?"
 _CONVENTIONS = {
