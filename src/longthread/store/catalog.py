@@ -28,7 +28,7 @@ _EMPTY: Mapping[str, Any] = {"config": {}, "skills": [], "sub_agents": [], "trig
 }
 """What a column says where it is NULL."""
 _LATER: Mapping[Kind, Mapping[str, Any]] = {"source": {"terms": [], "examples": []}}
-"""Fields that definitions have which were written before there were these."""
+"""Fields that a definition says only where there is something in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +177,10 @@ def _columns(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
 def _stored(row: Row) -> Stored:
     body: dict[str, Any] = json.loads(row["body"])
     body = {name: _EMPTY[name] if value is None and name in _EMPTY else value for name, value in body.items()}
+    body = {name: value for name, value in body.items() if value or name not in _LATER.get(row["kind"], {})}
     if "is_active" in body:
         body["is_active"] = bool(body["is_active"])
     said: Any = json.loads(row["said"]) if row["said"] else None
-    said = {**_LATER.get(row["kind"], {}), **said} if said is not None else None
     number = int(row["version"] or 0)
     recorded = row["said_name"] == row["name"] and same(said, body)
     found = Definition(

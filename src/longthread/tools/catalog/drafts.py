@@ -225,10 +225,9 @@ def _source(fields: Fields, document: Document) -> tuple[str, Body]:
         "description": fields.text("description"),
         "address": given,
         "is_active": fields.flag("is_active", default=True),
-        "terms": read_terms(fields, given),
-        "examples": read_examples(fields, given),
     }
-    return name, body
+    told = {"terms": read_terms(fields, given), "examples": read_examples(fields, given)}
+    return name, body | {field: value for field, value in told.items() if value}
 
 
 _READERS = {"agent": _agent, "skill": _skill, "tool": _tool, "source": _source}
