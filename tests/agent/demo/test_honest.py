@@ -77,6 +77,7 @@ def refused(answer: str) -> bool:
         ("practice", "Which vet has the most visits?", [["Egon", 3]]),
         ("practice", "How many visits from York to Hull?", [[2]]),
         ("practice", "How many vets are there in Surgery?", [[2]]),
+        ("practice", "女患者有多少人？", [[1]]),
         ("college", "数学系有几位教授？", [[1]]),
         ("college", "原因是时间冲突的退课有多少？", [[2]]),
     ],
@@ -97,6 +98,7 @@ async def test_every_word_is_in_the_rows(ask: Talk, name: str, question: str, ro
         "sum of phones", "average id of the visits", "visits started in 2022 or lost", "visits from York Hull",
         "the ratio of open to closed visits", "what share of the visits is open?",
         "How many visits were signed in 2022?",
+        "visits on leave", "Which patients are out of York?", "How many patients are on duty?",
         "便宜的就诊", "有多少位吸烟的患者？", "患者电话的平均值", "逾期的就诊有多少", "就诊号的总和", "每位患者的占比",
     ],
 )  # fmt: skip

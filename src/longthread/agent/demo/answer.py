@@ -14,7 +14,7 @@ from longthread.agent.demo.talk import Exchange
 from longthread.agent.demo.wording import plan_in_words
 
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])-?\d[\d,]*(?:[.-]\d+)*(?![A-Za-z0-9_])")
-_CODE_OR_NUMBER = re.compile(rf"`[^`\n]*`|{_NUMBER.pattern}(?: (?:rows?|tables?|characters|行|张表|个字符))?")
+_CODE_OR_NUMBER = re.compile(rf"```.*?```|`[^`\n]*`|{_NUMBER.pattern}(?: (?:rows?|tables?|characters|行|张表|个字符))?")
 _SHOWN_ROWS = 50
 _NAMED_WORDS = 12
 
@@ -71,7 +71,9 @@ class Answer:
             reason = REFUSALS[name][self.language].format(text=about if len(about) <= 200 else about[:200] + "…")
         understood = ""
         if read.plan is not None:
-            understood = self.say("understood", plan_in_words(read.plan, self.schema, self.language))
+            plan = plan_in_words(read.plan, self.schema, self.language)
+            numbered = _NUMBER.search(plan) is not None
+            understood = self.say("understood", f"```{plan.replace('`', '')}```" if numbered else plan)
         names = [word for word in unknown if word not in searched]
         words = (("no_value", searched), ("no_name", names), ("no_rule", read.left))
         lost = [self.say(name, self._quoted(found)) for name, found in words if found]
@@ -161,6 +163,8 @@ def unsourced(text: str, *, source: str = "") -> str:
 
     def marked(found: re.Match[str]) -> str:
         said = found[0]
+        if said.startswith("```"):
+            return said
         if said.startswith("`"):
             return f"``{said}``" if any(number not in source for number in _NUMBER.findall(said)) else said
         return said if said in source else f"```{said}```"

@@ -68,7 +68,7 @@ class Coverage:
         """Whether a word is exactly a value that the plan does not filter by, and no more than like a name."""
         chunk = self.r.chunks[at]
         exact = [str(s.value) for s in chunk.of("value") if str(s.value).casefold() == chunk.text.casefold()]
-        operates = any(op.name not in ("soft", "stop") for op in chunk.ops) or self.r.role.get(at) == "filter"
+        operates = any(op.name not in ("soft", "stop", "money") for op in chunk.ops) or self.r.role.get(at) == "filter"
         named = chunk.noun >= 0.95 or (chunk.noun > 0.9 and self.r.table_at(at) is None)
         return bool(exact) and not named and not operates and not set(exact) & self.values
 

@@ -243,6 +243,9 @@ def _directed(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
     rivals = [s for s in senses if s.ref.table == best.ref.table and s.score == best.score and s.value == best.value]
     if len(rivals) < 2 or any(_beside(r, at, sense) for sense in rivals):
         return None
+    held = [sense for sense in rivals if r.schema.column(sense.ref).distinct != 0]  # no column of labels alone
+    if len(held) == 1:
+        return held[0]
     words = _role_words(r, at)
     fits = [s for s in rivals if words & {*r.schema.column(s.ref).words, *_parts_of(s.ref.column)}]
     if len(fits) != 1:
@@ -308,7 +311,7 @@ def _only_operates(r: Reading, at: int) -> bool:
     )
     if chunk.quoted or _follows_noun(r, at) or (shouted and chunk.of("value")[0].score >= 0.95):
         return False
-    light = all(op.name in ("soft", "stop") for op in chunk.ops)
+    light = all(op.name in ("soft", "stop", "money", "unsup") for op in chunk.ops)
     return bool(chunk.ops) and (not light or chunk.of("value")[0].score < 0.95)
 
 

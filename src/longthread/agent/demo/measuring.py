@@ -90,11 +90,18 @@ def _chinese_target(r: Reading, at: int) -> int | None:
         return before
     if after is not None and not r.chunks[after].sign:
         place = r.next_noun(at, 8)
+        if place is not None and before is not None and r.free(before) and r.table_at(before) and _persons(r, place):
+            return before  # 女业主有多少人
         if place is not None:
             return place
     if before is not None and r.free(before) and r.is_noun(before) and not _grouped(r, before):
         return before
     return r.previous_noun(at, 4) if before is not None and not _grouped(r, before) else None
+
+
+def _persons(r: Reading, at: int) -> bool:
+    """Whether a word only says that it is people who are counted: 人 names no more than the end of a column."""
+    return r.chunks[at].op("stop") is not None and r.chunks[at].noun < 0.7
 
 
 def _grouped(r: Reading, at: int) -> bool:

@@ -127,7 +127,8 @@ def _refuse_the_unsupported(r: Reading) -> None:
             if behind is None or not (behind.op("meas", "dur") or behind.noun >= 0.5):
                 r.refuse("unsupported", chunk.text + r.chunks[at + 1].text)
         operation = chunk.op("unsup")
-        if operation is not None and chunk.noun < 0.85:
+        held = operation is not None and operation.args == ("idiom",) and chunk.of("value", "column", "flag")
+        if operation is not None and chunk.noun < 0.85 and not held:
             r.use("unsupported", at)
             r.refuse("unsupported", chunk.text)
 
