@@ -91,7 +91,7 @@ class Memory:
         newest = self.newest.get(ns)
         if self.thread is None or newest is None or newest.id != checkpoint_id or self.tasks.get((ns, newest.id)):
             return None
-        return Place(self.thread, Head(newest.n, newest.id, newest.writes), None, 0)
+        return Place(self.thread, Head(newest.n, newest.id, newest.writes), None, False)
 
     def finder(self, new: dict[str, Message] | None = None) -> Known:
         """Finds the messages that are remembered, the conversation's first; and those in `new`, by id. From any thread:

@@ -10,7 +10,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.pregel import _checkpoint
 
-from longthread.agent.reading import filled, merged_tasks
+from longthread.agent.reading import filled
 from longthread.agent.record import TASK_BYTES, Stored, Task
 from longthread.agent.remembered import Memory
 from longthread.errors import ThreadConflict, ValueDamaged
@@ -59,10 +59,8 @@ class Writing:
 
     async def _grown(self, task: Task) -> Stored | None:
         """The checkpoint with the task in its body, where this process has put it and knows all of it."""
-        newest, head = self.memory.newest.get(self.ns), self.place.head
-        if newest is None or head is None or self.place.tasks:
-            return None
-        if newest.id != self.checkpoint_id or Head(newest.n, newest.id, newest.writes) != head:
+        newest = None if self.place.tasks else self._newest()
+        if newest is None:
             return None
         there = newest.tasks.get(task.id)
         rest = await self._rest(there, task)
@@ -73,16 +71,11 @@ class Writing:
 
     async def _put_in_row(self, task: Task) -> Callable[[], None]:
         thread_id, ns, name = self.place.thread.id, self.ns, (self.ns, self.checkpoint_id)
-        rows = await checkpoints.writes(self.tx, thread_id, ns, self.checkpoint_id) if self.place.tasks else []
-        in_rows = {row.task_id: Task.from_row(row, thread_id) for row in rows}
-        head, there = self.place.head, in_rows.get(task.id)
-        if head is not None and head.id == self.checkpoint_id and head.writes:
-            row = await checkpoints.find(self.tx, thread_id, ns, head.id)
-            stored = Stored.from_row(row, self.serde) if row is not None else None
-            merged = merged_tasks(stored, rows, thread_id).get(task.id) if stored is not None else there
-        else:
-            merged = there
-        rest = await self._rest(merged, task)
+        row = None
+        if self.place.tasks:
+            row = await checkpoints.writes_of_task(self.tx, thread_id, ns, self.checkpoint_id, task.id)
+        there = Task.from_row(row, thread_id) if row is not None else None
+        rest = await self._rest(await self._merged(task.id, there), task)
         if rest is None:
             return lambda: None
         if there is None:
@@ -91,6 +84,29 @@ class Writing:
         there.merge(rest)
         await checkpoints.replace_writes(self.tx, thread_id, there.row(ns, self.checkpoint_id))
         return lambda: self.memory.keep_task(name, there)
+
+    def _newest(self) -> Stored | None:
+        """The checkpoint, where it is the newest, and this process has put it and knows all of its body."""
+        newest, head = self.memory.newest.get(self.ns), self.place.head
+        if newest is None or newest.id != self.checkpoint_id or Head(newest.n, newest.id, newest.writes) != head:
+            return None
+        return newest
+
+    async def _merged(self, task_id: str, in_row: Task | None) -> Task | None:
+        """All that a task has written here: what the checkpoint has taken in of it, and what its row holds."""
+        head = self.place.head
+        if head is None or head.id != self.checkpoint_id or not head.writes:
+            return in_row
+        stored = self._newest()
+        if stored is None:
+            row = await checkpoints.find(self.tx, self.place.thread.id, self.ns, head.id)
+            stored = Stored.from_row(row, self.serde) if row is not None else None
+        taken_in = stored.tasks.get(task_id) if stored is not None else None
+        if taken_in is None or in_row is None:
+            return taken_in or in_row
+        merged = Task(taken_in.id, taken_in.path, dict(taken_in.items))
+        merged.merge(in_row)
+        return merged
 
     async def _rest(self, there: Task | None, task: Task) -> Task | None:
         """What is to be written. Where the checkpoint that the task leads to holds values itself, these need not be.

@@ -62,14 +62,14 @@ class Head:
 class Place:
     """Where something is to be stored: the thread, which is locked, and its namespace's newest checkpoint.
 
-    `there` is the number of the checkpoint that was asked for, if that is there, and `tasks` how many tasks of another
+    `there` is the number of the checkpoint that was asked for, if that is there, and `tasks` whether tasks of another
     one have rows.
     """
 
     thread: Locked
     head: Head | None
     there: int | None
-    tasks: int
+    tasks: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ async def place(
 
     Args:
         checkpoint_id: the checkpoint that is looked for.
-        written_id: the one whose tasks' rows are counted.
+        written_id: the one of which is told whether its tasks have rows.
     """
     # One after the other: what is read is what was committed before the lock.
     await tx.later("hold_thread", id=thread_id, user_id=user_id)
@@ -150,7 +150,7 @@ async def place(
     if row is None:
         return None
     head = Head(row["head_n"], row["head_id"], row["head_writes"]) if row["head_id"] is not None else None
-    return Place(_locked(row), head, row["there"], row["tasks"])
+    return Place(_locked(row), head, row["there"], bool(row["tasks"]))
 
 
 async def expect(tx: Transaction, place: Place, ns: str, *, user_id: str, written_id: str) -> None:
@@ -322,6 +322,13 @@ async def look(
     if not threads or not rows:
         return (_locked(threads[0]) if threads else None), None, []
     return _locked(threads[0]), _checkpoint(rows[0]), [WriteRow(**row) for row in tasks]
+
+
+async def writes_of_task(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str, task_id: str) -> WriteRow | None:
+    """The row of one of a checkpoint's tasks."""
+    at = {"thread_id": thread_id, "ns": ns, "checkpoint_id": checkpoint_id, "task_id": task_id}
+    row = await one(tx, "select_writes_of_task", **at)
+    return WriteRow(**row) if row else None
 
 
 @dataclass(frozen=True, slots=True)

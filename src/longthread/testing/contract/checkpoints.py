@@ -49,10 +49,10 @@ class CheckpointContract(Contract):
             ids = {"checkpoint_id": "id-001", "written_id": "id-001"}
             found = await checkpoints.place(tx, "t", "", user_id=USER, **ids)
             assert found is not None
-            assert (found.head, found.there, found.tasks) == (Head(2, "id-002", 0), 1, 1)
+            assert (found.head, found.there, found.tasks) == (Head(2, "id-002", 0), 1, True)
             found = await checkpoints.place(tx, "t", "child", user_id=USER, checkpoint_id="id-009", written_id="id-002")
             assert found is not None
-            assert (found.thread.id, found.head, found.there, found.tasks) == ("t", None, None, 0)
+            assert (found.thread.id, found.head, found.there, found.tasks) == ("t", None, None, False)
             assert await checkpoints.place(tx, "t", "", user_id="other") is None
             assert await checkpoints.place(tx, "none", "", user_id=USER) is None
 

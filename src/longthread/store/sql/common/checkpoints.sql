@@ -6,12 +6,12 @@ FROM threads WHERE id = :id AND user_id = :user_id;
 SELECT 1 FROM threads WHERE id = :id AND user_id = :user_id;
 
 -- name: select_place quick
--- A thread, the newest checkpoint of a namespace, the number of one if it is there, and how many tasks of another have rows.
+-- A thread, the newest checkpoint of a namespace, the number of one if it is there, and whether tasks of another have rows.
 SELECT t.id, t.tip, t.entry_count, t.first_seq, t.incarnation, t.title IS NULL AS untitled,
        h.n AS head_n, h.id AS head_id, h.writes AS head_writes,
        (SELECT c.n FROM checkpoints c WHERE c.thread_id = :id AND c.ns = :ns AND c.id = :checkpoint_id) AS there,
-       (SELECT count(*) FROM checkpoint_writes w
-        WHERE w.thread_id = :id AND w.ns = :ns AND w.checkpoint_id = :written_id) AS tasks
+       EXISTS (SELECT 1 FROM checkpoint_writes w
+               WHERE w.thread_id = :id AND w.ns = :ns AND w.checkpoint_id = :written_id) AS tasks
 FROM threads t LEFT JOIN checkpoints h ON h.thread_id = :id AND h.ns = :ns AND h.n = (
     SELECT max(n) FROM checkpoints WHERE thread_id = :id AND ns = :ns
 )
@@ -25,8 +25,8 @@ WHERE t.id = :id AND t.user_id = :user_id AND t.tip = :tip AND t.entry_count = :
   AND t.incarnation = :incarnation AND :head = (
     SELECT h.n || ' ' || h.writes || ' ' || h.id FROM checkpoints h
     WHERE h.thread_id = :id AND h.ns = :ns ORDER BY h.n DESC LIMIT 1
-) AND 0 = (
-    SELECT count(*) FROM checkpoint_writes w WHERE w.thread_id = :id AND w.ns = :ns AND w.checkpoint_id = :written_id
+) AND NOT EXISTS (
+    SELECT 1 FROM checkpoint_writes w WHERE w.thread_id = :id AND w.ns = :ns AND w.checkpoint_id = :written_id
 );
 
 -- name: grow_thread quick
@@ -84,6 +84,10 @@ DELETE FROM checkpoint_writes WHERE thread_id = :thread_id AND ns = :ns AND chec
 -- name: select_writes_of quick
 SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id;
+
+-- name: select_writes_of_task quick
+SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes
+WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id AND task_id = :task_id;
 
 -- name: select_writes_of_newest quick
 SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes

@@ -22,8 +22,8 @@ SELECT t.id, t.tip, t.entry_count, t.first_seq, t.incarnation, t.title IS NULL A
        (SELECT c.n FROM checkpoints c
         WHERE hashtextextended(c.thread_id, 0) = hashtextextended(:id, 0) AND c.ns = :ns AND c.id = :checkpoint_id
           AND c.thread_id || '' = :id) AS there,
-       (SELECT count(*) FROM checkpoint_writes w
-        WHERE w.thread_id = :id AND w.ns = :ns AND w.checkpoint_id = :written_id) AS tasks
+       EXISTS (SELECT 1 FROM checkpoint_writes w
+               WHERE w.thread_id = :id AND w.ns = :ns AND w.checkpoint_id = :written_id) AS tasks
 FROM threads t LEFT JOIN checkpoints h ON h.thread_id = :id AND h.ns = :ns AND h.n = (
     SELECT max(n) FROM checkpoints WHERE thread_id = :id AND ns = :ns
 )
