@@ -23,6 +23,7 @@ from longthread.memory.postings import FORM, by_bucket, places_between
 from longthread.memory.shelf import Ranges
 from longthread.memory.spans import ranges_of
 from longthread.memory.vectors import Embedded, Progress, embed_thread, named, sign_thread
+from longthread.memory.versions import present_versions
 from longthread.memory.volumes import Area, Library
 from longthread.model.entry import Entry
 from longthread.store import log, recall, vectors
@@ -400,22 +401,47 @@ async def load(
     threads that are known, each with its last entry."""
     hits: list[Hit] = []
     branches: dict[str, Branches] = {}
+    seen: set[Place] = set()
     for start in range(0, len(ranked), max(1, question.k)):
         some = ranked[start : start + question.k]
         await _know_branches(tx, question, {place.thread_id for place, _ in some}, tips or {}, branches)
-        around = {place: _around(place, branches[place.thread_id], question) for place, _ in some}
-        entries = await _entries(tx, around)
+        some, shown = await _present(tx, some, branches, question)
         for place, value in some:
-            there = entries[place.thread_id]
+            around, there = shown[place]
             entry = there.get(place.seq)
-            if entry is None or not is_recallable(entry) or not content_of(entry).strip():
+            if place in seen or entry is None or not is_recallable(entry) or not content_of(entry).strip():
                 continue
-            beside = [there[seq] for seq in around[place] if seq in there and is_recallable(there[seq])]
+            seen.add(place)
+            beside = [there[seq] for seq in around if seq in there and is_recallable(there[seq])]
             active = branches[place.thread_id].is_active(entry.seq)
             hits.append(Hit(entry, score=value, active=active, around=beside))
         if len(hits) >= question.k:
             break
     return hits[: question.k]
+
+
+async def _present(
+    tx: Transaction, some: Sequence[tuple[Place, float]], branches: Mapping[str, Branches], question: Question
+) -> tuple[Sequence[tuple[Place, float]], dict[Place, tuple[list[int], Mapping[int, Entry]]]]:
+    """The places of the present versions of what was found, each with the entries on its either side: their numbers,
+    and what is shown of them and of itself."""
+    moved = list(some)
+    for _ in range(2):  # where a place was moved, others stand around it
+        around = {place: _around(place, branches[place.thread_id], question) for place, _ in moved}
+        entries = await _entries(tx, around)
+        shown = {
+            thread_id: await present_versions(tx, thread_id, branches[thread_id], there.values())
+            for thread_id, there in entries.items()
+        }
+        places = [(place, value, shown[place.thread_id].get(place.seq)) for place, value in moved]
+        if all(entry is None for _, _, entry in places):
+            break
+        moved = [
+            (place if entry is None else Place(place.thread_id, entry.seq), value) for place, value, entry in places
+        ]
+    told = {thread_id: {**there, **shown[thread_id]} for thread_id, there in entries.items()}
+    there = {thread_id: {seq: entry for seq, entry in each.items() if entry} for thread_id, each in told.items()}
+    return moved, {place: (seqs, there[place.thread_id]) for place, seqs in around.items()}
 
 
 async def _know_branches(

@@ -264,6 +264,15 @@ def branch_points_asked(thread_id: str) -> Asked:
     return "select_entries_apart", {"thread_id": thread_id}
 
 
+async def versions(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[str, list[int]]:
+    """The entries of messages with these ids that have other ids themselves, for their message was stored before with
+    other content or elsewhere, by the messages' ids."""
+    found: dict[str, list[int]] = {}
+    for row in await tx.fetch("select_message_versions", thread_id=thread_id, ids=json.dumps(ids, ensure_ascii=False)):
+        found.setdefault(row["message_id"], []).append(int(row["seq"]))
+    return found
+
+
 async def first_seq(tx: Transaction, thread_id: str) -> tuple[int, int]:
     """The thread's first entry that retention has left, and the number of its last one; (1, 0) where it is gone."""
     row = await one(tx, "select_retention", id=thread_id)

@@ -13,3 +13,13 @@ WHERE e.thread_id = :thread_id AND e.seq = ANY(CAST(translate(:seqs, '[]', '{}')
 SELECT seq, role, name, text, tool_calls, metadata, created_at,
     CASE WHEN length(payload) <= :most THEN payload END AS payload, COALESCE(length(payload), 0) AS size
 FROM entries WHERE thread_id = :thread_id AND seq = ANY(CAST(translate(:seqs, '[]', '{}') AS BIGINT[])) ORDER BY seq;
+
+-- name: select_message_versions
+-- The entries that were given other ids than their messages, for these had one already, by the messages' ids.
+SELECT e.seq, CAST(e.metadata AS JSONB) ->> 'message_id' AS message_id
+FROM jsonb_array_elements_text(CAST(:ids AS JSONB)) AS given (message_id)
+JOIN entries e ON e.thread_id = :thread_id
+  AND substring(e.metadata FROM '"message_id":"((?:[^"\\]|\\.)*)"') IS NOT NULL
+  AND substring(e.metadata FROM '"message_id":"((?:[^"\\]|\\.)*)"') = substring(
+    CAST(to_json(given.message_id) AS TEXT) FROM 2 FOR length(CAST(to_json(given.message_id) AS TEXT)) - 2
+  );

@@ -12,3 +12,11 @@ FROM entries e WHERE e.thread_id = :thread_id AND e.seq IN (SELECT value FROM js
 SELECT seq, role, name, text, tool_calls, metadata, created_at,
     CASE WHEN length(payload) <= :most THEN payload END AS payload, COALESCE(length(payload), 0) AS size
 FROM entries WHERE thread_id = :thread_id AND seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq;
+
+-- name: select_message_versions
+-- The entries that were given other ids than their messages, for these had one already, by the messages' ids.
+SELECT seq, json_extract(metadata, '$.message_id') AS message_id FROM entries
+WHERE thread_id = :thread_id
+  AND CASE WHEN json_valid(metadata) THEN json_extract(metadata, '$.message_id') END IS NOT NULL
+  AND CASE WHEN json_valid(metadata) THEN json_extract(metadata, '$.message_id') END
+      IN (SELECT value FROM json_each(:ids));
