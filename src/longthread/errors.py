@@ -60,6 +60,10 @@ class StoreUnavailable(StoreError):
     address (commands: --database or LONGTHREAD_DATABASE_URL)."""
 
 
+class StoreClosed(StoreError):
+    """The conversation store was closed: nothing more is read from it or written to it."""
+
+
 class StoreDisconnected(StoreError):
     """The connection to the conversation store was lost: {reason} Nothing of this was written. Repeat it."""
 
@@ -299,6 +303,11 @@ class ExtraMissing(LongthreadError):
 
     def __init__(self, *, what: str, package: str, extra: str) -> None:
         super().__init__(what=what, package=package, extra=extra, command=install_command(extra))
+
+
+class SerializerNotUsable(InvalidInput):
+    """LongthreadSaver cannot use {serde}: messages are stored as text, which recall searches, and would not be
+    encrypted. Encrypt the disk or the database, or keep these threads with another saver."""
 
 
 class NotACheckpointDatabase(InvalidInput):

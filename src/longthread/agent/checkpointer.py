@@ -22,6 +22,8 @@ from langgraph.checkpoint.base import (
     DeltaChannelHistory,
     get_checkpoint_id,
 )
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from longthread.agent import upkeep
 from longthread.agent.given import Given, GivenWrites
@@ -35,7 +37,7 @@ from longthread.agent.trail import Trail, anew, named
 from longthread.agent.turns import Turns
 from longthread.agent.versions import next_version
 from longthread.agent.writing import Writing
-from longthread.errors import StoreConflict, ThreadBegunAnew, ThreadConflict, ThreadNotFound
+from longthread.errors import SerializerNotUsable, StoreConflict, ThreadBegunAnew, ThreadConflict, ThreadNotFound
 from longthread.memory.forgetting import delete_thread
 from longthread.model.entry import Entry
 from longthread.store import checkpoints, runs
@@ -63,8 +65,17 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
     `ThreadConflict`, and nothing of it is kept: see `Trail`.
     """
 
-    def __init__(self, store: Driver, *, user_id: str = "default", lease: Lease | None = None) -> None:
-        super().__init__()
+    _serde: SerializerProtocol = BaseCheckpointSaver.serde
+
+    def __init__(
+        self,
+        store: Driver,
+        *,
+        user_id: str = "default",
+        lease: Lease | None = None,
+        serde: SerializerProtocol | None = None,
+    ) -> None:
+        super().__init__(serde=serde)
         self._store = store
         self._user_id = user_id
         self._lease = lease
@@ -72,6 +83,18 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         self._trail = Trail()
         self._turns = Turns()
         self._new: set[str] = set()
+
+    @property
+    def serde(self) -> SerializerProtocol:
+        """What values other than messages are written with."""
+        return self._serde
+
+    @serde.setter
+    def serde(self, given: SerializerProtocol) -> None:
+        """Raises SerializerNotUsable: it encrypts, and messages would be stored in plain text all the same."""
+        if isinstance(given, EncryptedSerializer):
+            raise SerializerNotUsable(serde=type(given).__name__)
+        self._serde = given
 
     def know(self, messages: Iterable[BaseMessage], entries: Iterable[Entry]) -> None:
         """Messages of a conversation that were made from these entries, so that they need not be looked up.

@@ -18,6 +18,14 @@ from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 
 _PAGE = 64
+DELTA_COUNTERS = "counters_since_delta_snapshot"
+"""Key of a checkpoint's metadata that names the delta channels that are made of what earlier tasks have written."""
+
+
+async def has_delta_messages(tx: Transaction, thread_id: str) -> bool:
+    """Whether the messages of a thread are in a delta channel, as its newest checkpoint says."""
+    row = await checkpoints.find(tx, thread_id, "", None)
+    return row is not None and "messages" in (row.about.get(DELTA_COUNTERS) or ())
 
 
 async def ancestors(tx: Transaction, row: CheckpointRow) -> AsyncIterator[tuple[CheckpointRow, list[WriteRow]]]:

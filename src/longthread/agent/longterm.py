@@ -12,8 +12,9 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from longthread.agent.backing import Backing
 from longthread.agent.embedders import embedder_of
+from longthread.agent.history import has_delta_messages
 from longthread.agent.overflow import asked_in_room
-from longthread.errors import EntryNotFound, LongthreadError, ThreadNotFound
+from longthread.errors import EntryNotFound, LongthreadError, StoreClosed, ThreadNotFound
 from longthread.memory.pruner import Pruner
 from longthread.memory.pruning import Policy
 from longthread.memory.recall import Recaller
@@ -33,18 +34,26 @@ _LOOP_SECONDS = 0.5
 _ROUNDS = 2
 """Passes that are waited for: one that is under way may have begun when the state was much shorter."""
 
+NOT_LOGGED = (
+    "The messages of this agent are in a delta channel (DeltaChannel, as deepagents has it), and Longthread's log does "
+    "not hold those yet: its threads keep every message in their checkpoints, and views fit their window, but nothing "
+    "is summarised or recalled."
+)
+
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """The summary that holds for a state, and how many of its oldest messages it covers. `stale`: there is one, and it
-    is of another branch. `missing`: the log has no such thread."""
+    is of another branch. `missing`: the log has no such thread. `delta`: it has, and the messages are
+    in a delta channel, not in the log."""
 
     kept: Kept | None = None
     covered: int = 0
     stale: bool = False
     missing: bool = False
+    delta: bool = False
 
 
 class LongTerm:
@@ -54,6 +63,8 @@ class LongTerm:
         self.backing = backing
         self.recaller = Recaller(backing.store, embedder_of(settings))
         self.pruner = Pruner(backing.store, Policy.of(settings), self.recaller)
+        backing.home.at_close(self.pruner.close)
+        backing.home.at_close(self.recaller.close)
 
     async def find(self, thread_id: str, ids: Sequence[str]) -> Found:
         """What holds for a state whose messages have these ids, the oldest first.
@@ -65,6 +76,8 @@ class LongTerm:
                 thread = await log.find_thread(tx, thread_id, user_id=self.backing.user_id)
             except ThreadNotFound:
                 return Found(missing=True)
+            if not thread.entry_count and await has_delta_messages(tx, thread_id):
+                return Found(delta=True)
             kept = await summaries.find(tx, thread_id)
             if kept is None or not ids:
                 return Found()
@@ -110,6 +123,8 @@ class LongTerm:
             )
             await self.pruner.settle(thread_id)
             await self.recaller.prepare(scope)
+        except StoreClosed:
+            return  # the program has ended; the next one makes up for it
         except LongthreadError as error:
             _logger.warning("The memory of thread %s is behind, and will be made up for: %s", thread_id, error)
 

@@ -18,7 +18,7 @@ from langgraph.types import Command
 
 from longthread.agent.backing import Backed, expect_backed
 from longthread.agent.callview import Messages, Seen
-from longthread.agent.longterm import Found, LongTerm
+from longthread.agent.longterm import NOT_LOGGED, Found, LongTerm
 from longthread.agent.models import context_window
 from longthread.agent.requested import fixed_tokens, instructions, name_of, reply_tokens
 from longthread.agent.saver import LongthreadSaver
@@ -38,6 +38,8 @@ Response = ModelResponse[Any]
 _CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's own key, for what a graph was compiled with
 _TIMES = 2
 """How many times its maximum the messages before a question may number before it waits for their summary."""
+_UNLOGGED = 1024
+"""How many threads are remembered whose messages are not in the log."""
 MOST_PATIENCE = 86_400
 """Seconds: a day."""
 _NOT_HERE = "not-opened.db"  # a database of the application's, which the environment may name, is none of this
@@ -158,6 +160,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._factors: dict[str, float] = {}
         self._memory: LongTerm | None = None
         self._has_warned = False
+        self._unlogged: set[str] = set()
 
     def wrap_model_call(self, request: Request, handler: Callable[[Request], Response]) -> ExtendedModelResponse[Any]:
         """Show the model its view.
@@ -202,7 +205,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         config = _configured()
         thread_id, ns = config.get("thread_id"), str(config.get("checkpoint_ns", ""))
         # The conversation is what the thread's own graph holds, not what one inside it does.
-        is_whole = thread_id is not None and "|" not in ns
+        is_whole = thread_id is not None and "|" not in ns and str(thread_id) not in self._unlogged
         return _Call(request, str(thread_id), self._memory_of(config.get(_CHECKPOINTER)) if is_whole else None)
 
     def _memory_of(self, checkpointer: Any) -> LongTerm | None:
@@ -224,6 +227,15 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                 "middleware=[MemoryMiddleware(saver)])."
             )
 
+    def _go_without(self, call: _Call) -> None:
+        """Do without the log in a thread whose messages are not in it: nothing is waited for that never comes."""
+        if not self._unlogged:
+            _logger.warning(NOT_LOGGED)
+        if len(self._unlogged) >= _UNLOGGED:
+            self._unlogged.clear()
+        self._unlogged.add(call.thread_id)
+        call.memory = None
+
     def _is_kept_elsewhere(self, call: _Call) -> bool:
         """Whether the thread goes on and the log has nothing of it: another checkpointer keeps it, or none.
 
@@ -243,6 +255,9 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if self._is_kept_elsewhere(call):
             self._warn_once()
             call.memory = None
+            return {}
+        if call.before and call.found is not None and call.found.delta:
+            self._go_without(call)
             return {}
         found, most = call.found or Found(), _TIMES * self._settings.memory_max_messages_per_thread
         is_first = not isinstance(call.messages[-1] if call.messages else None, ToolMessage)

@@ -34,6 +34,7 @@ class Portal:
         self._loop = _running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._behind: set[asyncio.Task[None]] = set()
+        self._closers: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._closed = False
         self._closing = asyncio.Event()
         self._process = os.getpid()
@@ -109,6 +110,10 @@ class Portal:
         self._loop.call_soon_threadsafe(self._begin_behind, lambda: work(*args, **kwargs), context=Context())
         return True
 
+    def at_close(self, closer: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Await `closer()` on the portal's loop when it is closed: of what works on its own behind those who called."""
+        self._closers.append(closer)
+
     async def pause(self, seconds: float) -> bool:
         """Wait in the background; False when the portal is being closed, and whoever waits is to come to its end."""
         with suppress(TimeoutError):
@@ -127,6 +132,8 @@ class Portal:
         self._closed = True
         self._closing.set()
         await self._close_behind()
+        for closer in self._closers:
+            await closer()
         while self._tasks:
             await asyncio.wait(self._tasks)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 from langchain.tools import ToolRuntime
@@ -13,6 +14,8 @@ from langchain_core.tools import BaseTool, StructuredTool
 from longthread.agent import recalling
 from longthread.agent.backing import Backed, Backing, expect_backed
 from longthread.agent.embedders import embedder_of
+from longthread.agent.history import has_delta_messages
+from longthread.agent.longterm import NOT_LOGGED
 from longthread.agent.paging import Room
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.memory.keywords import Place
@@ -20,7 +23,7 @@ from longthread.memory.recall import Recaller
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.recall import Scope
-from longthread.tools.tool import Observation, failed
+from longthread.tools.tool import Observation, failed, succeeded
 
 SCOPES = ("thread", "user")
 """What may be offered. Threads of LangGraph's have no agent."""
@@ -55,6 +58,7 @@ def recall_tool(
     recaller = Recaller(saver.backing.store, embedder_of(known))
     lookup = _Lookup(saver.backing, recaller, known.memory_recall_top_k, scopes)
     home = saver.backing.home
+    home.at_close(recaller.close)
 
     def recall(runtime: ToolRuntime, **arguments: Any) -> str:
         return _told(home.call("recall", lookup.find, *_asked(runtime), arguments))
@@ -85,11 +89,13 @@ class _Lookup:
         self._scopes = scopes
 
     async def find(
-        self, thread_id: str | None, question_id: str | None, room: Room, arguments: dict[str, Any]
+        self, thread_id: str | None, question_id: str | None, goes_on: bool, room: Room, arguments: dict[str, Any]
     ) -> Observation:
         if thread_id is None:
             return failed(InvalidInput(reason="There is no thread: the agent was called without a thread_id."))
         scope = Scope(self._backing.user_id, thread_id)
+        if goes_on and await self._has_delta(thread_id):
+            return succeeded({"found": [], "warnings": [NOT_LOGGED]})
         before = await self._question(thread_id, question_id)
         tool = recalling.recall_tool(
             self._recaller,
@@ -102,6 +108,14 @@ class _Lookup:
             room=lambda: room,
         )
         return await tool.call(arguments)
+
+    async def _has_delta(self, thread_id: str) -> bool:
+        """Whether the thread's messages are in a delta channel, and none of them in the log."""
+        async with self._backing.store.reading() as tx:
+            with suppress(ThreadNotFound):
+                thread = await log.find_thread(tx, thread_id, user_id=self._backing.user_id)
+                return not thread.entry_count and await has_delta_messages(tx, thread_id)
+        return False
 
     async def _question(self, thread_id: str, question_id: str | None) -> Place | None:
         """Where the question stands that the agent works on: it and what follows is what the model sees anyway.
@@ -121,14 +135,16 @@ class _Lookup:
                 return Place(thread_id, thread.entry_count + 1)
 
 
-def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None, Room]:
-    """The thread, the id of the message that the agent answers, and what its middleware has room for, if it has one."""
+def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None, bool, Room]:
+    """The thread, the id of the message that the agent answers, whether others come before it, and what its middleware
+    has room for, if it has one."""
     thread_id = runtime.config.get("configurable", {}).get("thread_id")
     state: Any = runtime.state  # of whatever kind the application's is
     messages = state.get("messages", ()) if isinstance(state, dict) else getattr(state, "messages", ())
     budget = state.get("memory_room", 0) if isinstance(state, dict) else getattr(state, "memory_room", 0)
-    asked = next((each.id for each in reversed(messages) if isinstance(each, HumanMessage)), None)
-    return (str(thread_id) if thread_id is not None else None), asked, Room(budget)
+    asked = next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
+    goes_on = asked is not None and next(iter(messages)) is not asked
+    return (str(thread_id) if thread_id is not None else None), asked.id if asked else None, goes_on, Room(budget)
 
 
 def _told(observation: Observation) -> str:

@@ -9,7 +9,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from longthread.agent.cells import Cell
-from longthread.agent.history import ancestors
+from longthread.agent.history import DELTA_COUNTERS, ancestors
 from longthread.agent.reading import filled, merged_tasks
 from longthread.agent.record import Stored, in_order
 from longthread.store import checkpoints
@@ -19,8 +19,6 @@ from longthread.store.driver import Transaction
 from longthread.store.surplus import Staying, Surplus
 
 _PAGE = 64
-_COUNTERS = "counters_since_delta_snapshot"
-"""Key of a checkpoint's metadata that names the delta channels that are made of what earlier tasks have written."""
 
 
 class CheckpointKeeper:
@@ -91,7 +89,7 @@ class CheckpointKeeper:
 
     async def _first_needed(self, tx: Transaction, row: CheckpointRow) -> int:
         """The first checkpoint that this one's delta channels are made of."""
-        open_ = set(row.about.get(_COUNTERS, ())) - Stored.from_row(row, self._serde).cells.keys()
+        open_ = set(row.about.get(DELTA_COUNTERS, ())) - Stored.from_row(row, self._serde).cells.keys()
         first = row.n
         if open_:
             async for ancestor, _ in ancestors(tx, row):

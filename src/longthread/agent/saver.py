@@ -14,6 +14,7 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     DeltaChannelHistory,
 )
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent import checkpointer
 from longthread.agent.backing import Backing, Opening, done, expect_store
@@ -41,19 +42,29 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
     plain `with` has a loop of its own, on a thread of its own, and never meets this.
     """
 
-    def __init__(self, store: Driver, *, user_id: str = "default", lease: Lease | None = None) -> None:
+    def __init__(
+        self,
+        store: Driver,
+        *,
+        user_id: str = "default",
+        lease: Lease | None = None,
+        serde: SerializerProtocol | None = None,
+    ) -> None:
         """A saver over a store that is open already, on the running event loop.
 
         Raises:
             InvalidInput: it is no store.
+            SerializerNotUsable: `serde`, which writes values other than messages, encrypts.
         """
         expect_store(store, "LongthreadSaver")
-        super().__init__(store, user_id=user_id, lease=lease)
+        super().__init__(store, user_id=user_id, lease=lease, serde=serde)
         self._home = Portal()
         self._stores = Stores()
 
     @classmethod
-    def from_conn_string(cls, address: str, *, user_id: str = "default") -> Opening[LongthreadSaver]:
+    def from_conn_string(
+        cls, address: str, *, user_id: str = "default", serde: SerializerProtocol | None = None
+    ) -> Opening[LongthreadSaver]:
         """Open the store at a file path, at a `postgresql://` URL, or the word `embedded`, for `with` or `async with`.
 
         The store is made and migrated when needed, and closed at the end of the block.
@@ -61,8 +72,9 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         Raises, when the block begins:
             StoreUnavailable: it cannot be opened; the message says why.
             StoreTooNew: a newer Longthread wrote it.
+            SerializerNotUsable: `serde`, which writes values other than messages, encrypts.
         """
-        return Opening(address, lambda store: cls(store, user_id=user_id), name="longthread-saver")
+        return Opening(address, lambda store: cls(store, user_id=user_id, serde=serde), name="longthread-saver")
 
     @property
     def backing(self) -> Backing:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from longthread.errors import StoreClosed
 from longthread.memory.embedding import reason_of
 
 CLOSE_SECONDS = 2.0
@@ -28,7 +29,9 @@ class Background:
         async def run() -> None:
             try:
                 await work()
-            except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for: the store may be closed
+            except StoreClosed:
+                return  # the program has ended; what is left is made up for
+            except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for
                 _logger.warning("%s: %s", failing, reason_of(error))
 
         task = asyncio.get_running_loop().create_task(run(), name=name)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from longthread.errors import StoreClosed
 from longthread.memory.pruning import Policy, prune_thread
 from longthread.memory.recall import Recaller
 from longthread.memory.summaries import Summarizer
@@ -70,7 +71,9 @@ class Pruner:
                 summarizer=summarizer,
                 prepare=lambda: self._recaller.prepare(scope),
             )
-        except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for: the store may be closed
+        except StoreClosed:
+            return  # the program has ended; the next one makes up for it
+        except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for
             _logger.warning("Thread %s could not be pruned: %s", scope.thread_id, str(error) or type(error).__name__)
 
     @property

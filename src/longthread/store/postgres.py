@@ -13,11 +13,12 @@ from psycopg.adapt import Transformer
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from longthread.errors import (
     CommitUnknown,
     NotAsExpected,
+    StoreClosed,
     StoreConflict,
     StoreDamaged,
     StoreDisconnected,
@@ -495,6 +496,7 @@ _SESSION: dict[str, Any] = {
 
 
 _FAILURES: dict[type[psycopg.Error], type[StoreError]] = {
+    PoolClosed: StoreClosed,
     errors.UniqueViolation: StoreConflict,
     errors.DeadlockDetected: StoreConflict,
     errors.SerializationFailure: StoreConflict,

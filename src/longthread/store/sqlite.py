@@ -14,6 +14,7 @@ from typing import Any
 from longthread.errors import (
     NotAsExpected,
     RowDamaged,
+    StoreClosed,
     StoreConflict,
     StoreDamaged,
     StoreError,
@@ -425,6 +426,7 @@ _FAILURES: dict[int, type[StoreError]] = {
 
 
 _NOT_UTF8 = "Could not decode to UTF-8"
+_CLOSED = "closed database"
 _NOT_UNIQUE = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID)
 
 
@@ -432,6 +434,8 @@ def failure(error: Exception) -> StoreError:
     """What a statement's error is called here."""
     if getattr(error, "sqlite_errorcode", None) in _NOT_UNIQUE:
         return StoreConflict(reason=reason_of(error))
+    if isinstance(error, sqlite3.ProgrammingError) and _CLOSED in str(error):
+        return StoreClosed()
     kind = _FAILURES.get(_code(error), StoreError)
     # Text that is not UTF-8 has no code: nobody but a broken disk writes it.
     damaged = isinstance(error, UnicodeDecodeError) or _NOT_UTF8 in str(error)
