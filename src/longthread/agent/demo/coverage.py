@@ -170,6 +170,8 @@ class Coverage:
             return self.filters or bool(self.plan.dimensions or self.fields)
         if kind == "verb":
             return len(self.tables) > 1 or self._touched(at) or self._relates(at)
+        if kind == "event":
+            return self._dated() or self._touched(at)
         return kind != "deed" or self._touched(at) or (len(self.tables) > 1 and not self._dated())
 
     def _persons(self) -> bool:

@@ -227,8 +227,8 @@ def _values_at(r: Reading, at: int) -> tuple[Sense, ...]:
         return ()
     if _stem_only(chunk.text, senses):
         r.lookups.append(chunk.text)
-    table = exact and chunk.noun < 0.95 and r.table_at(at) is not None
-    named = chunk.noun > 0.9 and not table
+    rather = exact and chunk.noun < 0.95 and (r.table_at(at) is not None or not r.comparisons)
+    named = chunk.noun > 0.9 and not rather
     if named and not chunk.quoted and not _follows_noun(r, at):
         return ()
     plain = tuple(
