@@ -177,8 +177,9 @@ async def test_a_reply_that_is_reserved_too_large_is_refitted_at_its_own_endpoin
         analyst = await open_at(small)
         told = [warning for n in range(3) for warning in warnings(await ask(analyst, shop, f"Question {n}?"))]
         assert ["MEMORY_CONTEXT_WINDOW=4096" in warning for warning in told] == [True]
-        assert {request.body["max_tokens"] for request in small.requests} >= {2_000, 1_024}
-        assert [small.requests[n].body["max_tokens"] for n in (0, -1)][1] <= 1_024
+        reserved = [request.body["max_tokens"] for request in small.requests]
+        # At most a quarter of the window is left to the reply, once that is known.
+        assert reserved[0] == 2_000 and 256 <= max(reserved[-3:]) <= 1_024
         assert not warnings(await ask(await open_at(small), shop, "And here?", "u"))
         elsewhere = await open_at(large)
         for n in range(3):
