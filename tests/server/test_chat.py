@@ -208,8 +208,8 @@ def test_a_stopping_server_ends_its_streams_and_keeps_its_runs(serve: Any) -> No
     [
         ({"question": " "}, 422, "invalid_input"),
         ({"question": "x" * 201}, 413, "question_too_long"),
-        ({"question": "?", "thread_id": "nowhere"}, 404, "thread_not_found"),
-        ({"question": "?", "thread_id": "no where"}, 422, "invalid_input"),
+        ({"question": "?", "thread_id": ""}, 422, "invalid_input"),
+        ({"question": "?", "thread_id": "x" * 1001}, 422, "invalid_input"),
         ({"question": "?", "source": "/no/such/file.sqlite"}, 422, "source_not_found"),
         ({"question": "?", "max_steps": 0}, 422, "invalid_input"),
         ({"question": "?", "protocol": "smoke"}, 422, "invalid_input"),
