@@ -119,6 +119,21 @@ SAID = [
     (400, "invalid params, context window exceeds limit (2013)", None),  # the number is the error's
     (400, "Prompt 超长", None),
     (400, "输入内容过长，超过模型上下文长度", None),
+    (400, "该模型的最大上下文长度为 8192 个 token，您的请求为 9000", 8192),
+    # Numbers in thousands are no numbers of tokens.
+    (400, "This model's maximum context length is 128k tokens, but 140k were requested.", 128_000),
+    (400, "Requested tokens exceed the context window of 200K", 200_000),
+    (400, "This endpoint's maximum context length is 1M tokens", 1_000_000),
+    (400, "Input length 5000 exceeds maximum allowed token size 4096", 4096),
+    (400, "Please ensure that the number of tokens does not exceed 32,768", 32_768),
+    # More at once than a whole minute may have: the same call never succeeds.
+    (
+        429,
+        "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 31000. "
+        "The input or output tokens must be reduced in order to run successfully.",
+        30_000,
+    ),
+    (413, "Request too large for model `llama` on tokens per minute (TPM): Limit 6000, Requested 8000, please", 6_000),
 ]
 
 
@@ -130,8 +145,12 @@ def test_each_provider_is_understood(status: int, message: str, limit: int | Non
 
 
 OTHERS = [
-    (429, "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 31000."),
-    (413, "Request too large for model `llama` on tokens per minute (TPM): Limit 6000, Requested 8000"),
+    (429, "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 4000."),
+    (413, "Request too large for model `llama` on tokens per minute (TPM): Limit 6000, Requested 4000"),
+    (500, "rpc error: context deadline exceeded"),
+    (503, "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"),
+    (503, "The request exceeded the time limit of 60 seconds"),
+    (503, "Request took too long to process"),
     (429, "This model's maximum context length is 8192 tokens."),
     (401, "Incorrect API key provided."),
     (404, "The model `gpt-9` does not exist or you do not have access to it."),

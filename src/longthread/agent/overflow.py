@@ -20,8 +20,12 @@ _LEAST_TEXT = 400
 """Characters of a text of which no half is tried."""
 _RATE = re.compile(r"rate.?limit|\bper.{0,3}(?:second|sec|minute|min|hour|day)\b|\bTPM\b|\bRPM\b|quota", re.IGNORECASE)
 """What is said of how much may be sent in a time: the same call may succeed later."""
-_OTHER = re.compile(r"\b(?:image|images|audio|video|file|pixels|megabytes)\b|output tokens allowed", re.IGNORECASE)
-"""What has a size of its own."""
+_OTHER = re.compile(
+    r"\b(?:image|images|audio|video|file|pixels|megabytes)\b|output tokens allowed"
+    r"|\bdeadline\b|\btime(?:d|s)?[ -]?out|\btime limit\b|\btook too long\b",
+    re.IGNORECASE,
+)
+"""What has a size of its own, or took too much time."""
 
 _WHAT = r"(?:prompt|input|inputs|context|request|conversation|messages?)"
 _OVER = r"(?:too (?:long|large|big)|longer than|greater than|larger than|exceed(?:s|ed|ing)?\b|over the)"
@@ -41,10 +45,14 @@ _OVERFLOW = re.compile(
     r"|`?inputs`? (?:tokens )?(?:\+|must have less)|range of input length"
     r"|exceed(?:ed|s)? (?:the )?(?:model )?token limit"
     r"|input tokens? (?:count )?exceed|tokens? .{0,40}model only supports|max_num_tokens|max_seq_len|max_model_len"
-    r"|(?:上下文|提示词?|输入|Prompt).{0,16}(?:超长|过长|超出|超过|超限)",
+    r"|\bn_ctx\b|\bnumber of (?:input )?tokens\b[^.]{0,40}\bnot exceed"
+    r"|(?:上下文|提示词?|输入|Prompt).{0,16}(?:超长|过长|超出|超过|超限)|最大(?:上下文|输入)(?:长度|窗口)",
     re.IGNORECASE | re.DOTALL,
 )
-_NUMBER = r"(\d[\d,_]*)"
+_NUMBER = r"(\d[\d,_]*(?:\.\d+)?(?: ?[km](?![a-z]))?)"
+"""Also `128k`: a thousand each, for that is the lesser reading."""
+_AT_ONCE = re.compile(rf"request too large.{{0,400}}?\blimit:? {_NUMBER}\W+requested:? {_NUMBER}", re.I | re.DOTALL)
+"""One call is more than may be sent in a minute: it never succeeds, however long it waits."""
 _LIMITS = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -55,7 +63,8 @@ _LIMITS = [
         rf"(?:max_seq_len|max_model_len|max_num_tokens)\W*(?:of )?{_NUMBER}",
         rf"> ?{_NUMBER}(?: maximum|,|\.|\s|$)",
         rf"(?:must be <=|must have less than|cannot exceed|only supports up to|not exceed max_num_tokens) \(?{_NUMBER}",
-        rf"(?:number of tokens|length) allowed\W{{0,3}}{_NUMBER}|allowed (?:input )?length \(?{_NUMBER}",
+        rf"(?:number of tokens|length) allowed\W{{0,3}}{_NUMBER}|allowed (?:input |token )?(?:length|size) \(?{_NUMBER}",
+        rf"\bnot exceed \(?{_NUMBER}|最大(?:上下文|输入)?(?:长度|窗口)\D{{0,8}}{_NUMBER}",
         rf"limit(?: is| of|:) \(?{_NUMBER}",
         rf"{_NUMBER} (?:maximum|max) context",
         rf"range of input length should be \[\d+, ?{_NUMBER}\]",
@@ -74,6 +83,8 @@ class Overflow:
 def overflow_of(error: BaseException) -> Overflow | None:
     """What an error says of the context window; None: it is about something else."""
     status, text = status_of(error), "\n".join(_texts(error))
+    if (at_once := _AT_ONCE.search(text)) and _tokens(at_once[2]) > (limit := _tokens(at_once[1])) >= _LEAST:
+        return Overflow(limit)
     if status not in _STATUSES or _RATE.search(text):
         return None
     told = any(isinstance(each, ContextOverflowError) for each in _chain(error))
@@ -100,10 +111,16 @@ async def asked_in_room(ask: Callable[[str], Awaitable[str]], text: str) -> str:
 def _limit(text: str) -> int | None:
     for pattern in _LIMITS:
         for match in pattern.finditer(text):
-            number = int(re.sub(r"\D", "", next(group for group in match.groups() if group)))
+            number = _tokens(next(group for group in match.groups() if group))
             if _LEAST <= number <= _MOST:
                 return number
     return None
+
+
+def _tokens(said: str) -> int:
+    """A number as an error writes it: `8,192`, `32k`, `1.5 M`."""
+    unit = {"k": 1_000, "m": 1_000_000}.get(said[-1].casefold(), 1)
+    return int(float(re.sub(r"[^\d.]", "", said)) * unit)
 
 
 def _texts(error: BaseException) -> Iterator[str]:
