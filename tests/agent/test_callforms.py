@@ -8,7 +8,7 @@ import pytest
 from tests.agent.test_react import LIST_TABLES, RUN_SQL
 
 from longthread.agent.react import Call, Finish, Malformed, parse_reply
-from longthread.agent.writtensql import plain
+from longthread.agent.writtensql import plain, was_tried
 from longthread.tools.tool import Tool
 
 SQL = "SELECT name\nFROM t WHERE a < 5 AND b = 'x'"
@@ -137,6 +137,9 @@ def test_calls_that_cannot_be_read_are_no_answers(text: str, strict: bool) -> No
         f"The query is below:\n```sql\n{SQL}\n```\nand so on:\n```sql\nSELECT 2\n```",
         "Select the name that you like from the list, please.\n\nThen press enter.",
         "With 5 orders, Ann leads.",
+        "SELECT statements are the only ones I can run; I cannot delete rows.",
+        'They are {"name": "count", "value": 0.93} and {"name": "precision", "value": 0.9}.',
+        '[{"name": "count", "value": 0.93}, {"name": "sum", "value": 0.9}]',
         'The tool "<tool_call>" is written so.',
         "Use `<function=run_sql>` for that.",
         'He said "we need to select more".',
@@ -156,6 +159,12 @@ def test_a_statement_that_was_run_is_shown() -> None:
     assert parsed(fence, ran=(SQL,)) == Finish("", fence)
     assert isinstance(parsed(fence, ran=("SELECT 1",)), Call)
     assert parse_reply(fence, strict=False, tools=[LIST_TABLES]) == Finish("", fence)
+
+
+def test_a_statement_that_cannot_be_run_is_sent_once() -> None:
+    assert was_tried("SELECT 1", ok=True)
+    assert not was_tried("SELECT nothing FROM nowhere", ok=False)
+    assert was_tried(" DELETE FROM t WHERE a = 5", ok=False)
 
 
 def test_the_final_answer_of_react() -> None:

@@ -10,7 +10,7 @@ WISHES = """
 继续|请继续|继续吧|继续执行|好的，继续|接着来|接着|好的，请继续执行。|继续！|嗯，继续吧|可以，继续
 请继续执行任务|麻烦继续一下|继续下去|那就继续吧
 请您继续|繼續|請繼續執行|继续，继续|继续查询|继续分析|往下做|接着说|继续完成任务|继续剩下的步骤|能不能继续
-我们继续吧|继续吧，谢谢！|ok，继续|继续👍
+我们继续吧|继续运行|请继续运行查询|你能继续吗？|继续吧，谢谢！|ok，继续|继续👍
 　继续　|继续执行下一步|对，继续|是的，请继续|行，接着干吧|没问题，继续|继续进行下去|继续。。。|继续~|请 继续
 继续 please|可以继续吗？|再继续一下
 continue|Continue.|CONTINUE!!!|yes, continue|please go on|continue please!|go ahead|keep going|ok go on
@@ -27,7 +27,7 @@ continue with the launches of 2020|继续查 2021 年的|继续看2020年的|con
 do not continue|不要继续|别继续
 yes|好的|ok|no|继续查火箭|what should we continue with|will it continue|how many customers continue?
 继续，但是只看中国|continues|不用继续了
-是否继续|please|谢谢|继续教育有哪些|which rockets keep going|resume of Ada|continue in Chinese
+是否继续|不能继续|能继续查客户吗|please|谢谢|继续教育有哪些|which rockets keep going|resume of Ada|continue in Chinese
 接着上个问题，按国家分组|继续按年份统计|stop|go
 继续2|请继续查询火箭|continue but only for China|it|this task|执行|分析|下一步|?|。
 """

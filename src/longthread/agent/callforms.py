@@ -62,6 +62,7 @@ _BEFORE = re.compile(r"(?:```\w*|\[|<[｜|][^<>]{1,40}[｜|]>|<[^<>\n]{1,40}>|\[
 _LABEL = re.compile(r"\A[\s*#>]*(?:Thought|Reasoning|思考|想法)\**\s*[:：]\**\s*", re.I)
 
 _NAMES = ("name", "tool", "tool_name", "function", "function_name", "recipient_name", "action")
+_BESIDE = ("thought", "id", "type", "index")
 _ARGS = ("args", "arguments", "action_input", "parameters", "params", "input", "tool_input", "tool_args", "kwargs")
 
 
@@ -122,6 +123,8 @@ def as_calls(data: Mapping[str, Any], tools: Sequence[Tool], *, marked: bool) ->
         return []
     args = next((data[key] for key in _ARGS if data.get(key) is not None), None)
     if args is None and tool is not None:
+        if not marked and any(key not in _NAMES and key not in _BESIDE and key not in _parameters(tool) for key in data):
+            return []  # a row that has the tool's name in it: {"name": "recall", "value": 0.93}
         args = {key: data[key] for key in _parameters(tool) if key in data and key not in _NAMES}
     thought = {"thought": data["thought"]} if "thought" in data else {}
     if isinstance(args, str) and tool is not None and not args.lstrip().startswith("{"):

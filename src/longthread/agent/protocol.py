@@ -28,7 +28,7 @@ from longthread.agent.react import (
     render,
 )
 from longthread.agent.storable import storable
-from longthread.agent.writtensql import plain
+from longthread.agent.writtensql import plain, was_tried
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.thinking import split_thinking
@@ -101,11 +101,12 @@ def _parsed(context: RunContext, message: AIMessage, *, strict: bool) -> Reply:
 
 
 def _ran(context: RunContext) -> set[str]:
-    """The queries that this run has made, as they are compared."""
+    """The statements that this run has made, as they are compared."""
     return {
         plain(str(call["args"].get("sql", "")))
         for _, call, result in pairs(context.window.own)
-        if call["name"] == "run_sql" and observation_of(str(result.text)).get("ok")
+        if call["name"] == "run_sql"
+        and was_tried(str(call["args"].get("sql", "")), ok=bool(observation_of(str(result.text)).get("ok")))
     }
 
 

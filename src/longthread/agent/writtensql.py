@@ -14,6 +14,8 @@ _BEGINS = re.compile(
     r"(?:--[^\n]*\n\s*|/\*.*?\*/\s*|\(\s*)*(?:SELECT\b|WITH\s+(?:RECURSIVE\s+)?[\w\"`]+.{0,200}?\bAS\b)", re.I | re.S
 )
 _BARE = re.compile(r"(?:SELECT\s|WITH\s+(?:RECURSIVE\s+)?[\w\"`]+\s*(?:\([^()]*\)\s*)?AS\s*\()")
+_SENTENCE = re.compile(r"[.!。！]\s*\Z")
+"""The end of a sentence that begins with SELECT, and speaks of it; no statement ends so."""
 _LEAD = re.compile(r"[^\d]{0,200}[:：]\s*")
 """What announces a query: one short line that tells no number, and ends with a colon."""
 
@@ -38,7 +40,13 @@ def sql_of(body: str) -> str | None:
     inside = unquoted(text)
     if inside != text:
         return inside if _BEGINS.match(inside) and re.search(r"\s", inside) else None
-    return text if _BARE.match(text) and "\n\n" not in text.strip() else None
+    return text if _BARE.match(text) and "\n\n" not in text.strip() and not _SENTENCE.search(text) else None
+
+
+def was_tried(sql: str, *, ok: bool) -> bool:
+    """Whether a statement that a run has sent is not sent again: it gave rows, or is none that can be run, such as a
+    DELETE that the user wanted to have written."""
+    return ok or _BEGINS.match(sql.strip()) is None
 
 
 def plain(sql: str) -> str:

@@ -14,8 +14,8 @@ _POLITE = re.compile(
     r"let s|lets|let us|(?:can|could|would|will|may|should) (?:you|we|i)|you (?:can|may|should)|"
     r"(?:i|we) (?:want|would like|d like)(?: you)? to|for me|a (?:bit|little)|further|if (?:possible|you can))\b|"
     r"可不可以|能不能|可以|可否|能否|没问题|沒問題|没关系|麻烦|麻煩|拜托|劳驾|辛苦|谢谢|謝謝|多谢|感谢|同意|确认|確認|"
-    r"当然|當然|好的|那就|那么|那麼|一下|请|請|您|你们|咱们|我们|你|我|好|嗯|恩|哦|噢|喔|(?<![执執进進])行|对|對|是的|是|"
-    r"那|就|再|还|還|先|要|想|帮|吧|呗|啦|了|啊|呀|哈|嘛|吗|嗎|呢"
+    r"当然|當然|好的|那就|那么|那麼|一下|请|請|您|你们|咱们|我们|你|我|好|嗯|恩|哦|噢|喔|(?<![执執进進运運])行|对|對|是的|是|"
+    r"那|就|再|还|還|先|要|想|能|帮|吧|呗|啦|了|啊|呀|哈|嘛|吗|嗎|呢"
 )
 """What is said around it: politeness, agreement, and who is to do it."""
 _WISH = re.compile(
