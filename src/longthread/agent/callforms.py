@@ -123,7 +123,9 @@ def as_calls(data: Mapping[str, Any], tools: Sequence[Tool], *, marked: bool) ->
         return []
     args = next((data[key] for key in _ARGS if data.get(key) is not None), None)
     if args is None and tool is not None:
-        if not marked and any(key not in _NAMES and key not in _BESIDE and key not in _parameters(tool) for key in data):
+        if not marked and any(
+            key not in _NAMES and key not in _BESIDE and key not in _parameters(tool) for key in data
+        ):
             return []  # a row that has the tool's name in it: {"name": "recall", "value": 0.93}
         args = {key: data[key] for key in _parameters(tool) if key in data and key not in _NAMES}
     thought = {"thought": data["thought"]} if "thought" in data else {}
