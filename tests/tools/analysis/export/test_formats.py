@@ -96,3 +96,10 @@ def test_parquet_of_whole_numbers_and_of_nothing(tmp_path: Path) -> None:
     assert ([str(one) for one in relation.types], relation.fetchall()) == (["BIGINT"], [(1,), (None,), (-(2**63),)])
     (tmp_path / "e.parquet").write_bytes(made(Format.PARQUET, ["a"], []))
     assert duckdb.read_parquet(str(tmp_path / "e.parquet")).fetchall() == []
+
+
+def test_parquet_keeps_the_digits_of_a_column_of_whole_numbers_and_others(tmp_path: Path) -> None:
+    rows = [[9007199254740993, 1, Decimal("0.5")], [1.5, 2.5, 7]]
+    (tmp_path / "r.parquet").write_bytes(made(Format.PARQUET, ["a", "b", "c"], rows))
+    relation = duckdb.read_parquet(str(tmp_path / "r.parquet"))
+    assert relation.fetchall() == [("9007199254740993", 1.0, 0.5), ("1.5", 2.5, 7.0)]

@@ -1,4 +1,5 @@
-"""Parquet, through DuckDB. A column of whole numbers, decimals, doubles or truths has that type; any other is text."""
+"""Parquet, through DuckDB. A column of whole numbers, decimals, doubles or truths has that type; any other is text, as
+is one of several kinds of numbers that no double holds."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import BinaryIO
 import duckdb
 
 from longthread.errors import InvalidInput
-from longthread.tools.analysis.cell import number_text
+from longthread.tools.analysis.cell import fits, number_text
 from longthread.tools.analysis.export.table import Cell
 from longthread.tools.analysis.naming import literal, quoted
 
@@ -69,9 +70,13 @@ class _Held:
         self._kinds: set[type] = set()
         self._whole = self._behind = 0
         """Digits before and behind the point, at most."""
+        self._fit = True
+        """Whether doubles, as which numbers of several kinds are written, hold the exact ones."""
 
     def add(self, value: Cell) -> None:
         """Takes another value into account."""
+        if isinstance(value, int | Decimal):
+            self._fit = self._fit and fits(value, rounded=True)
         if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
             self._kinds.add(str)
         elif isinstance(value, Decimal):
@@ -97,7 +102,7 @@ class _Held:
         width = max(1, self._whole + self._behind)
         if kinds == {Decimal}:
             return f"DECIMAL({width}, {self._behind})" if width <= _DIGITS else "VARCHAR"
-        return "DOUBLE" if kinds and kinds <= {int, float, Decimal} else "VARCHAR"
+        return "DOUBLE" if kinds and kinds <= {int, float, Decimal} and self._fit else "VARCHAR"
 
 
 def once(columns: Sequence[str]) -> list[str]:

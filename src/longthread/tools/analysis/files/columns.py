@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import duckdb
@@ -10,6 +10,7 @@ import duckdb
 from longthread.tools.analysis.files.cells import CODES, CURRENCIES, MISSING, PERCENT
 from longthread.tools.analysis.files.readings import (
     DAY_FIRST,
+    NAMED,
     SIMPLE_DATE,
     SIMPLE_NUMBER,
     Reading,
@@ -25,10 +26,15 @@ _SAMPLED = 1_000
 _MOSTLY = 0.5
 """Share of the values that a reading fits from which on it is told that others keep it from being used."""
 _COMMA_DECIMALS = frozenset({"1.234,56", "1 234,56"})
-_COMMA_GROUPS = frozenset({*CURRENCIES, *CODES}) - {"€", "R$", "zł", "kr", "EUR", "CHF", "SEK", "NOK", "DKK"}
+_COMMA_DECIMAL_UNITS = frozenset({"€", "R$", "zł", "kr", "EUR", "SEK", "NOK", "DKK"})
+"""Currencies whose amounts are often written 1.234,56."""
+_COMMA_GROUPS = frozenset({*CURRENCIES, *CODES}) - _COMMA_DECIMAL_UNITS - {"CHF"}
 """Currencies whose amounts are written 1,234.56."""
 _DIGITS_OF_A_BIGINT = 18
 _DIGITS_OF_A_DOUBLE = 17
+_EXACT_DIGITS = 15
+"""Digits that a double keeps of any number. Of those behind the point the first six count."""
+_DECIMALS_THAT_COUNT = 6
 _DIGITS_OF_A_DECIMAL = 38
 
 
@@ -166,7 +172,7 @@ def _count(root: duckdb.DuckDBPyConnection, relation: str, columns: Sequence[_Co
                     f"count(*) FILTER (WHERE contains({v}, ','))",
                     f"max(length(regexp_extract({v}, {fraction}, 1)))",
                     f"max(length(regexp_replace({v}, '[^0-9]', '', 'g')) - length(regexp_extract({v}, {fraction}, 1)))",
-                    f"count(*) FILTER (WHERE contains(lower({v}), 'e'))",
+                    f"count(*) FILTER (WHERE regexp_matches({v}, '[\\d.][eE][-+]?\\d'))",
                     f"count(*) FILTER (WHERE regexp_matches({v}, '^0\\d'))",
                 ]
                 if one.family == "number"
@@ -206,11 +212,20 @@ def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tup
         return None, [] if code is None and not _worth_telling(one) else [_why_text(one, code)]
     if one.family == "date" and len(fitting) > 1:
         return _of_dates(root, relation, one, fitting)
-    names = {reading.name for reading in fitting}
-    doubtful = "plain" not in names and {"1,234.56", "1.234,56"} <= names
-    if one.family == "number" and doubtful and unit_of(one.sample) not in _COMMA_GROUPS:
-        return None, [f'kept as text: "{_example(one, ",")}" may be written with thousands or with a decimal comma']
+    if one.family == "number" and (mark := _doubtful(one, {reading.name for reading in fitting})):
+        decimals = "comma" if mark == "," else "point"
+        written = f"with thousands or with a decimal {decimals}"
+        return None, [f'kept as text: "{_example(one, mark)}" may be written {written}']
     return fitting[0], []
+
+
+def _doubtful(one: _Column, names: Collection[str]) -> str:
+    """The mark that may stand between thousands or before decimals, where nothing says which; else nothing."""
+    unit = unit_of(one.sample)
+    if "plain" not in names:
+        return "," if {"1,234.56", "1.234,56"} <= names and unit not in _COMMA_GROUPS else ""
+    assert one.counted is not None
+    return "." if unit in _COMMA_DECIMAL_UNITS and "1.234,56" in names and one.counted.dots else ""
 
 
 def _of_dates(
@@ -261,6 +276,12 @@ def _typed(one: _Column, reading: Reading | None, notes: list[str]) -> Typed:
     if reading.family == "number":
         kind = _number_type(counted, reading)
         unit = unit_of(one.sample)
+        if kind == "DOUBLE" and not counted.exponents and _is_rounded(counted):
+            told.append(
+                f"its numbers are rounded to {_EXACT_DIGITS} digits, for some have more than {_DIGITS_OF_A_DECIMAL}"
+            )
+        if any(value.lstrip().startswith("(") for value in one.sample):
+            told.append("numbers in parentheses are read as negative")
         told += [f"numbers are read as {reading.name}"] if reading.name != "plain" else []
         told += [f'in percent: "{one.sample[-1]}" is that number, without the sign'] if unit in PERCENT else []
         told += [f"in {unit}, which is not part of the numbers"] if unit and unit not in PERCENT else []
@@ -268,9 +289,7 @@ def _typed(one: _Column, reading: Reading | None, notes: list[str]) -> Typed:
         if counted.zones and counted.zones < counted.values:
             return Typed(f"nullif({raw}, '')", ["kept as text: some of its times have a time zone, and others none"])
         kind = _date_type(counted)
-        told += (
-            [f"dates are read as {reading.name}"] if reading.name not in ("year-month-day", "months by name") else []
-        )
+        told += [f"dates are read as {reading.name}"] if reading.name not in ("year-month-day", NAMED) else []
     else:
         kind = "TIME" if reading.family == "time" else "BOOLEAN"
     if counted.missing:
@@ -285,9 +304,15 @@ def _number_type(counted: _Counted, reading: Reading) -> str:
     if counted.exponents:
         return "DOUBLE"
     if counted.commas if reading.name in _COMMA_DECIMALS else counted.dots:
-        exact = counted.digits > _DIGITS_OF_A_DOUBLE and counted.whole + counted.scale <= _DIGITS_OF_A_DECIMAL
+        exact = _is_rounded(counted) and counted.whole + counted.scale <= _DIGITS_OF_A_DECIMAL
         return f"DECIMAL({_DIGITS_OF_A_DECIMAL}, {counted.scale})" if exact else "DOUBLE"
     return "BIGINT" if counted.digits <= _DIGITS_OF_A_BIGINT else "HUGEINT"
+
+
+def _is_rounded(counted: _Counted) -> bool:
+    """Whether a double would change digits that count."""
+    counting = counted.whole + min(counted.scale, _DECIMALS_THAT_COUNT)
+    return counted.digits > _DIGITS_OF_A_DOUBLE or counting > _EXACT_DIGITS
 
 
 def _date_type(counted: _Counted) -> str:

@@ -34,11 +34,13 @@ _USUAL = str.maketrans("\u00a0\u202f’", "  '")
 _HALF = re.compile(r"[AaPp]\.?[Mm]\.?$")
 DAY_FIRST = "day/month/year"
 MONTH_FIRST = "month/day/year"
+NAMED = "months by name"
 _FORMATS = {
     "day/month/year with two digits": ("%d %m %y",),
     "month/day/year with two digits": ("%m %d %y",),
     "year/month/day with two digits": ("%y %m %d",),
-    "months by name": ("%d %b %Y", "%d %B %Y", "%b %d %Y", "%B %d %Y", "%d %b %y"),
+    NAMED: ("%d %b %Y", "%d %B %Y", "%b %d %Y", "%B %d %Y"),
+    "months by name and years with two digits": ("%d %b %y", "%d %B %y", "%b %d %y", "%B %d %y"),
 }
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 
@@ -146,7 +148,10 @@ def _dates(text: str, sample: Sequence[str]) -> list[Reading]:
     spaced = f"regexp_replace({text}, '[-\\s.,/]+', ' ', 'g')"
     for name, formats in _FORMATS.items():
         wanted = ", ".join(literal(f"{one}{clock}") for one in formats for clock in _CLOCKS)
-        found.append(Reading(name, f"try_strptime({spaced}, [{wanted}])::VARCHAR", "date"))
+        value = f"try_strptime({spaced}, [{wanted}])::VARCHAR"
+        if name == NAMED:  # a year of two digits is one of the first century to DuckDB
+            value = f"CASE WHEN regexp_matches({text}, '\\d{{4}}') THEN {value} END"
+        found.append(Reading(name, value, "date"))
     return found
 
 
