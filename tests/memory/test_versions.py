@@ -14,6 +14,7 @@ from longthread.langgraph import LongthreadSaver
 from longthread.memory.recall import Question, Recaller
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
+from longthread.store.queries import Sql
 from longthread.store.recall import Scope
 
 SCOPE = Scope("default", "t")
@@ -83,3 +84,13 @@ async def test_an_older_state_that_is_gone_on_from_has_its_own_version(store: Dr
     hits = await found(store, "budget")
     assert hits[0] == ("the budget is 100", True, ["noted"])
     assert not any("200" in text for text, _, _ in hits)
+
+
+@pytest.mark.parametrize("metadata", ['{"message_id":"q"', '{"step":{"message_id":"q"}}', '{"message_id":"q"}}', "[]"])
+async def test_metadata_that_names_no_message_changes_nothing(store: Driver, metadata: str) -> None:
+    graph = await state(store, HumanMessage("where is the harbour", id="q"))
+    await state(store, AIMessage("something else", id="a"), graph=graph)
+    assert await found(store, "harbour", neighbours=0) == [("where is the harbour", True, [])]
+    async with store.writing() as tx:
+        await tx.fetch(Sql("UPDATE entries SET metadata = :metadata WHERE seq = 2 RETURNING seq"), metadata=metadata)
+    assert await found(store, "harbour", neighbours=0) == [("where is the harbour", True, [])]

@@ -88,7 +88,11 @@ def test_a_few_damaged_bytes_leave_utf8(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"\x00", b"\x00\x01\x02", bytes(range(256)) * 4, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"]
+    "data",
+    [
+        *(b"\x00", b"\x00\x01\x02", bytes(range(256)) * 4, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"),
+        *(b"a,b\n1,x\x00y\n2,z\n", b"id,name\n1,abc\x00\n2,de\n"),
+    ],
 )
 def test_what_is_no_text(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.csv").write_bytes(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import duckdb
@@ -219,7 +219,7 @@ def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tup
     return fitting[0], []
 
 
-def _doubtful(one: _Column, names: Collection[str]) -> str:
+def _doubtful(one: _Column, names: Set[str]) -> str:
     """The mark that may stand between thousands or before decimals, where nothing says which; else nothing."""
     unit = unit_of(one.sample)
     if "plain" not in names:

@@ -126,7 +126,8 @@ def _two_bytes(head: bytes) -> list[str]:
         text = even.decode(encoding, "replace")
         wrong = sum((c < " " and c not in "\t\r\n") or c == "�" or "\ue000" <= c <= "\uf8ff" for c in text)
         usual = sum(c.isascii() for c in text) - wrong
-        if usual > 0 and wrong * 20 <= len(text):
+        has_lines = "\n" in text or "\r" in text or not (b"\n" in head or b"\r" in head)
+        if usual > 0 and wrong * 20 <= len(text) and has_lines:
             found[encoding] = usual
     return [max(found, key=lambda name: found[name])] if found else []
 
