@@ -98,9 +98,13 @@ async def set_expiry(tx: Transaction, thread_id: str, moment: datetime | None, *
 
     Raises:
         ThreadNotFound: the user has no such thread.
+        InvalidInput: in UTC, the moment is of no year from 1 to 9999.
     """
     await _owned(tx, thread_id, user_id)
-    told = moment.astimezone(UTC).isoformat(timespec="microseconds") if moment is not None else None
+    try:
+        told = moment.astimezone(UTC).isoformat(timespec="microseconds") if moment is not None else None
+    except OverflowError as error:
+        raise InvalidInput(reason=f"{moment} is not a time in UTC: give a year from 1 to 9999.") from error
     return await _set(tx, thread_id, user_id, "update_expiry", expires_at=told)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -59,6 +59,9 @@ class AttributeContract(Contract):
         async with store.writing() as tx:
             again = await attributes.set_expiry(tx, "t", None, user_id=USER)
         assert (again.expires_at, again.updated_at) == (None, found.updated_at)
+        with pytest.raises(InvalidInput, match="a year from 1 to 9999"):
+            async with store.writing() as tx:
+                await attributes.set_expiry(tx, "t", datetime.max.replace(tzinfo=timezone(timedelta(hours=-1))), user_id=USER)
 
     async def test_tags_are_added_and_taken_away_each_once(self, store: Driver) -> None:
         await note(store)
