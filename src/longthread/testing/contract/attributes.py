@@ -61,7 +61,8 @@ class AttributeContract(Contract):
         assert (again.expires_at, again.updated_at) == (None, found.updated_at)
         with pytest.raises(InvalidInput, match="a year from 1 to 9999"):
             async with store.writing() as tx:
-                await attributes.set_expiry(tx, "t", datetime.max.replace(tzinfo=timezone(timedelta(hours=-1))), user_id=USER)
+                late = datetime.max.replace(tzinfo=timezone(timedelta(hours=-1)))
+                await attributes.set_expiry(tx, "t", late, user_id=USER)
 
     async def test_tags_are_added_and_taken_away_each_once(self, store: Driver) -> None:
         await note(store)
