@@ -223,8 +223,10 @@ class Resolver:
         texts = self._is_text(name) and not _may_be_table(name)
         if name.name.casefold() in self._hidden or (not texts and name.name.casefold() in self._mentioned):
             return True
+        # A text that a SELECT calls by its own name is one all the same: "contry" AS contry.
+        unnamed = frames[-1] if self._is_text(name) and _is_selected(name) else None
         return any(
-            folded in frame.given
+            (folded in frame.given and frame is not unnamed)
             or (not texts and folded in frame.sources)
             or any(columns is None or self._fits(name, columns) for columns in frame.sources.values())
             for frame in frames
@@ -299,6 +301,14 @@ def _from_items(query: exp.Select) -> Iterator[exp.Expr]:
         item = items.pop(0)
         items += [join.this for join in item.args.get("joins") or []]
         yield item
+
+
+def _is_selected(name: exp.Expr) -> bool:
+    """Whether a name stands among what its SELECT returns, where the names that this gives are not in sight."""
+    node = name
+    while node.parent is not None and not isinstance(node.parent, exp.Select):
+        node = node.parent
+    return node.arg_key == "expressions"
 
 
 def _texts_for_names(query: exp.Select, columns: Collection[str]) -> Iterator[exp.Expr]:
