@@ -9,7 +9,7 @@ define install
 	@total=$$(grep -c == $(1)); echo "Installing $(2): $$total packages into $(VENV) …"; \
 	{ $(PIP) install --no-deps --no-compile --progress-bar off -r $(1) || echo FAILED; } \
 	| awk -v total=$$total 'function show(text) { printf "%s", (tty ? "\r\033[K" : "") text (tty ? "" : "\n"); fflush() } \
-	    /^(Collecting|Requirement already)/ { n++; if (tty || n % 10 == 0) show("  " n " of " total) } \
+	    /^(Collecting|Processing|Requirement already)/ { n++; if (tty || n % 10 == 0) show("  " n " of " total) } \
 	    /^Installing collected/ { show("  Unpacking …") } \
 	    /^FAILED/ { failed = 1 } \
 	    END { if (tty) printf "\r\033[K"; exit failed }' tty=$$([ -t 1 ] && echo 1 || echo 0)

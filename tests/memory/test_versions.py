@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from longthread.errors import EntryNotFound
@@ -94,3 +94,10 @@ async def test_metadata_that_names_no_message_changes_nothing(store: Driver, met
     async with store.writing() as tx:
         await tx.fetch(Sql("UPDATE entries SET metadata = :metadata WHERE seq = 2 RETURNING seq"), metadata=metadata)
     assert await found(store, "harbour", neighbours=0) == [("where is the harbour", True, [])]
+
+
+async def test_a_message_that_was_removed_and_came_again_does_not_stand_beside_itself(store: Driver) -> None:
+    graph = await state(store, HumanMessage("where is the harbour", id="q"), AIMessage("in the south", id="a"))
+    await state(store, RemoveMessage(id="q"), graph=graph)
+    await state(store, HumanMessage("where is the harbour", id="q"), graph=graph)
+    assert await found(store, "harbour", neighbours=2) == [("where is the harbour", True, ["in the south"])]

@@ -412,9 +412,10 @@ async def load(
             if place in seen or entry is None or not is_recallable(entry) or not content_of(entry).strip():
                 continue
             seen.add(place)
-            beside = [there[seq] for seq in around if seq in there and is_recallable(there[seq])]
+            beside = {there[seq].seq: there[seq] for seq in around if seq in there and is_recallable(there[seq])}
+            beside.pop(entry.seq, None)  # an earlier version of it that says the same may stand there
             active = branches[place.thread_id].is_active(entry.seq)
-            hits.append(Hit(entry, score=value, active=active, around=beside))
+            hits.append(Hit(entry, score=value, active=active, around=list(beside.values())))
         if len(hits) >= question.k:
             break
     return hits[: question.k]
