@@ -33,6 +33,28 @@ CREATE TABLE lines (id INTEGER PRIMARY KEY, visit_id INTEGER REFERENCES visits(i
 INSERT INTO lines VALUES (1, 1), (2, 1), (3, 2);
 CREATE VIEW billed AS SELECT v.id AS visit_id, v.fee, l.id AS line_id FROM visits v JOIN lines l ON l.visit_id = v.id;
 """
+_CINEMA = """
+CREATE TABLE owners (id INTEGER PRIMARY KEY, first_name TEXT, last_name TEXT, city TEXT);
+INSERT INTO owners VALUES (1, 'Ann', 'Adler', 'Bern'), (2, 'Ben', 'Brandt', 'Basel');
+CREATE TABLE keepers (id INTEGER PRIMARY KEY, full_name TEXT, hired_on DATE, salary REAL);
+INSERT INTO keepers VALUES (1, 'Dr. Paul Weber', '2016-09-15', 9000), (2, 'Dr. Lin Chen', '2018-01-10', 8000);
+CREATE TABLE animals (id INTEGER PRIMARY KEY, name TEXT, species TEXT, birth_date DATE, weight_kg REAL,
+  owner_id INTEGER REFERENCES owners(id));
+INSERT INTO animals VALUES (1, 'Rex', 'Dog', '2020-01-02', 30, 1), (2, 'Mia', 'Cat', '2023-02-03', 4, 2),
+  (3, 'Zoe', 'Cat', '2020-05-06', 6, 1);
+CREATE TABLE examinations (id INTEGER PRIMARY KEY, animal_id INTEGER REFERENCES animals(id),
+  keeper_id INTEGER REFERENCES keepers(id), examined_on DATE);
+INSERT INTO examinations VALUES (1, 1, 1, '2023-03-04'), (2, 2, 1, '2022-03-04'), (3, 3, 2, '2023-03-04');
+CREATE TABLE artists (id INTEGER PRIMARY KEY, name TEXT, born INTEGER, died INTEGER);
+INSERT INTO artists VALUES (1, 'Ada', 1990, NULL), (2, 'Ivo', 1900, 1930);
+CREATE TABLE artworks (id INTEGER PRIMARY KEY, title TEXT, artist_id INTEGER REFERENCES artists(id));
+INSERT INTO artworks VALUES (1, 'Blue', 1), (2, 'Red', 2);
+CREATE TABLE 场次 (场次编号 INTEGER PRIMARY KEY, 影片 TEXT, 票价 REAL);
+INSERT INTO 场次 VALUES (1, '长夜', 35), (2, '山谷', 45);
+CREATE TABLE 订单 (订单编号 INTEGER PRIMARY KEY, 场次编号 INTEGER REFERENCES 场次(场次编号), 张数 INTEGER, 金额 REAL,
+  状态 TEXT);
+INSERT INTO 订单 VALUES (1, 1, 2, 70, '已支付'), (2, 2, 1, 45, '已支付'), (3, 2, 3, 135, '已退票');
+"""
 _COLLEGE = """
 CREATE TABLE 教师 (教师号 TEXT, 姓名 TEXT, 职称 TEXT, 院系 TEXT);
 INSERT INTO 教师 VALUES ('T1', '王芳', '教授', '数学系'), ('T2', '李强', '讲师', '数学系'),
@@ -50,7 +72,7 @@ async def ask(tmp_path: Path, converse: Any) -> AsyncIterator[Talk]:
     async def start(name: str) -> Any:
         path = tmp_path / f"{name}.sqlite"
         with closing(sqlite3.connect(path)) as connection:
-            connection.executescript({"practice": _PRACTICE, "college": _COLLEGE}[name])
+            connection.executescript({"practice": _PRACTICE, "college": _COLLEGE, "cinema": _CINEMA}[name])
         source = await open_source(str(path))
         opened.append(source)
         return converse({tool.name: tool for tool in analysis_tools(source)})
@@ -151,3 +173,45 @@ async def test_its_own_numbers_are_not_looked_for_in_queries(ask: Talk, question
     queries = [Query.read(message.text) for message in conversation.messages if message.role == "tool"]
     found = citations(answer, [query for query in queries if query is not None])
     assert [item for item in found if item["query"] is None] == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When was the last examination?", "What was the date of the first examination?", "When was Rex last examined?",
+        "一共卖了多少张票？", "卖出了几张票？", "How many animals did Dr. Paul Weber see in 2023?",
+        "How much did the owners from Bern pay?", "Which artist died youngest?", "What is the artist of each artwork?",
+    ],
+)  # fmt: skip
+async def test_a_word_that_a_name_merely_begins_with_is_no_answer(ask: Talk, question: str) -> None:
+    conversation = await ask("cinema")
+    assert refused(await conversation.ask(question)), conversation.actions[-1]
+
+
+@pytest.mark.parametrize(
+    ("questions", "rows"),
+    [
+        (["total amount of orders by status"], [["已退票", 135.0], ["已支付", 115.0]]),
+        (["Who is the youngest artist?"], [["Ada", 1990]]),
+        (["How many animals were born in 2020?"], [[2]]),
+        (["average weight per species", "sort it by weight"], [["Cat", 5.0], ["Dog", 30.0]]),
+    ],
+)
+async def test_what_is_near_to_a_refusal_is_answered(ask: Talk, questions: list[str], rows: list[Any]) -> None:
+    conversation = await ask("cinema")
+    for question in questions:
+        answer = await conversation.ask(question)
+    assert conversation.rows == rows, answer
+
+
+@pytest.mark.parametrize("follow", ["sort by birth date", "sort by owner"])
+async def test_groups_are_not_sorted_by_what_no_group_has(ask: Talk, follow: str) -> None:
+    conversation = await ask("cinema")
+    await conversation.ask("average weight per species")
+    assert refused(await conversation.ask(follow)), conversation.actions[-1]
+
+
+async def test_a_refusal_without_a_plan_names_the_words(ask: Talk) -> None:
+    answer = await (await ask("cinema")).ask("How many tickets were sold?")
+    assert refused(answer)
+    assert "“tickets”" in answer

@@ -32,7 +32,14 @@ def rated(r: Reading, home: str) -> Ref | None:
 
 
 def age(r: Reading, made: Superlative, home: str) -> Ref | None:
-    """Age itself; else by the date of birth, or of founding, the other way round."""
+    """Age itself; else by the date of birth, or of founding, the other way round.
+
+    None where it is the age at another time: `who died youngest`, `was hired youngest`.
+    """
+    before = made.index - 1
+    verb = before > 0 and not r.chinese and r.chunks[before].text.lower().endswith("ed")
+    if verb and (r.chunks[before].op("soft") or r.chunks[before].of("column")):
+        return None
     table = r.schema.tables[home]
     column = r.concept(table, "age", lambda c: c.kind == "number")
     if column is not None:

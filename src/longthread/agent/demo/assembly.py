@@ -58,7 +58,7 @@ def measures_of(r: Reading, base: str | None) -> list[Measure]:
     """The measures that counting and aggregating words ask for."""
     found: list[Measure] = list(r.made)
     for at, target in r.counted:
-        made = _people(r, at, target) or _count(r, target, base)
+        made = _people(r, at, target) or _count(r, at, target, base)
         if made is not None:
             found.append(made)
     for function, said, target in r.aggregates:
@@ -98,7 +98,7 @@ def _only_rows(r: Reading, target: int | None, amount: Measure) -> bool:
     return not (named or additive(column) or means(column.words, MONEY))
 
 
-def _count(r: Reading, target: int | None, base: str | None) -> Measure | None:
+def _count(r: Reading, at: int, target: int | None, base: str | None) -> Measure | None:
     counted = (r.table_at(target) if target is not None else None) or _value_table(r) or base
     sold = sold_instead(r, counted)
     if sold is not None:
@@ -120,6 +120,8 @@ def _count(r: Reading, target: int | None, base: str | None) -> Measure | None:
     if ref.column == key:
         return Measure("count", ref.table)
     if column.kind == "number" and not column.yearish and not r.foreign(ref):
+        if means(column.words, ("price", "rating", "age")):
+            r.refuse("no_measure", r.text(at))  # 多少张票 of a 票价: how many is never a sum of prices
         return Measure("sum", ref.table, Field(ref))
     if column.kind == "bool":
         r.conditions.append(Condition(Field(ref), "=", (True,)))
@@ -160,6 +162,8 @@ def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:
         measures = _grouped_amount(r, base)
     if not measures and r.groups and not previous:
         table = _free_table(r) or base or _group_table(r)
+        if table and any(_one_each(r, at, table) for at in r.groups):
+            r.refuse("unsupported", r.text(r.groups[0]))
         measures = [Measure("count", table)] if table else []
     if not measures and not previous:
         return None
@@ -208,6 +212,13 @@ def _dimensions(r: Reading, base: str | None) -> list[Dimension]:
         elif made not in found:
             found.append(made)
     return found
+
+
+def _one_each(r: Reading, at: int, table: str) -> bool:
+    """`the artist of each artwork`: each has one, so that there is nothing to count."""
+    grouped = r.table_at(at)
+    hops = path(r.schema, grouped, table) if grouped and grouped != table else None
+    return bool(hops) and all(hop.up for hop in hops or ())
 
 
 def _group_table(r: Reading) -> str | None:
@@ -410,6 +421,8 @@ def _sorted_by(r: Reading, plan: Plan, at: int, down: bool | None) -> Plan:
         ):
             return replace(plan, order=(measured or list(plan.measures))[0], descending=down is not False)
         return replace(plan, order="dimension", descending=bool(down))
+    if plan.measures:
+        r.refuse("no_order", r.text(at))  # one row has no order
     r.entity = r.entity or plan.table
     if is_name(r.chunks[at].key) or r.table_at(at) == plan.table:
         order = field_of(plan.table, naming_columns(r.schema.tables[plan.table])[-1])

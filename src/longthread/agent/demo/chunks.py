@@ -122,8 +122,13 @@ def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tup
 
 
 def _happened(op: Op, tokens: Sequence[Token], start: int, end: int) -> bool:
-    """`started in 2022`, `starting in 2022`, `ended in May`: within it; only `starting from` begins a span."""
+    """`started in 2022`, `starting in 2022`, `ended in May`: within it; only `starting from` begins a span.
+
+    Nor does `orders by status` sort: the orders are things there.
+    """
     text = tokens[start].text.lower()
+    if op.name == "sort":
+        return text == "orders"
     if op.name == "since" and text.startswith("start"):
         following = tokens[end].norm if end < len(tokens) else ""
         return text != "starting" or "in" in (following, tokens[end - 1].norm)

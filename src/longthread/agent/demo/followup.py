@@ -277,7 +277,7 @@ def _shown(r: Reading, previous: Plan, new: Plan, measures: tuple[Measure, ...])
 
 def _order(r: Reading, plan: Plan, previous: Plan, new: Plan) -> Plan:
     if new.order:
-        return replace(plan, order=new.order, descending=new.descending)
+        return replace(plan, order=_sortable(r, plan, new.order), descending=new.descending)
     if isinstance(previous.order, Measure):
         kept: Measure | Literal[""] = plan.measures[0] if plan.measures and plan.dimensions else ""
         if plan.measures and previous.order in plan.measures:
@@ -288,6 +288,18 @@ def _order(r: Reading, plan: Plan, previous: Plan, new: Plan) -> Plan:
     if plan.measures and isinstance(plan.order, Field):
         return replace(plan, order="", limit=new.limit)
     return plan
+
+
+def _sortable(r: Reading, plan: Plan, order: Measure | Field | str) -> Measure | Field | Literal["", "dimension"]:
+    """What a sort says among groups: the measure of the column that it names. Refused where no group has it."""
+    if not isinstance(order, Field) or not plan.measures:
+        return order  # type: ignore[return-value]  # never another string
+    if any(order in dimension.fields for dimension in plan.dimensions):
+        return order
+    measured = next((measure for measure in plan.measures if measure.field == order), None)
+    if measured is None or not plan.dimensions:
+        r.refuse("no_order", order.ref.column)
+    return measured or order
 
 
 def _conditions(previous: Plan, new: Plan) -> tuple[Condition, ...]:

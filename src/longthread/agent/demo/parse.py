@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from longthread.agent.demo.asked import read_units
@@ -109,7 +110,7 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
     return Understanding(
         plan=plan,
         unknown=_lost(r, plan),
-        left=Coverage(r, plan, fragment, follows=follows).left() if plan is not None else (),
+        left=Coverage(r, plan, fragment, follows=follows).left() if plan is not None else _known(r),
         notes=tuple(r.notes),
         refusal=r.refusal,
         followup=follows,
@@ -120,7 +121,12 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
     )
 
 
+_PAYS = re.compile(r"\b(?:do|does|did)\b(?! (?:we|they|you|i)\b).*\bpay\b", re.I)
+
+
 def _refuse_the_unsupported(r: Reading) -> None:
+    if _PAYS.search(r.question) and not any("pay" in sense.ref.column.lower() for c in r.chunks for sense in c.senses):
+        r.refuse("unsupported", "pay")  # what owners pay is nobody's salary
     for at, chunk in enumerate(r.chunks):
         if chunk.text in ("占", "占了") and at + 1 < len(r) and r.chunks[at + 1].op("count"):
             behind = r.chunks[at + 2] if at + 2 < len(r) else None
@@ -180,6 +186,11 @@ def _lost(r: Reading, plan: Plan | None) -> tuple[str, ...]:
     """The words that may be values nobody has looked up."""
     found = (chunk.text for at, chunk in enumerate(r.chunks) if _unknown(r, at) and not _covered(r, at, plan))
     return tuple(dict.fromkeys((*found, *r.lookups)))
+
+
+def _known(r: Reading) -> tuple[str, ...]:
+    """The words that name something here: what a question without a plan was about."""
+    return tuple(dict.fromkeys(chunk.text for at, chunk in enumerate(r.chunks) if chunk.senses and not _unknown(r, at)))
 
 
 _PAID = frozenset(["paid", "earned", "charged", "raised", "billed", "made"])

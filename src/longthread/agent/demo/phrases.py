@@ -81,7 +81,7 @@ PHRASES: dict[str, dict[str, str]] = {
         "en": "“Last” is counted from the newest date in the data, not from today.",
         "zh": "“最近/去年”按数据中最新的日期计算，而不是今天。",
     },
-    "note_inclusive": {"en": "{text} itself is included.", "zh": "包含{text}当年。"},
+    "note_inclusive": {"en": "{text} itself is included.", "zh": "包含{text}本身。"},
     "note_assumed_ten": {"en": "No number was given, so I show ten.", "zh": "没有说明数量，这里显示十个。"},
     "note_counted": {"en": "Counted by rows of `{text}`.", "zh": "按 `{text}` 的行数计算。"},
     "note_unit_assumed": {"en": "I took the number in the unit of `{text}`.", "zh": "数值按 `{text}` 的单位理解。"},

@@ -16,6 +16,7 @@ from longthread.agent.demo.nouns import (
     dimension_at,
     dimension_of_column,
     dimension_of_table,
+    means,
 )
 from longthread.agent.demo.plan import Condition, Dimension, Field, Having, Measure, Plan, field_of
 from longthread.agent.demo.reading import Comparison, Reading, When, as_number
@@ -103,7 +104,8 @@ def _when(r: Reading, plan: Plan, when: When) -> Condition | None:
         if r.free(when.noun) and not r.table_at(when.noun):
             r.use("date", when.noun)
     field = Field(ref) if ref else default_date(r, plan.table) or _anchored_date(r, plan)
-    if field is None:
+    born = field is not None and means(r.schema.column(field.ref).words, ("birth date",))
+    if field is None or (ref is None and born):  # `animals seen in 2023` are not those born in it
         r.refuse("no_date", r.text(when.index))
         return None
     if not r.schema.column(field.ref).iso and not r.schema.column(field.ref).yearish:

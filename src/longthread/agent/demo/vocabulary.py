@@ -42,7 +42,7 @@ _TAILS = frozenset(
         "cd",
     ]
 )
-_JOINING = frozenset(["stop", "to", "and", "or", "by", "not", "top", "after", "before", "since"])
+_JOINING = frozenset(["stop", "to", "and", "or", "by", "not", "top", "bottom", "after", "before", "since"])
 _PREPOSITIONS = frozenset(
     [("on",), ("in",), ("at",), ("by",), ("to",), ("from",), ("sinc",), ("of",), ("for",), ("until",)]
 )
