@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
@@ -21,6 +22,9 @@ _ADDRESSES = (
 )
 """What the classes of chat models call the address that they ask."""
 
+_READ_AGAIN = timedelta(hours=1)
+"""After which a process that goes on and on looks whether what was learned still counts."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -30,7 +34,7 @@ class Windows:
     def __init__(self, store: Driver, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._learned: dict[Assumed, int | None] = {}
+        self._learned: dict[Assumed, tuple[int | None, datetime]] = {}
 
     async def of(self, *models: BaseChatModel) -> int:
         """How many tokens fit into one call of any of these.
@@ -42,15 +46,17 @@ class Windows:
 
     async def _of(self, model: BaseChatModel) -> int:
         assumed = self._assumed(model)
-        if assumed not in self._learned:
+        known, read_at = self._learned.get(assumed, (None, datetime.min.replace(tzinfo=UTC)))
+        if datetime.now(UTC) - read_at > _READ_AGAIN:
             async with self._store.reading() as tx:
-                self._learned[assumed] = await windows.learned(tx, assumed)
-        return min(assumed.tokens, self._learned[assumed] or assumed.tokens)
+                known = await windows.learned(tx, assumed)
+            self._learned[assumed] = known, datetime.now(UTC)
+        return min(assumed.tokens, known or assumed.tokens)
 
     async def learn(self, model: BaseChatModel, tokens: int) -> None:
         """Keep what a model's endpoint has said of its window. Where that cannot be stored, this process knows it."""
         assumed = self._assumed(model)
-        self._learned[assumed] = tokens
+        self._learned[assumed] = tokens, datetime.now(UTC)
         try:
             async with self._store.writing() as tx:
                 await windows.learn(tx, assumed, tokens)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from longthread.store import log
 from longthread.store.driver import Transaction, one
+
+KEPT = timedelta(days=7)
+"""How long what an endpoint said counts: it may have been guessed of an error, or its server have more room since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +22,12 @@ class Assumed:
     tokens: int
 
 
-async def learned(tx: Transaction, assumed: Assumed) -> int | None:
-    """What an endpoint has said instead, in tokens; None: nothing yet."""
-    row = await one(tx, "select_window", model=assumed.model, endpoint=assumed.endpoint, assumed=assumed.tokens)
+async def learned(tx: Transaction, assumed: Assumed, *, now: datetime | None = None) -> int | None:
+    """What an endpoint has said instead, in tokens; None: nothing yet, or so long ago that it is tried again."""
+    since = ((now or datetime.now(UTC)) - KEPT).isoformat(timespec="microseconds")
+    row = await one(
+        tx, "select_window", model=assumed.model, endpoint=assumed.endpoint, assumed=assumed.tokens, since=since
+    )
     return int(row["tokens"]) if row else None
 
 

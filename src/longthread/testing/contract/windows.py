@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from longthread.store import windows
 from longthread.store.driver import Driver
 from longthread.store.windows import Assumed
@@ -25,3 +27,10 @@ class WindowContract(Contract):
         async with store.reading() as tx:
             assert await windows.learned(tx, HERE) == 8_192
             assert [await windows.learned(tx, other) for other in OTHERS] == [None, None, None]
+
+    async def test_a_window_that_was_learned_long_ago_is_tried_again(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            await windows.learn(tx, HERE, 8_192)
+            later = datetime.now(UTC) + windows.KEPT
+            assert await windows.learned(tx, HERE, now=later - timedelta(hours=1)) == 8_192
+            assert await windows.learned(tx, HERE, now=later + timedelta(hours=1)) is None

@@ -1,5 +1,6 @@
 -- name: select_window quick
-SELECT tokens FROM context_windows WHERE model = :model AND endpoint = :endpoint AND assumed = :assumed;
+SELECT tokens FROM context_windows WHERE model = :model AND endpoint = :endpoint AND assumed = :assumed
+  AND learned_at >= :since;
 
 -- name: save_window quick
 INSERT INTO context_windows (model, endpoint, assumed, tokens, learned_at)
