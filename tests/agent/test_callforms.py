@@ -147,6 +147,7 @@ def test_calls_that_cannot_be_read_are_no_answers(text: str, strict: bool) -> No
         "Action: call the customer again.",
         'The last event is {"name": "run", "parameters": {"a": 1}}.',
         "I used run_sql(sql) to find 5.",
+        "The old price was <s>5</s>",
         "```json\n{\"name\": \"Ann\", \"age\": 5}\n```",
     ],
 )  # fmt: skip

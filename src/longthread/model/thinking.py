@@ -85,7 +85,9 @@ def split_thinking(reply: str) -> tuple[str, str]:
 
 def _without_end(text: str) -> str:
     """The text without the marks of a model's own that end a reply."""
-    while (bare := text.rstrip()).endswith(_ENDS):
+    # `<s>5</s>` is struck out.
+    ends = tuple(end for end in _ENDS if end != "</s>" or "<s>" not in text)
+    while (bare := text.rstrip()).endswith(ends):
         text = bare[: bare.rindex("<")]
     return text
 
