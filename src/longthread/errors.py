@@ -320,6 +320,11 @@ class NothingToImport(InvalidInput):
     of a database that docs/import.md lists."""
 
 
+class ImportedUnreadable(StoreError):
+    """The database to import cannot be read: {reason} Nothing in it was changed, and what came of it before stays. If
+    it is damaged, keep a copy of it and repair it (SQLite: `.recover`); then import again: it goes on with the rest."""
+
+
 class CheckpointUnreadable(LongthreadError):
     """Checkpoint {checkpoint} of thread {thread} cannot be read: {reason}"""
 

@@ -63,6 +63,16 @@ def test_users_stay_unless_it_is_said_whose_they_become(run: Run, tmp_path: Path
     assert THREAD in run("threads", "list", "--database", "new.db").stdout
 
 
+def test_a_damaged_database_is_not_taken_for_the_store(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    path = conversations(tmp_path / "old.db", {f"t{at}": {**STATE, "more": "x" * 9_000} for at in range(20)})
+    data = bytearray(path.read_bytes())
+    data[20 * 4096 : -20 * 4096] = b"\xaa" * (len(data) - 40 * 4096)
+    path.write_bytes(data)
+    result = run("import", "old.db", code=5)
+    assert "The database to import cannot be read" in said(result) and "store is damaged" not in said(result)
+    assert path.read_bytes() == data
+
+
 def test_what_is_missing_is_an_error(run: Run, tmp_path: Path) -> None:  # noqa: F811
     conversations(tmp_path / "old.db", {THREAD: STATE, "bad": "{"})
     told = run("import", "old.db", code=1)

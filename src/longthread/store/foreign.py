@@ -16,7 +16,7 @@ import psycopg
 from psycopg import AsyncConnection, IsolationLevel
 from psycopg.rows import dict_row
 
-from longthread.errors import StoreError
+from longthread.errors import ImportedUnreadable, StoreDamaged, StoreError
 from longthread.store.address import shown
 from longthread.store.connection import Connection
 from longthread.store.driver import Transaction, sentence
@@ -54,11 +54,13 @@ async def open_foreign(address: str) -> AsyncIterator[Foreign]:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Errors of the database as errors of a store."""
+    """Errors of the database as errors of the one to import: those of a store would be taken for the one here."""
     try:
         yield
+    except StoreDamaged as error:
+        raise ImportedUnreadable(reason=error.details["reason"]) from error
     except (sqlite3.Error, psycopg.Error, OSError) as error:
-        raise StoreError(reason=_reason(error)) from error
+        raise ImportedUnreadable(reason=_reason(error)) from error
 
 
 def _file(address: str) -> Path:
