@@ -15,6 +15,7 @@ import duckdb
 
 from longthread.errors import SourceEmpty, SourceError, SourceNotFound, SourceUnreadable
 from longthread.tools.analysis.engines.duckdb import DuckdbEngine, lock, settings, translated
+from longthread.tools.analysis.files import findings
 from longthread.tools.analysis.files.delimited import Written, delimited, of_rows
 from longthread.tools.analysis.files.encoding import called, likely
 from longthread.tools.analysis.files.jsontext import json_table
@@ -115,14 +116,24 @@ class FilesEngine(DuckdbEngine):
             written: Written | None = Written(f"read_parquet({literal(str(there))})", [], there)
             notes: list[str] = []
         else:
-            text, notes = self._as_utf8(self._unpacked(root, path))
-            load = text.stat().st_size <= self._limits.loaded_file_mb * 1_000_000
-            written = self._text_table(root, path, text.resolve(), kind, load=load)
+            written, notes = self._of_text(root, path, kind)
         if written is None:
             raise SourceEmpty(source=self._source)
         label = self._named(names, stem_of(path), path.name)
         self._made(root, label, written, notes)
         return [written.reads] if written.reads is not None else []
+
+    def _of_text(self, root: duckdb.DuckDBPyConnection, path: Path, kind: str) -> tuple[Written | None, list[str]]:
+        """The table of a text file, and what is told of it. A big file that is read in place is looked through once."""
+        is_big = path.stat().st_size > self._limits.loaded_file_mb * 1_000_000
+        if is_big and (known := findings.recalled(path, self._limits)) is not None:
+            return known
+        text, notes = self._as_utf8(self._unpacked(root, path))
+        load = text.stat().st_size <= self._limits.loaded_file_mb * 1_000_000
+        written = self._text_table(root, path, text.resolve(), kind, load=load)
+        if written is not None and written.reads == path.resolve():
+            findings.keep(path, self._limits, written, notes)
+        return written, notes
 
     def _text_table(
         self, root: duckdb.DuckDBPyConnection, path: Path, text: Path, kind: str, *, load: bool
