@@ -13,9 +13,6 @@ from enum import Enum
 from typing import Annotated, Any
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
-from langgraph.checkpoint.serde.base import CipherProtocol
-from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
@@ -50,14 +47,6 @@ class WithNote(Narrow):
 
 class Wide(WithNote):
     own: Own
-
-
-class Turned(CipherProtocol):
-    def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
-        return "turned", plaintext[::-1]
-
-    def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
-        return ciphertext[::-1]
 
 
 def _say(_: Any) -> dict[str, Any]:
@@ -109,11 +98,9 @@ def _allowlists(saver: Any) -> Any:
     return [*found, _read(narrow), _read(wide)]
 
 
-def main(address: str, what: str, *how: str) -> None:
+def main(address: str, what: str) -> None:
     stock = not address.startswith("postgresql:") and address.endswith(".stock")
     with (SqliteSaver if stock else LongthreadSaver).from_conn_string(address) as saver:
-        if how:
-            saver.serde = EncryptedSerializer(Turned(), JsonPlusSerializer())
         if what == "allowlists":
             found = _allowlists(saver)
         else:

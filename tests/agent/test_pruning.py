@@ -349,8 +349,9 @@ async def test_facts_are_found_behind_an_empty_window(open_analyst: OpenAnalyst,
         tip, _ = await log.position(tx, "t")
         await summaries.save(tx, "t", summaries.Kept("Tables.", tip, Policy().summary.hash, 1, tip))
     await turn(analyst, shop)
-    assert '"customers"' in model.calls[-1].messages[0].text, "what is known of the source is still known"
-    assert [message.type for message in model.calls[-2].messages] == ["system", "human", "human"]
+    # What is known of the source is still known; it stands behind the messages.
+    assert '"customers"' in model.calls[-1].messages[-1].text
+    assert [message.type for message in model.calls[-2].messages] == ["system", "human", "human", "human"]
 
 
 async def test_an_entry_of_somebody_elses_program_does_not_break_a_pass(store: Driver) -> None:

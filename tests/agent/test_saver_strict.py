@@ -46,13 +46,12 @@ def strictly(strict_commands: Path, warmed: Path) -> Strictly:
     return run
 
 
-@pytest.mark.parametrize("how", [[], ["--encrypted"]], ids=["plain", "encrypted"])
 def test_what_the_schema_names_comes_back_as_the_stock_saver_gives_it(
-    store_address: str, tmp_path: Path, strictly: Strictly, how: list[str]
+    store_address: str, tmp_path: Path, strictly: Strictly
 ) -> None:
     stock = str(tmp_path / "of.stock")
-    theirs = [strictly(stock, what, *how)["Wide"] for what in ("write", "read")]
-    ours = [strictly(store_address, what, *how) for what in ("write", "read")]
+    theirs = [strictly(stock, what)["Wide"] for what in ("write", "read")]
+    ours = [strictly(store_address, what) for what in ("write", "read")]
     assert [each["Wide"] for each in ours] == theirs
     assert ours[0]["Wide"] == [OURS, [["Own", "w", "two", "None", "calm"]]]
 

@@ -256,7 +256,7 @@ async def test_rows_and_bytes_are_capped(main: Open) -> None:
     assert (found["data"]["row_count"], found["data"]["shown"]) == (2, "2 of 6")
     found = await ask(await main(bytes=60), of(), query="")
     assert found["data"]["row_count"] < 6
-    assert "fit into 60 bytes" in found["data"]["notes"][0]
+    assert "into 60 bytes" in " ".join(found["data"]["notes"])
 
 
 async def test_a_value_that_says_how_much_is_built_is_judged(main: Open) -> None:

@@ -7,6 +7,7 @@ of a struct), the database decides.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -323,8 +324,14 @@ def _texts_for_names(query: exp.Select, columns: Collection[str]) -> Iterator[ex
             yield node.this
         elif isinstance(node, exp.Predicate) and _is_string(node.this):
             others = [child for key, child in _children(node) if key != "this"]
-            if others and all(isinstance(other, exp.Literal) for other in others):
+            # Two texts may be compared on purpose: the values of a template's parameters are.
+            if all(isinstance(other, exp.Literal) for other in others) and _is_near(node.this.name, columns):
                 yield node.this
+
+
+def _is_near(text: str, columns: Collection[str]) -> bool:
+    """Whether a text is a column's name, or nearly one."""
+    return bool(difflib.get_close_matches(text.casefold(), list(columns), n=1))
 
 
 def _is_string(node: object) -> bool:
