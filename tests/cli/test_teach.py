@@ -12,8 +12,10 @@ def test_a_source_is_taught_listed_and_untaught(run: Run) -> None:
     assert "version 1: the source demo" in run("sources", "teach", "demo", *gmv).stdout
     assert "Nothing has changed" in run("sources", "teach", "demo", *gmv).stdout
     run("sources", "teach", "demo", "--example", "How many?", "--sql", "SELECT count(*) FROM launches")
+    run("sources", "teach", "demo", "--description", "What was launched.")
     listed = run("sources", "teach", "demo").stdout.splitlines()
     assert listed == [
+        "description\tWhat was launched.",
         "term\tGMV / 成交额\tpaid orders\tsum(amount)",
         "example\tHow many?\tSELECT count(*) FROM launches",
     ]
@@ -21,7 +23,7 @@ def test_a_source_is_taught_listed_and_untaught(run: Run) -> None:
     assert [term["name"] for term in told["terms"]] == ["GMV"]
     assert "成交额" in run("sources", "show", "demo").stdout
     run("sources", "teach", "demo", "--remove-term", "gmv", "--remove-example", "how many?")
-    assert run("sources", "teach", "demo").stdout == ""
+    assert run("sources", "teach", "demo").stdout == "description\tWhat was launched.\n"
 
 
 def test_what_cannot_be_taught_is_said(run: Run) -> None:

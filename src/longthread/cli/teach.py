@@ -58,10 +58,12 @@ def _list(source: str, *, as_json: bool, database: str | None) -> None:
         body = found.body
         print_line({"source": found.name, **{key: body.get(key) for key in ("description", "terms", "examples")}})
         return
+    if found.body.get("description"):
+        echo(tabbed(("description", found.body["description"])))
     for term in found.body.get("terms") or []:
         names = " / ".join([term["name"], *term.get("synonyms", ())])
         echo(tabbed(("term", names, term.get("meaning", ""), term.get("sql", ""))))
     for example in found.body.get("examples") or []:
         echo(tabbed(("example", example["question"], example["sql"])))
-    if not (found.body.get("terms") or found.body.get("examples")):
+    if not any(found.body.get(key) for key in ("description", "terms", "examples")):
         echo(f"The source {found.name} was taught nothing yet. Try --term or --example.", err=True)
