@@ -115,6 +115,14 @@ def test_an_extra_is_installed_as_it_can_be_from_a_clone() -> None:
         assert set(re.findall(r"pip install\s-e '\.\[(\w+)\]'", text)) <= declared.keys(), page
 
 
+def test_what_running_needs_is_pinned() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    pinned = (ROOT / "requirements/run.txt").read_text("utf-8").lower().replace("_", "-").splitlines()
+    names = {line.split("==")[0] for line in pinned}
+    assert {re.split(r"[\[<>=]", each)[0].lower() for each in declared} - names == set()
+    assert set(pinned) <= set((ROOT / "requirements/dev.txt").read_text("utf-8").lower().replace("_", "-").splitlines())
+
+
 def test_no_lock_file_holds_an_address() -> None:
     for file in (ROOT / "requirements").glob("*.txt"):
         assert re.findall(r"https?://|@ |file:", file.read_text("utf-8")) == []
