@@ -1,14 +1,88 @@
-"""The columns that adjectives of size, age and rating mean where no number is named."""
+"""The column that a superlative ranks by: the one named, or the one that its adjective means."""
 
 from __future__ import annotations
 
+from longthread.agent.demo.display import amounts
 from longthread.agent.demo.joins import path
-from longthread.agent.demo.nouns import default_date
+from longthread.agent.demo.nouns import default_amount, default_date
+from longthread.agent.demo.plan import Plan
 from longthread.agent.demo.reading import Reading, Superlative
 from longthread.agent.demo.schema import Ref
 
 
-def tallest(r: Reading, made: Superlative, home: str) -> Ref | None:
+def ranked_column(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Ref | None:
+    """The column a superlative ranks by; an adjective's is looked for in the entity, then in its neighbours."""
+    home = (r.table_at(focus) if focus is not None else None) or r.entity
+    if home is None and focus is not None:
+        found = r.column_at(focus, least=-0.8)
+        home = found.table if found else None
+    home = home or (previous.table if previous else None) or next(iter(sorted(r.anchors())), None)
+    if made.target is not None:
+        table = r.table_at(made.target)
+        ref = r.column_at(
+            made.target, lambda c: c.kind in ("number", "date", "unknown") and not (c.keyish and c.kind != "date"), -1.0
+        )
+        if (
+            ref is not None
+            and (
+                table is None
+                or table != ref.table
+                or any(s.score >= 0.95 and s.ref == ref for s in r.chunks[made.target].of("column"))
+            )
+            and not (table and r.entity is None and focus is None and table != ref.table)
+        ):
+            return ref
+        if table is not None:
+            tall = _tallest(r, made, table)
+            if tall is not None:
+                return tall
+            column = default_amount(r, r.schema.tables[table]) or r.concept(
+                r.schema.tables[table], "size", lambda c: c.kind == "number"
+            )
+            return Ref(table, column.name) if column else None
+        return None
+    if home is None:
+        return None
+    tall = _tallest(r, made, home)
+    if r.asked_unit is not None and (made.concept or tall is None):
+        return r.asked_unit
+    if tall is not None:
+        return tall
+    if made.concept:
+        return _by_concept(r, made, home)
+    column = default_amount(r, r.schema.tables[home])
+    if column is None:
+        return None
+    return Ref(home, column.name)
+
+
+def _by_concept(r: Reading, made: Superlative, home: str) -> Ref | None:
+    numeric = lambda c: c.kind in ("number", "unknown")  # noqa: E731
+    table = r.schema.tables[home]
+    if made.date:
+        found = default_date(r, home)
+        return found.ref if found else None
+    if made.concept == "age":
+        return _age(r, made, home)
+    column = r.concept(table, made.concept, numeric)
+    if column is not None:
+        return Ref(home, column.name)
+    for name in sorted(r.linked_to(home)):
+        column = r.concept(r.schema.tables[name], made.concept, numeric)
+        if column is not None:
+            return Ref(name, column.name)
+    if made.concept == "rating":
+        return _rated(r, home)
+    if made.concept == "price":
+        column = default_amount(r, table)
+        return Ref(home, column.name) if column else None
+    if made.concept == "length":
+        column = next((c for c in amounts(table, r.schema) if set(c.words) & {"min", "sec", "hour", "ms"}), None)
+        return Ref(home, column.name) if column else None
+    return None
+
+
+def _tallest(r: Reading, made: Superlative, home: str) -> Ref | None:
     """`最高的火箭`, `highest mountain`, `largest country`: of a thing without a number named, its height or size."""
     if made.concept or not r.chunks[made.index].op("high", "low"):
         return None
@@ -21,7 +95,7 @@ def tallest(r: Reading, made: Superlative, home: str) -> Ref | None:
     return None
 
 
-def rated(r: Reading, home: str) -> Ref | None:
+def _rated(r: Reading, home: str) -> Ref | None:
     """`highest rated trainer`: the ratings kept in a table further down that leads to it."""
     for name in sorted(r.schema.tables):
         column = r.concept(r.schema.tables[name], "rating", lambda c: c.kind in ("number", "unknown"))
@@ -31,7 +105,7 @@ def rated(r: Reading, home: str) -> Ref | None:
     return None
 
 
-def age(r: Reading, made: Superlative, home: str) -> Ref | None:
+def _age(r: Reading, made: Superlative, home: str) -> Ref | None:
     """Age itself; else by the date of birth, or of founding, the other way round.
 
     None where it is the age at another time: `who died youngest`, `was hired youngest`.

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from longthread.agent.demo.absence import read_absences, read_presence
 from longthread.agent.demo.asked import read_units
 from longthread.agent.demo.assembly import assemble
 from longthread.agent.demo.chunks import chunks_of
 from longthread.agent.demo.coverage import Coverage
 from longthread.agent.demo.filtering import (
-    read_absences,
     read_equalities,
     read_flags,
     read_letters,
     read_patterns,
-    read_presence,
     read_values,
 )
 from longthread.agent.demo.followup import is_followup, is_marked, merged

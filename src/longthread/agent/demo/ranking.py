@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from longthread.agent.demo.adjectives import age, rated, tallest
-from longthread.agent.demo.display import amounts, display_columns, link_of, listed_columns, naming_columns
+from longthread.agent.demo.adjectives import ranked_column
+from longthread.agent.demo.display import display_columns, link_of, listed_columns, naming_columns
 from longthread.agent.demo.focus import focus_of, free_nouns
 from longthread.agent.demo.joins import path
 from longthread.agent.demo.nouns import (
@@ -13,7 +13,6 @@ from longthread.agent.demo.nouns import (
     amount_measure,
     counted_for,
     deeds,
-    default_amount,
     default_date,
     dimension_at,
     is_name,
@@ -260,7 +259,7 @@ def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan 
     money = _money_of_others(r, made, focus)
     if money is not None:
         return _plan(r, made, focus, money, previous)
-    ref = _ranked_column(r, made, focus, previous)
+    ref = ranked_column(r, made, focus, previous)
     if ref is None:
         product = amount_measure(r, "sum", made.target, None) if made.target is not None else None
         if product is not None and focus is not None:
@@ -390,78 +389,6 @@ def _by_group(
     target = made.target if made.target is not None else None
     measure = amount_measure(r, function, target, ref.table) if target is not None and function == "sum" else None
     return _plan(r, made, focus, measure or Measure(function, ref.table, Field(ref)), previous)  # type: ignore[arg-type]
-
-
-def _ranked_column(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Ref | None:
-    """The column a superlative ranks by; an adjective's is looked for in the entity, then in its neighbours."""
-    home = (r.table_at(focus) if focus is not None else None) or r.entity
-    if home is None and focus is not None:
-        found = r.column_at(focus, least=-0.8)
-        home = found.table if found else None
-    home = home or (previous.table if previous else None) or next(iter(sorted(r.anchors())), None)
-    if made.target is not None:
-        table = r.table_at(made.target)
-        ref = r.column_at(
-            made.target, lambda c: c.kind in ("number", "date", "unknown") and not (c.keyish and c.kind != "date"), -1.0
-        )
-        if (
-            ref is not None
-            and (
-                table is None
-                or table != ref.table
-                or any(s.score >= 0.95 and s.ref == ref for s in r.chunks[made.target].of("column"))
-            )
-            and not (table and r.entity is None and focus is None and table != ref.table)
-        ):
-            return ref
-        if table is not None:
-            tall = tallest(r, made, table)
-            if tall is not None:
-                return tall
-            column = default_amount(r, r.schema.tables[table]) or r.concept(
-                r.schema.tables[table], "size", lambda c: c.kind == "number"
-            )
-            return Ref(table, column.name) if column else None
-        return None
-    if home is None:
-        return None
-    tall = tallest(r, made, home)
-    if r.asked_unit is not None and (made.concept or tall is None):
-        return r.asked_unit
-    if tall is not None:
-        return tall
-    if made.concept:
-        return _by_concept(r, made, home)
-    column = default_amount(r, r.schema.tables[home])
-    if column is None:
-        return None
-    return Ref(home, column.name)
-
-
-def _by_concept(r: Reading, made: Superlative, home: str) -> Ref | None:
-    numeric = lambda c: c.kind in ("number", "unknown")  # noqa: E731
-    table = r.schema.tables[home]
-    if made.date:
-        found = default_date(r, home)
-        return found.ref if found else None
-    if made.concept == "age":
-        return age(r, made, home)
-    column = r.concept(table, made.concept, numeric)
-    if column is not None:
-        return Ref(home, column.name)
-    for name in sorted(r.linked_to(home)):
-        column = r.concept(r.schema.tables[name], made.concept, numeric)
-        if column is not None:
-            return Ref(name, column.name)
-    if made.concept == "rating":
-        return rated(r, home)
-    if made.concept == "price":
-        column = default_amount(r, table)
-        return Ref(home, column.name) if column else None
-    if made.concept == "length":
-        column = next((c for c in amounts(table, r.schema) if set(c.words) & {"min", "sec", "hour", "ms"}), None)
-        return Ref(home, column.name) if column else None
-    return None
 
 
 def _rows(r: Reading, made: Superlative, ref: Ref, table: str, extra: Field | None = None) -> Plan:
