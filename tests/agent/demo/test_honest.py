@@ -56,12 +56,27 @@ CREATE TABLE 订单 (订单编号 INTEGER PRIMARY KEY, 场次编号 INTEGER REFE
 INSERT INTO 订单 VALUES (1, 1, 2, 70, '已支付'), (2, 2, 1, 45, '已支付'), (3, 2, 3, 135, '已退票');
 """
 _COLLEGE = """
-CREATE TABLE 教师 (教师号 TEXT, 姓名 TEXT, 职称 TEXT, 院系 TEXT);
-INSERT INTO 教师 VALUES ('T1', '王芳', '教授', '数学系'), ('T2', '李强', '讲师', '数学系'),
-  ('T3', '赵敏', '教授', '物理系');
+CREATE TABLE 教师 (教师号 TEXT, 姓名 TEXT, 职称 TEXT, 院系 TEXT, 入职日期 DATE, 状态 TEXT, 职务 TEXT);
+INSERT INTO 教师 VALUES ('T1', '王芳', '教授', '数学系', '2021-09-01', '在职', '班主任'),
+  ('T2', '李强', '讲师', '数学系', '2023-09-01', '已退休', NULL),
+  ('T3', '赵敏', '教授', '物理系', '2022-09-01', '在职', NULL);
+CREATE TABLE 班级 (班级号 TEXT, 班级名称 TEXT, 班主任 TEXT);
+INSERT INTO 班级 VALUES ('B1', '一班', '王芳'), ('B2', '二班', '孙丽');
 CREATE TABLE 退课 (编号 INTEGER PRIMARY KEY, 教师号 TEXT, 原因 TEXT);
 INSERT INTO 退课 VALUES (1, 'T1', '时间冲突'), (2, 'T1', '时间冲突'), (3, 'T2', '太难');
 """
+_STORES = """
+CREATE TABLE stores (id INTEGER PRIMARY KEY, name TEXT, manager TEXT, status TEXT, opened_on DATE);
+INSERT INTO stores VALUES (1, 'North', 'Ann Ash', 'open', '2021-02-03'),
+  (2, 'South', 'Ben Birk', 'closed', '2022-03-04');
+CREATE TABLE staff (id INTEGER PRIMARY KEY, full_name TEXT, role TEXT, store_id INTEGER REFERENCES stores(id));
+INSERT INTO staff VALUES (1, 'Cy Cole', 'Manager', 1), (2, 'Di Dorn', 'Clerk', 1), (3, 'Ed Ege', 'Manager', 2);
+CREATE TABLE rabbits (id INTEGER PRIMARY KEY, name TEXT, breed TEXT);
+INSERT INTO rabbits VALUES (1, 'Flop', 'Angora'), (2, 'Hop', 'Lop');
+CREATE TABLE medications (id INTEGER PRIMARY KEY, name TEXT, unit_price REAL, stock INTEGER);
+INSERT INTO medications VALUES (1, 'Anol', 2, 10), (2, 'Benol', 5, 4);
+"""
+_SCHEMAS = {"practice": _PRACTICE, "college": _COLLEGE, "cinema": _CINEMA, "stores": _STORES}
 
 
 @pytest.fixture
@@ -72,7 +87,7 @@ async def ask(tmp_path: Path, converse: Any) -> AsyncIterator[Talk]:
     async def start(name: str) -> Any:
         path = tmp_path / f"{name}.sqlite"
         with closing(sqlite3.connect(path)) as connection:
-            connection.executescript({"practice": _PRACTICE, "college": _COLLEGE, "cinema": _CINEMA}[name])
+            connection.executescript(_SCHEMAS[name])
         source = await open_source(str(path))
         opened.append(source)
         return converse({tool.name: tool for tool in analysis_tools(source)})
@@ -215,3 +230,56 @@ async def test_a_refusal_without_a_plan_names_the_words(ask: Talk) -> None:
     answer = await (await ask("cinema")).ask("How many tickets were sold?")
     assert refused(answer)
     assert "“tickets”" in answer
+
+
+@pytest.mark.parametrize(
+    ("name", "question"),
+    [
+        ("stores", "Who treats Angora?"), ("stores", "谁治疗 Angora？"), ("cinema", "谁的订单金额最高？"),
+        ("stores", "What is the total stock value of all medications?"), ("stores", "total stock worth"),
+        ("stores", "which medication has the highest stock value?"), ("stores", "total stock price"),
+        ("cinema", "哪部影片的订单金额最高？"), ("cinema", "哪个状态的订单金额最高？"),
+        ("practice", "Which patient has the highest fee?"), ("practice", "Which patient has the lowest visit fee?"),
+        ("stores", "stores closed in 2022"), ("practice", "How many visits were closed in 2022?"),
+        ("practice", "2022年 closed 的就诊有几次？"), ("college", "2023年已退休的教师有几位？"),
+        ("stores", "How many managers?"), ("stores", "How many managers are there?"),
+        ("stores", "list the managers"), ("stores", "Who are the managers?"), ("college", "有多少位班主任？"),
+        ("cinema", "Who treats the most animals?"), ("cinema", "谁治疗的动物最多？"),
+    ],
+)  # fmt: skip
+async def test_what_has_two_readings_or_none_is_a_refusal(ask: Talk, name: str, question: str) -> None:
+    conversation = await ask(name)
+    assert refused(await conversation.ask(question)), conversation.actions[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "rows"),
+    [
+        ("cinema", "Who lives in Bern?", [["Ann"]]),
+        ("cinema", "Who is the youngest artist?", [["Ada"]]),
+        ("stores", "total stock", [[14]]),
+        ("practice", "total fee value", [[100.0]]),
+        ("practice", "Which patient has the highest total fee?", [["Cy", 40.0]]),
+        ("cinema", "哪部影片的订单总金额最高？", [["山谷", 180.0]]),
+        ("cinema", "哪个订单的金额最高？", [[3, 135.0]]),
+        ("stores", "How many closed stores?", [[1]]),
+        ("practice", "How many open visits started in 2022?", [[1]]),
+        ("stores", "How many clerks are there?", [[1]]),
+        ("stores", "List the store managers", [["Ann Ash"], ["Ben Birk"]]),
+        ("college", "2023年入职的教师有几位？", [[1]]),
+        ("cinema", "Who has the most animals?", [["Ann", 2]]),
+        ("cinema", "谁的动物最多？", [["Ann", 2]]),
+        ("cinema", "Who performed the most examinations?", [["Dr. Paul Weber", 2]]),
+    ],
+)
+async def test_what_has_one_reading_is_answered(ask: Talk, name: str, question: str, rows: list[list[Any]]) -> None:
+    conversation = await ask(name)
+    answer = await conversation.ask(question)
+    assert not refused(answer), answer
+    assert all(set(row) <= set(got) for row, got in zip(rows, conversation.rows, strict=True)), answer
+
+
+async def test_two_readings_are_named(ask: Talk) -> None:
+    answer = await (await ask("stores")).ask("How many managers are there?")
+    assert "`staff.role` / `stores.manager`" in answer
+    assert "have no rule which of two is meant" in answer

@@ -166,6 +166,8 @@ class _Mind:
         names += candidates if read.plan is not None or read.candidates else []
         if few and read.plan is None and read.unknown_or_bare:
             names += [*self.schema.tables]  # a value of some table may be all that is named
+        if few and read.of_column:
+            names += [*self.schema.tables]  # its noun may be a value elsewhere: managers
         if not few:
             names += self._beyond(read, names)
         fresh = [

@@ -37,6 +37,11 @@ class Chunk:
         return not (self.ops or self.senses or self.sign or self.moment or self.number is not None)
 
     @property
+    def who(self) -> bool:
+        """Whether it asks for a person: `who`, 哪位."""
+        return any(op.args == ("who",) for op in self.ops)
+
+    @property
     def filler(self) -> bool:
         """Whether it may be passed over without a change of meaning."""
         return self.sign or any(op.name in ("stop", "soft", "all") for op in self.ops)

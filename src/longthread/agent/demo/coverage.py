@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from longthread.agent.demo.display import naming_columns
+from longthread.agent.demo.display import dates, naming_columns
 from longthread.agent.demo.joins import path
-from longthread.agent.demo.nouns import is_name, names_person, person_like
+from longthread.agent.demo.nouns import MONEY, births, is_name, means, names_person, people, person_like
 from longthread.agent.demo.plan import Field, Measure, Plan
 from longthread.agent.demo.reading import Reading
 from longthread.agent.demo.schema import Ref, Schema
@@ -29,6 +29,8 @@ _SIZES = frozenset(
     ]
 )
 _PLACING = frozenset(["从", "自", "起"])
+_WORTH = ("value", "worth", "valued", "amount", "price", "cost", "价值", "金额", "价格", "成本")
+_STATES = ("status", "state", "stage", "phase", "状态", "阶段")
 
 
 class Coverage:
@@ -48,6 +50,24 @@ class Coverage:
         measures += [plan.order] if isinstance(plan.order, Measure) else []
         self.functions = {measure.function for measure in measures} | ({plan.wrap} if plan.wrap else set())
         self.filters = bool(plan.conditions or plan.having)
+        self.numbers = self._numbers(measures)
+        self.who = next((at for at in range(len(r)) if self._asks_who(at)), None)
+
+    def _numbers(self, measures: list[Measure]) -> set[Ref]:
+        """The number columns that the plan measures, ranks by or compares; none where a price is multiplied."""
+        if any(measure.factor is not None for measure in measures):
+            return set()
+        found = [item.field.ref for item in measures if item.field is not None and item.function != "distinct"]
+        found += [item.field.ref for item in self.plan.conditions if item.operator not in ("exists", "not exists")]
+        found += [self.plan.order.ref] if isinstance(self.plan.order, Field) else []
+        return {ref for ref in found if ref.column and self.r.schema.column(ref).kind == "number"}
+
+    def _asks_who(self, at: int) -> bool:
+        """Whether a word asks for a person, and does not merely lead on: `customers who spent more`."""
+        if not self.r.chunks[at].who:
+            return False
+        before = self.r.chunks[at - 1] if at else None
+        return self.r.chinese or before is None or not (before.senses or before.unknown or before.number is not None)
 
     def left(self) -> tuple[str, ...]:
         """The words that the plan does not hold, in the order of the question."""
@@ -58,7 +78,7 @@ class Coverage:
         chunk, role = self.r.chunks[at], self.r.role.get(at)
         if (chunk.sign and not chunk.ops) or (role is None and (chunk.unknown or chunk.quoted)):
             return True  # what nobody knows is looked up, and told by itself
-        if self._lost_value(at):
+        if self._lost_value(at) or self._worth_of_other(at) or (at == self.who and not self._tells_who(at)):
             return False
         if chunk.number is not None or chunk.moment is not None:
             return role not in (None, "context")
@@ -72,12 +92,48 @@ class Coverage:
         named = chunk.noun >= 0.95 or (chunk.noun > 0.9 and self.r.table_at(at) is None)
         return bool(exact) and not named and not operates and not set(exact) & self.values
 
+    def _worth_of_other(self, at: int) -> bool:
+        """Whether a word for money stands beside a number that is none: `stock value`, where only a stock is kept."""
+        if self.r.chunks[at].text.lower().rstrip("s") not in _WORTH or not self.numbers:
+            return False
+        named = any(sense.ref in self.numbers for sense in self.r.chunks[at].of("column"))
+        return not named and not any(means(self.r.schema.column(ref).words, MONEY) for ref in self.numbers)
+
+    def _tells_who(self, at: int) -> bool:
+        """Whether the rows are people, or name them: by what is listed or grouped by, or by the noun of *who is*."""
+        plan = self.plan
+        told = [field.ref for item in plan.dimensions for field in item.fields] or [field.ref for field in plan.shown]
+        if any(people(self.r.schema.tables[ref.table]) or names_person(self.r.schema.column(ref)) for ref in told):
+            return True
+        of_noun = self.r.chunks[at].text.lower().startswith(("who is", "who are", "who's", "是谁", "哪"))
+        tables = {ref.table for ref in told}
+        return of_noun and any(self.r.table_at(place) in tables for place in range(len(self.r)))
+
+    def _is_event(self, at: int) -> bool:
+        """Whether a state right beside a date may say what happened then: `closed in 2022`, `2022年关闭的`."""
+        chunk = self.r.chunks[at]
+        states = [s for s in chunk.of("value") if s.ref in self.fields]
+        if not any(means(self.r.schema.column(s.ref).words, _STATES) for s in states) and not (
+            states and chunk.text.isascii() and chunk.text.islower() and chunk.text.endswith("ed")
+        ):
+            return False
+        steps = self.r.before(at, self._joins) if self.r.chinese else self.r.after(at, self._joins)
+        beside = next(iter(steps), None)
+        if beside is None or (self.r.role.get(beside) not in ("date", "when") and self.r.chunks[beside].moment is None):
+            return False
+        dated = [item.field.ref for item in self.plan.conditions if item.operator in ("range", "ranges", "newest")]
+        return bool(dated) and not any(set(chunk.key) & set(self.r.schema.column(ref).words) for ref in dated)
+
+    def _joins(self, at: int) -> bool:
+        """A small word between a state and a date: `closed in 2022`."""
+        return self.r.filler(at) or self.r.chunks[at].text.lower() in ("in", "on", "during", "since", "before", "after")
+
     def _used(self, at: int, role: str) -> bool:
         """Whether what a pass took a word for has come into the plan."""
         chunk = self.r.chunks[at]
         if role == "value":
             values = {chunk.text, chunk.text.upper(), *(str(sense.value) for sense in chunk.of("value"))}
-            return bool(values & self.values) or self._touched(at)
+            return (bool(values & self.values) or self._touched(at)) and not self._is_event(at)
         if role == "shown":
             return any(sense.ref in self.every for sense in chunk.senses) or self._touched(at)
         if role == "not":
@@ -168,11 +224,25 @@ class Coverage:
             return self._persons() or (following < len(self.r) and self._touched(following))
         if kind == "place":
             return self.filters or bool(self.plan.dimensions or self.fields)
+        if kind == "verb" and self.who is not None and not self._ranks_deeds():
+            return self._touched(at) or self._doer(at)  # whoever treats a rabbit is not the rabbit
         if kind == "verb":
             return len(self.tables) > 1 or self._touched(at) or self._relates(at)
         if kind == "event":
             return self._dated() or self._touched(at)
         return kind != "deed" or self._touched(at) or (len(self.tables) > 1 and not self._dated())
+
+    def _ranks_deeds(self) -> bool:
+        """Whether what people are ranked by is what they did: amounts, or rows with a date of it or several keys."""
+        table = self.r.schema.tables[self.plan.table]
+        keys = {link.columns for link in self.r.schema.links if link.table == table.name}
+        done = len(keys) > 1 or any(not births(column) for column in dates(table))
+        return "superlative" in self.r.role.values() and (done or self.functions != {"count"})
+
+    def _doer(self, at: int) -> bool:
+        """Whether a verb is what the people of the plan are named for: `teaches`, of teachers."""
+        verb = "".join(self.r.chunks[at].key)
+        return any(verb in word for name in self.tables for word in self.r.schema.tables[name].words)
 
     def _persons(self) -> bool:
         """Whether the plan is about people: its tables, or a column that names them."""
@@ -211,6 +281,21 @@ class Coverage:
     def _behind(self, at: int, *names: str) -> bool:
         before = next(iter(self.r.before(at, lambda p: self.r.chunks[p].op("stop") is not None)), None)
         return before is not None and self.r.chunks[before].op(*names) is not None
+
+
+def two_readings(r: Reading, plan: Plan) -> str:
+    """Where a noun is a value of one column and the name of another, and nothing else says which; empty if nowhere."""
+    for at, chunk in enumerate(r.chunks):
+        if r.table_at(at) is not None or chunk.ops or chunk.quoted:
+            continue
+        values = [s.ref for s in chunk.of("value") if s.score >= 0.95]
+        columns = [s.ref for s in chunk.of("column") if s.score >= 0.95 and s.ref not in values]
+        if not values or not columns:
+            continue
+        named = r.anchors() | {s.ref.table for p, c in enumerate(r.chunks) if p != at for s in c.of("column")[:1]}
+        if not (named & {ref.table for ref in (*values, *columns)} & set(plan.tables())):
+            return f"“{chunk.text}” = `{values[0].table}.{values[0].column}` / `{columns[0].table}.{columns[0].column}`"
+    return ""
 
 
 def _lacking(schema: Schema, plan: Plan) -> set[str]:

@@ -70,7 +70,7 @@ def lexicon() -> dict[Key, tuple[Op, ...]]:
             continue
         head, _, phrases = line.partition("\t")
         name, *args = head.split()
-        for phrase in (*phrases.split(","), *_measured(name)):
+        for phrase in (*phrases.split(","), *_measured(head)):
             key = key_of(phrase)
             operation = Op(name, tuple(args))
             if key and operation not in found.setdefault(key, []):
@@ -89,9 +89,9 @@ _MEASURED = {
 }
 
 
-def _measured(operation: str) -> list[str]:
+def _measured(head: str) -> list[str]:
     """What an operation's word and a measure word make together: 多少艘, 每架, 哪几份."""
-    return [head + word for head in _MEASURED.get(operation, ()) for word in _MEASURE_WORDS]
+    return [asking + word for asking in _MEASURED.get(head, ()) for word in _MEASURE_WORDS]
 
 
 _ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]

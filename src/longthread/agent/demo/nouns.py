@@ -106,6 +106,17 @@ def person_like(table: Table) -> bool:
     return means(table.words, _PERSONS)
 
 
+_PERSONAL = tuple(atoms(name) for name in ("first name", "last name", "surname", "full name", "email", "姓名", "性别"))
+_PEOPLE_ZH = ("员", "师", "者", "生", "手", "主")
+
+
+def people(table: Table) -> bool:
+    """Whether a table's rows are people by its name, or by what it holds of each."""
+    if person_like(table) or means(table.words, _DOERS) or table.name.endswith(_PEOPLE_ZH):
+        return True
+    return any(column.words[-len(key) :] == key for column in table.columns for key in _PERSONAL)
+
+
 def names_person(column: Column) -> bool:
     """Whether a column's values are people."""
     return means(column.words, (*_PERSONS, *_DOERS))
@@ -119,7 +130,9 @@ def person_of(r: Reading, table: str) -> Dimension | None:
 
 def person_column(r: Reading, table: str) -> Ref | None:
     """The only key of a table that leads to people, else its only text that names a person."""
-    links = [k for k in r.schema.links if k.table == table and person_like(r.schema.tables[k.target])]
+    keys = [k for k in r.schema.links if k.table == table]
+    links = [k for k in keys if person_like(r.schema.tables[k.target])]
+    links = links or [k for k in keys if people(r.schema.tables[k.target])]
     if links:
         return Ref(table, links[0].columns[0]) if len(links) == 1 else None
     found = [
@@ -154,14 +167,14 @@ def default_date(r: Reading, table: str) -> Field | None:
     for name, other in r.schema.tables.items():
         found = dates(other)
         hops = path(r.schema, table, name) if found else None
-        if hops and len(hops) <= 2 and not _births(found[0]):
+        if hops and len(hops) <= 2 and not births(found[0]):
             cost = len(hops) + sum(0.6 for hop in hops if not hop.up)
             if best is None or cost < best[0]:
                 best = (cost, field_of(name, found[0].name))
     return best[1] if best else None
 
 
-def _births(column: Column) -> bool:
+def births(column: Column) -> bool:
     return means(column.words, ("birth date",))
 
 

@@ -9,7 +9,7 @@ from longthread.agent.demo.absence import read_absences, read_presence
 from longthread.agent.demo.asked import read_units
 from longthread.agent.demo.assembly import assemble
 from longthread.agent.demo.chunks import chunks_of
-from longthread.agent.demo.coverage import Coverage
+from longthread.agent.demo.coverage import Coverage, two_readings
 from longthread.agent.demo.filtering import (
     read_equalities,
     read_flags,
@@ -75,6 +75,8 @@ class Understanding:
     followup: bool = False
     leans: bool = False
     """Whether it may need the question before: a follow-up, or a superlative that names no table."""
+    of_column: bool = False
+    """Whether it lists or counts what a column holds, and names no table."""
     marked: bool = False
     greeting: bool = False
     candidates: tuple[str, ...] = ()
@@ -104,6 +106,9 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
     _several_questions(r)
     if plan is not None:
         _choices(r, plan)
+        readings = two_readings(r, plan)
+        if readings:
+            r.refuse("two_readings", readings)
         _views(r, plan)
         _far(r, plan)
     return Understanding(
@@ -114,10 +119,15 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
         refusal=r.refusal,
         followup=follows,
         leans=follows or (r.superlative is not None and not r.anchors()),
+        of_column=plan is not None and not follows and not r.anchors() and _of_column(plan),
         marked=follows and is_marked(r),
         greeting=bool(chunks) and all(chunk.sign or chunk.op("stop", "follow") for chunk in chunks),
         candidates=_candidates(r),
     )
+
+
+def _of_column(plan: Plan) -> bool:
+    return all(measure.function == "distinct" for measure in plan.measures)
 
 
 _PAYS = re.compile(r"\b(?:do|does|did)\b(?! (?:we|they|you|i)\b).*\bpay\b", re.I)

@@ -133,6 +133,14 @@ REFUSALS: dict[str, dict[str, str]] = {
         "en": "I have no rule for the first of each group (“{text}”).",
         "zh": "我没有“每组各取一个”的规则（“{text}”）。",
     },
+    "largest_or_total": {
+        "en": "I have no rule for “{text}” where each has many: the single largest, or the total? Please say “total”.",
+        "zh": "我没有规则判断“{text}”是指单笔最大还是合计：每个都有多笔。请说明是“总”的。",
+    },
+    "two_readings": {
+        "en": "I have no rule which of two is meant: {text}. Please name the table or the column.",
+        "zh": "我没有规则判断指的是哪一个：{text}。请说明是哪张表或哪一列。",
+    },
     "no_dimension": {"en": "I do not see what to group by for “{text}”.", "zh": "我不确定“{text}”应按什么分组。"},
     "no_measure": {"en": "I do not see what “{text}” counts.", "zh": "我不确定“{text}”统计的是什么。"},
     "no_ranking": {"en": "I found no column to rank by for “{text}”.", "zh": "我没有找到可用于“{text}”排序的列。"},

@@ -98,7 +98,7 @@ def _numeric_target(r: Reading, made: Superlative) -> bool:
 
 def asks_who(r: Reading) -> bool:
     """Whether a person is asked for."""
-    return any(chunk.text.lower() in ("who", "who is", "who's", "whom", "谁", "有谁", "是谁") for chunk in r.chunks)
+    return any(chunk.who for chunk in r.chunks)
 
 
 def _focus(r: Reading, made: Superlative) -> int | None:
@@ -249,6 +249,8 @@ def _by_measure(r: Reading, made: Superlative, focus: int | None, previous: Plan
         r.refuse("no_amount", r.text(made.target if made.target is not None else made.index))
         return None
     r.entity = r.entity or measure.table
+    if measure.field is not None:
+        focus = _asked_above(r, measure.field.ref, focus)
     plan = _plan(r, made, focus, measure, previous)
     if plan is None:
         return Plan(table=measure.table, measures=(measure,))
@@ -276,6 +278,7 @@ def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan 
 
 def _of_column(r: Reading, made: Superlative, focus: int | None, ref: Ref, previous: Plan | None) -> Plan | None:
     """The rows, the group or the extreme of a column that a superlative ranks by."""
+    focus = _asked_above(r, ref, focus)
     column, table = r.schema.column(ref), (r.table_at(focus) if focus is not None else None)
     if focus is None and asks_who(r) and not _are_who(r, made, ref.table):
         return _by_person(r, made, ref)
@@ -309,6 +312,21 @@ def _of_column(r: Reading, made: Superlative, focus: int | None, ref: Ref, previ
     return _by_group(r, made, focus, ref, column, previous)
 
 
+def _asked_above(r: Reading, ranked_by: Ref, focus: int | None) -> int | None:
+    """The noun of *which* where each has many of the ranked rows (影片 in 哪部影片的订单金额最高), else `focus`."""
+    for at in range(1, len(r)):
+        if at == focus or not r.free(at) or not r.chunks[at - 1].op("which"):
+            continue
+        ref = r.column_at(at, least=-0.8) if r.table_at(at) is None else Ref(r.table_at(at) or "", "")
+        if ref is None or ref == ranked_by:
+            continue
+        hops = path(r.schema, ranked_by.table, ref.table) or []
+        above = bool(hops) and all(hop.up for hop in hops)
+        if above or (ref.table == ranked_by.table and ref.column and not _describes_row(r, ref, ranked_by)):
+            return at
+    return focus
+
+
 def _are_who(r: Reading, made: Superlative, table: str) -> bool:
     """Whether a table's rows are those asked for by *who*: people, or what has a name and does what is dated."""
     found = r.schema.tables[table]
@@ -322,6 +340,8 @@ def _by_person(r: Reading, made: Superlative, ref: Ref) -> Plan | None:
         r.refuse("no_person", ref.table)
         return None
     summed = made.counting or additive(r.schema.column(ref))
+    if summed and _largest_or_total(r, made):
+        return None
     function: Function = "sum" if summed else "max" if made.descending else "min"
     measure = Measure(function, ref.table, Field(ref))
     r.entity = ref.table
@@ -380,12 +400,30 @@ def _describes_row(r: Reading, other: Ref, ranked_by: Ref) -> bool:
     return unique or other.column in naming_columns(table)
 
 
+_TOTALS = ("total", "sum", "overall", "altogether", "combined", "总", "合计", "累计", "共")
+
+
+def _largest_or_total(r: Reading, made: Superlative) -> bool:
+    """Refuse `which film has the highest order amount`: of many orders, the largest or all of them together?
+
+    *Most* adds up; so does a word for a total or for takings, and a ranking of several.
+    """
+    named = made.target is not None and money_word(r.chunks[made.target].key)
+    said = any(word in chunk.text.lower() for chunk in r.chunks for word in _TOTALS)
+    if made.counting or named or said or r.limit is not None:
+        return False
+    r.refuse("largest_or_total", r.text(made.target if made.target is not None else made.index))
+    return True
+
+
 def _by_group(
     r: Reading, made: Superlative, focus: int, ref: Ref, column: Column, previous: Plan | None
 ) -> Plan | None:
     function = "sum" if additive(column) or made.counting else ("max" if made.descending else "min")
     if made.concept == "rating":
         function = "avg"
+    if function == "sum" and _largest_or_total(r, made):
+        return None
     target = made.target if made.target is not None else None
     measure = amount_measure(r, function, target, ref.table) if target is not None and function == "sum" else None
     return _plan(r, made, focus, measure or Measure(function, ref.table, Field(ref)), previous)  # type: ignore[arg-type]
