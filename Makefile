@@ -15,7 +15,7 @@ define install
 	    END { if (tty) printf "\r\033[K"; exit failed }' tty=$$([ -t 1 ] && echo 1 || echo 0)
 endef
 
-.PHONY: setup demo test check bench eval lock clean
+.PHONY: setup demo test check compiled bench eval lock clean
 
 setup: $(VENV)/.run
 
@@ -41,8 +41,15 @@ check: $(VENV)/.dev
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: check
+# Hundreds of processes import the same modules: those are compiled once, also where PYTHONDONTWRITEBYTECODE is set.
+test: export PYTHONDONTWRITEBYTECODE :=
+test: $(VENV)/.dev
+	@$(MAKE) --no-print-directory -j2 check compiled
 	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+# To collect the tests compiles them and what they import. What is wrong with one is told when it runs.
+compiled: $(VENV)/.dev
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1 || true
 
 bench: $(VENV)/.dev
 	@$(BIN)/python benchmarks/log.py

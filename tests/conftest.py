@@ -38,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Tests kill processes, never the machine, so that nothing is proved by what a disk does. The folder is this run's
     own: whenever a run begins, pytest closes the one that all share, also to a PostgreSQL that runs as another user.
     """
+    gc.disable()  # until all is imported
     worker = hasattr(config, "workerinput")
     if not worker and not config.option.basetemp and os.access(MEMORY, os.W_OK):
         if shutil.disk_usage(MEMORY).free < ROOM:
@@ -52,6 +53,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000)
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
