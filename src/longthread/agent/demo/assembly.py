@@ -196,9 +196,10 @@ def _grouped_amount(r: Reading, base: str | None) -> list[Measure]:
             continue
         ref = r.column_at(at, lambda c: c.kind == "number" and not c.keyish and not c.yearish, -1.0)
         if ref is not None:
-            function = "sum" if additive(r.schema.column(ref)) or money_word(r.chunks[at].key) else "avg"
-            made = amount_measure(r, function, at, base)
             r.use("aggregate", at)
+            if not (additive(r.schema.column(ref)) or money_word(r.chunks[at].key)):
+                r.refuse("average_or_total", r.text(at))
+            made = amount_measure(r, "sum", at, base)
             return [made] if made else []
     return []
 
@@ -296,6 +297,9 @@ def _shown(r: Reading, focus: int | None) -> tuple[list[Field], bool]:
         ref = r.column_at(at, least=0.0)
         if ref is None:
             continue
+        if found and chunk.op("unit", "meas", "dur") and r.chunks[at - 1].op("count", "howmuch"):
+            r.use("unit", at)  # 生长天数是多少天: the column that is named, and no other that is kept in days
+            continue
         r.use("shown", at)
         found += dimension_of_column(r, ref).fields if link_of(r.schema, ref) else [Field(ref)]
     return list(dict.fromkeys(found)), bool(found)
@@ -350,6 +354,8 @@ def _leftover_tables(r: Reading, plan: Plan) -> Plan:
         r.use("context", at)
         if beside and r.chunks[at - 1].op("and") and any(not hop.up for hop in hops) and len(hops) > 1:
             r.refuse("two_things", r.question)
+        if any(m.field is not None for m in plan.measures) and len(hops) > 1 and not required:
+            r.refuse("unsupported", r.text(at))  # 销售总额 is no sum over members whose fields' crops were sold
         if beside:
             shown += dimension_of_table(r, table).fields
         else:

@@ -8,7 +8,7 @@ from longthread.agent.demo.nouns import MONEY, births, is_name, means, names_per
 from longthread.agent.demo.plan import Field, Measure, Plan
 from longthread.agent.demo.reading import Reading
 from longthread.agent.demo.schema import Ref, Schema
-from longthread.agent.demo.selling import sells
+from longthread.agent.demo.selling import sells, sells_in
 
 _NOUN = 0.5
 _NEGATIVE = frozenset(["!=", "not in", "null", "not null", "not exists", "not like", "<=", "<", ">=", ">"])
@@ -30,6 +30,7 @@ _SIZES = frozenset(
 )
 _PLACING = frozenset(["从", "自", "起"])
 _WORTH = ("value", "worth", "valued", "amount", "price", "cost", "价值", "金额", "价格", "成本")
+_TIMES = ("how many times", "多少次", "几次", "次数", "多少回", "几回", "多少趟", "几趟")
 _STATES = ("status", "state", "stage", "phase", "状态", "阶段")
 
 
@@ -134,8 +135,12 @@ class Coverage:
         if role == "value":
             values = {chunk.text, chunk.text.upper(), *(str(sense.value) for sense in chunk.of("value"))}
             return (bool(values & self.values) or self._touched(at)) and not self._is_event(at)
+        if role == "unit":
+            return self._one_amount()
+        if role == "count" and chunk.text.lower() in _TIMES:
+            return any(self._happens(measure.table) for measure in self.plan.measures)
         if role == "shown":
-            return any(sense.ref in self.every for sense in chunk.senses) or self._touched(at)
+            return not self._far_off(at) and any(sense.ref in self.every for sense in chunk.senses) or self._touched(at)
         if role == "not":
             return any(item.operator in _NEGATIVE or item.values == (False,) for item in self.plan.conditions)
         if role == "group" and not chunk.op("by", "each", "split", "and"):
@@ -146,6 +151,26 @@ class Coverage:
         if role in ("context", "entity", "count", "focus", "counted") and chunk.noun >= _NOUN:
             return self._touched(at) or self._light(at)
         return True
+
+    def _one_amount(self) -> bool:
+        """Whether an amount that is asked for in a unit is one: worked out, ranked, or of a thing that is named."""
+        named = naming_columns(self.r.schema.tables[self.plan.table])
+        of_one = any(
+            item.field.ref.table == self.plan.table and item.field.ref.column in named for item in self.plan.conditions
+        )
+        each = any(chunk.op("each", "list") for chunk in self.r.chunks)
+        return of_one or each or bool(self.plan.measures) or self.plan.order != ""
+
+    def _far_off(self, at: int) -> bool:
+        """Whether a column is shown of a table that nobody named, over keys that make many rows of each."""
+        names = {sense.ref.table for sense in self.r.chunks[at].senses if sense.ref in self.every}
+        routes = [path(self.r.schema, self.plan.table, name) or [] for name in names - self.r.anchors()]
+        return bool(routes) and all(len(hops) > 1 and any(not hop.up for hop in hops) for hops in routes)
+
+    def _happens(self, table: str) -> bool:
+        """Whether a table's rows are what happens, and may be counted as times: they have a date or several keys."""
+        keys = {link.columns for link in self.r.schema.links if link.table == table}
+        return len(keys) > 1 or any(not births(column) for column in dates(self.r.schema.tables[table]))
 
     def _touched(self, at: int) -> bool:
         """Whether a table, column or value that a word names is in the plan."""
@@ -224,8 +249,11 @@ class Coverage:
             return self._persons() or (following < len(self.r) and self._touched(following))
         if kind == "place":
             return self.filters or bool(self.plan.dimensions or self.fields)
+        if kind == "verb" and sells(self.r) == at and not any(sells_in(self.r, name) for name in self.tables):
+            return False
         if kind == "verb" and self.who is not None and not self._ranks_deeds():
-            return self._touched(at) or self._doer(at)  # whoever treats a rabbit is not the rabbit
+            stands = any(op.args == ("verb", "be") for op in self.r.chunks[at].ops) and self._relates(at)
+            return stands or self._touched(at) or self._doer(at)  # whoever treats a rabbit is not the rabbit
         if kind == "verb":
             return len(self.tables) > 1 or self._touched(at) or self._relates(at)
         if kind == "event":
@@ -234,10 +262,8 @@ class Coverage:
 
     def _ranks_deeds(self) -> bool:
         """Whether what people are ranked by is what they did: amounts, or rows with a date of it or several keys."""
-        table = self.r.schema.tables[self.plan.table]
-        keys = {link.columns for link in self.r.schema.links if link.table == table.name}
-        done = len(keys) > 1 or any(not births(column) for column in dates(table))
-        return "superlative" in self.r.role.values() and (done or self.functions != {"count"})
+        done = self.functions != {"count"} or self._happens(self.plan.table)
+        return done and "superlative" in self.r.role.values()
 
     def _doer(self, at: int) -> bool:
         """Whether a verb is what the people of the plan are named for: `teaches`, of teachers."""

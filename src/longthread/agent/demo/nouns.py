@@ -78,6 +78,9 @@ _ADDITIVE = (
     "deposit",
     "days",
     "天数",
+    "production",
+    "output",
+    "yield",
 )
 MONEY = (
     *("revenue", "amount", "total", "spending", "payment", "price", "cost", "fee", "salary", "fare", "dues", "rent"),

@@ -137,6 +137,10 @@ REFUSALS: dict[str, dict[str, str]] = {
         "en": "I have no rule for “{text}” where each has many: the single largest, or the total? Please say “total”.",
         "zh": "我没有规则判断“{text}”是指单笔最大还是合计：每个都有多笔。请说明是“总”的。",
     },
+    "average_or_total": {
+        "en": "I have no rule for “{text}” of each group: the average, the total or the highest? Please say which.",
+        "zh": "我没有规则判断每组的“{text}”是平均、合计还是最高。请说明是哪一种。",
+    },
     "two_readings": {
         "en": "I have no rule which of two is meant: {text}. Please name the table or the column.",
         "zh": "我没有规则判断指的是哪一个：{text}。请说明是哪张表或哪一列。",

@@ -13,6 +13,7 @@ from longthread.agent.demo.nouns import (
     amount_measure,
     counted_for,
     deeds,
+    default_amount,
     default_date,
     dimension_at,
     is_name,
@@ -184,6 +185,8 @@ def _by_count(r: Reading, made: Superlative, focus: int | None, previous: Plan |
                 measure = (units_sold(r) if sells(r) is not None else None) or Measure("count", ref.table)
     else:
         measure = _uncounted(r, focus, previous)
+        if measure is not None and previous is None and _often_or_much(r, made, measure):
+            measure = None
     if measure is None:
         r.refuse("no_measure", r.text(made.index))
         return None
@@ -226,6 +229,13 @@ def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure 
     if counted:
         r.note("counted", counted)
     return Measure("count", counted) if counted else None
+
+
+def _often_or_much(r: Reading, made: Superlative, measure: Measure) -> bool:
+    """`which donor gave the most`: how often, or how much, where the rows counted keep an amount as well?"""
+    verb = r.chunks[made.index - 1].op("soft") if made.index else None
+    done = verb is not None and verb.args == ("verb",) and not r.is_noun(made.index - 1)
+    return done and measure.field is None and default_amount(r, r.schema.tables[measure.table]) is not None
 
 
 _LIKED = ("popular", "热门", "受欢迎", "畅销", "热销", "busiest", "最忙", "冷门")

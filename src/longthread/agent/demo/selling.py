@@ -5,6 +5,7 @@ from __future__ import annotations
 from longthread.agent.demo.display import dates
 from longthread.agent.demo.glossary import glossary
 from longthread.agent.demo.joins import path
+from longthread.agent.demo.nouns import means
 from longthread.agent.demo.plan import Field, Measure, field_of
 from longthread.agent.demo.reading import Reading
 from longthread.agent.demo.schema import Column, Ref, Table, bases
@@ -100,6 +101,12 @@ def sold_instead(r: Reading, counted: str | None) -> Measure | None:
 
 def _about(r: Reading, table: str) -> bool:
     return any(sense.ref.table == table for chunk in r.chunks for sense in chunk.senses)
+
+
+def sells_in(r: Reading, table: str) -> bool:
+    """Whether a table's rows may be sales: it is called so, or no other table is."""
+    called = [name for name, found in r.schema.tables.items() if means(found.words, ("sale", "order", "销售"))]
+    return not called or table in called or any("sell" in column.words for column in r.schema.tables[table].columns)
 
 
 def _is_sale(r: Reading, table: str) -> bool:
