@@ -76,7 +76,42 @@ INSERT INTO rabbits VALUES (1, 'Flop', 'Angora'), (2, 'Hop', 'Lop');
 CREATE TABLE medications (id INTEGER PRIMARY KEY, name TEXT, unit_price REAL, stock INTEGER);
 INSERT INTO medications VALUES (1, 'Anol', 2, 10), (2, 'Benol', 5, 4);
 """
-_SCHEMAS = {"practice": _PRACTICE, "college": _COLLEGE, "cinema": _CINEMA, "stores": _STORES}
+_HAULIER = """
+CREATE TABLE clients (id INTEGER PRIMARY KEY, company TEXT, city TEXT);
+INSERT INTO clients VALUES (1, 'Acme', 'Lyon'), (2, 'Bolt', 'Bern');
+CREATE TABLE drivers (id INTEGER PRIMARY KEY, full_name TEXT, base TEXT);
+INSERT INTO drivers VALUES (1, 'Ann', 'Lyon'), (2, 'Ben', 'Hull');
+CREATE TABLE shipments (id INTEGER PRIMARY KEY, client_id INTEGER REFERENCES clients(id), shipped_on DATE,
+  delivered_on DATE, price REAL, status TEXT);
+INSERT INTO shipments VALUES (1, 1, '2021-05-01', '2021-05-03', 900, 'delivered'),
+  (2, 1, '2022-05-01', '2022-05-03', 100, 'delivered'), (3, 2, '2022-06-01', NULL, 300, 'lost');
+CREATE TABLE claims (id INTEGER PRIMARY KEY, shipment_id INTEGER REFERENCES shipments(id), amount REAL);
+INSERT INTO claims VALUES (1, 3, 300);
+CREATE TABLE gifts (id INTEGER PRIMARY KEY, donor TEXT, amount REAL, given_on DATE);
+INSERT INTO gifts VALUES (1, 'Jo', 10, '2022-01-01'), (2, 'Jo', 20, '2022-01-02'), (3, 'Kim', 90, '2022-01-03');
+"""
+_FARM = """
+CREATE TABLE 作物 (作物编号 INTEGER PRIMARY KEY, 作物名称 TEXT, 类别 TEXT, 生长天数 INTEGER);
+INSERT INTO 作物 VALUES (1, '小麦', '粮食', 230), (2, '玉米', '粮食', 110), (3, '番茄', '蔬菜', 90);
+CREATE TABLE 种植 (编号 INTEGER PRIMARY KEY, 作物编号 INTEGER REFERENCES 作物(作物编号), 收获日期 DATE, 产量公斤 REAL);
+INSERT INTO 种植 VALUES (1, 1, '2022-06-01', 5000), (2, 1, '2023-06-01', 6000), (3, 2, '2022-09-01', 9000);
+CREATE TABLE 销售 (编号 INTEGER PRIMARY KEY, 作物编号 INTEGER REFERENCES 作物(作物编号), 客户 TEXT, 销售日期 DATE,
+  重量公斤 REAL);
+INSERT INTO 销售 VALUES (1, 1, '粮站', '2022-06-15', 4500), (2, 2, '食堂', '2022-09-20', 800);
+CREATE TABLE 物资 (编号 INTEGER PRIMARY KEY, 名称 TEXT, 库存 INTEGER, 单价 REAL);
+INSERT INTO 物资 VALUES (1, '棉被', 60, 150), (2, '口罩', 5000, 0.5);
+CREATE TABLE 捐款 (编号 INTEGER PRIMARY KEY, 捐款人 TEXT, 金额 REAL, 捐款日期 DATE);
+INSERT INTO 捐款 VALUES (1, '远洋公司', 300, '2022-02-01'), (2, '王女士', 20, '2023-02-01'),
+  (3, '王女士', 30, '2023-03-01');
+"""
+_SCHEMAS = {
+    "haulier": _HAULIER,
+    "farm": _FARM,
+    "practice": _PRACTICE,
+    "college": _COLLEGE,
+    "cinema": _CINEMA,
+    "stores": _STORES,
+}
 
 
 @pytest.fixture
@@ -245,6 +280,13 @@ async def test_a_refusal_without_a_plan_names_the_words(ask: Talk) -> None:
         ("stores", "How many managers?"), ("stores", "How many managers are there?"),
         ("stores", "list the managers"), ("stores", "Who are the managers?"), ("college", "有多少位班主任？"),
         ("cinema", "Who treats the most animals?"), ("cinema", "谁治疗的动物最多？"),
+        ("farm", "2022年收获了多少公斤？"), ("farm", "番茄种了几次？"), ("farm", "一共卖了多少公斤小麦？"),
+        ("farm", "各客户的购买重量"), ("haulier", "price by status"), ("farm", "哪种作物产量最高？"),
+        ("farm", "物资的总价值是多少？"), ("farm", "棉被有多少件？"), ("farm", "2023年收到多少捐款？"),
+        ("farm", "捐款最多的是谁？"), ("haulier", "Which donor gave the most in 2022?"),
+        ("haulier", "Which client shipped the most?"), ("haulier", "Which client spent the most?"),
+        ("haulier", "Revenue per client"), ("haulier", "What is the value of all shipments?"),
+        ("haulier", "Average delivery time"), ("haulier", "Who works in Lyon?"),
     ],
 )  # fmt: skip
 async def test_what_has_two_readings_or_none_is_a_refusal(ask: Talk, name: str, question: str) -> None:
@@ -270,6 +312,14 @@ async def test_what_has_two_readings_or_none_is_a_refusal(ask: Talk, name: str, 
         ("cinema", "Who has the most animals?", [["Ann", 2]]),
         ("cinema", "谁的动物最多？", [["Ann", 2]]),
         ("cinema", "Who performed the most examinations?", [["Dr. Paul Weber", 2]]),
+        ("farm", "小麦的生长天数是多少天？", [["小麦", 230]]),
+        ("farm", "各作物的产量", [["小麦", 11000.0], ["玉米", 9000.0]]),
+        ("farm", "2023年有几笔捐款？", [[2]]),
+        ("farm", "粮食作物有几种？", [[2]]),
+        ("haulier", "Which client has the most shipments?", [["Acme", 2]]),
+        ("haulier", "How many shipments were delivered in 2022?", [[1]]),
+        ("haulier", "average price by status", [["delivered", 500.0], ["lost", 300.0]]),
+        ("haulier", "Who works in Hull?", [["Ben"]]),
     ],
 )
 async def test_what_has_one_reading_is_answered(ask: Talk, name: str, question: str, rows: list[list[Any]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from longthread.agent.demo.display import dates, naming_columns
 from longthread.agent.demo.joins import path
-from longthread.agent.demo.nouns import MONEY, births, is_name, means, names_person, people, person_like
+from longthread.agent.demo.nouns import MONEY, births, is_name, means, money_word, names_person, people, person_like
 from longthread.agent.demo.plan import Field, Measure, Plan
 from longthread.agent.demo.reading import Reading
 from longthread.agent.demo.schema import Ref, Schema
@@ -29,8 +29,9 @@ _SIZES = frozenset(
     ]
 )
 _PLACING = frozenset(["从", "自", "起"])
-_WORTH = ("value", "worth", "valued", "amount", "price", "cost", "价值", "金额", "价格", "成本")
+_WORTH = ("value", "worth", "valued", "amount", "price", "cost", "价值", "值", "金额", "价格", "成本")
 _TIMES = ("how many times", "多少次", "几次", "次数", "多少回", "几回", "多少趟", "几趟")
+_SUMS = ("款", "费", "金", "钱", "额")
 _STATES = ("status", "state", "stage", "phase", "状态", "阶段")
 
 
@@ -56,12 +57,15 @@ class Coverage:
 
     def _numbers(self, measures: list[Measure]) -> set[Ref]:
         """The number columns that the plan measures, ranks by or compares; none where a price is multiplied."""
-        if any(measure.factor is not None for measure in measures):
+        if self._multiplies():
             return set()
         found = [item.field.ref for item in measures if item.field is not None and item.function != "distinct"]
         found += [item.field.ref for item in self.plan.conditions if item.operator not in ("exists", "not exists")]
         found += [self.plan.order.ref] if isinstance(self.plan.order, Field) else []
         return {ref for ref in found if ref.column and self.r.schema.column(ref).kind == "number"}
+
+    def _multiplies(self) -> bool:
+        return any(measure.factor is not None for measure in self.plan.measures)
 
     def _asks_who(self, at: int) -> bool:
         """Whether a word asks for a person, and does not merely lead on: `customers who spent more`."""
@@ -89,16 +93,20 @@ class Coverage:
         """Whether a word is exactly a value that the plan does not filter by, and no more than like a name."""
         chunk = self.r.chunks[at]
         exact = [str(s.value) for s in chunk.of("value") if str(s.value).casefold() == chunk.text.casefold()]
-        operates = any(op.name not in ("soft", "stop", "money") for op in chunk.ops) or self.r.role.get(at) == "filter"
+        operates = any(op.name not in ("soft", "stop", "money") for op in chunk.ops)
+        operates = operates or self.r.role.get(at) in ("filter", "date")  # shipments delivered in 2022, by their date
         named = chunk.noun >= 0.95 or (chunk.noun > 0.9 and self.r.table_at(at) is None)
         return bool(exact) and not named and not operates and not set(exact) & self.values
 
     def _worth_of_other(self, at: int) -> bool:
         """Whether a word for money stands beside a number that is none: `stock value`, where only a stock is kept."""
-        if self.r.chunks[at].text.lower().rstrip("s") not in _WORTH or not self.numbers:
+        text, columns = self.r.chunks[at].text.lower(), map(self.r.schema.column, self.numbers)
+        if not self.numbers:
+            return text in ("value", "worth", "价值", "值") and not self._multiplies() and not self._touched(at)
+        if text.rstrip("s") not in _WORTH or any(s.ref in self.numbers for s in self.r.chunks[at].of("column")):
             return False
-        named = any(sense.ref in self.numbers for sense in self.r.chunks[at].of("column"))
-        return not named and not any(means(self.r.schema.column(ref).words, MONEY) for ref in self.numbers)
+        unit = ("price",) if "sum" in self.functions else ()  # a sum of prices is not what a stock is worth
+        return not any(means(column.words, MONEY) and not means(column.words, unit) for column in columns)
 
     def _tells_who(self, at: int) -> bool:
         """Whether the rows are people, or name them: by what is listed or grouped by, or by the noun of *who is*."""
@@ -137,10 +145,14 @@ class Coverage:
             return (bool(values & self.values) or self._touched(at)) and not self._is_event(at)
         if role == "unit":
             return self._one_amount()
-        if role == "count" and chunk.text.lower() in _TIMES:
-            return any(self._happens(measure.table) for measure in self.plan.measures)
+        if role in ("count", "superlative") and self._is_sum(at):
+            return False
+        if role == "count":
+            times = chunk.text.lower() in _TIMES
+            return not self._is_one() and (not times or any(self._happens(m.table) for m in self.plan.measures))
         if role == "shown":
-            return not self._far_off(at) and any(sense.ref in self.every for sense in chunk.senses) or self._touched(at)
+            shown = any(sense.ref in self.every for sense in chunk.senses) and not self._far_off(at)
+            return shown or self._touched(at)
         if role == "not":
             return any(item.operator in _NEGATIVE or item.values == (False,) for item in self.plan.conditions)
         if role == "group" and not chunk.op("by", "each", "split", "and"):
@@ -166,6 +178,24 @@ class Coverage:
         names = {sense.ref.table for sense in self.r.chunks[at].senses if sense.ref in self.every}
         routes = [path(self.r.schema, self.plan.table, name) or [] for name in names - self.r.anchors()]
         return bool(routes) and all(len(hops) > 1 and any(not hop.up for hop in hops) for hops in routes)
+
+    def _in_one_table(self) -> bool:
+        """Whether the values filtered by are those of one table alone: Lyon may be a client's city, or a store's."""
+        values = [s.ref.table for chunk in self.r.chunks for s in chunk.of("value") if str(s.value) in self.values]
+        return set(values) == {self.plan.table}
+
+    def _is_one(self) -> bool:
+        """Whether rows are counted of which there is just one: 羽绒服有多少件, where each article is one row."""
+        equal = [item.field.ref for item in self.plan.conditions if item.operator == "=" and len(item.values) == 1]
+        table, kinds = self.r.schema.tables[self.plan.table], {measure.function for measure in self.plan.measures}
+        own = [ref.column for ref in equal if ref.table == table.name and ref.column in naming_columns(table)]
+        return kinds == {"count"} and any(table.column(name).distinct == table.rows for name in own)
+
+    def _is_sum(self, at: int) -> bool:
+        """Whether 多少 or 最多 may ask for an amount, where rows of money are counted: 收到多少捐款, 捐款最多."""
+        counted = [m.table for m in self.plan.measures if m.function == "count"]
+        asks = self.r.chunks[at].text in ("多少", "有多少", "最多", "最少", "最多的", "最少的")
+        return asks and any(name.endswith(_SUMS) for name in counted)
 
     def _happens(self, table: str) -> bool:
         """Whether a table's rows are what happens, and may be counted as times: they have a date or several keys."""
@@ -218,6 +248,8 @@ class Coverage:
                 return self.follows or (text not in ("same", "instead") and self.filters)
             case "howmuch":
                 return text not in _SIZES or any(self._measures(ref) for ref in self.fields)
+            case "unit" if any(text in ref.column for ref in self.fields):
+                return True  # 生长天数是多少天
             case "since":
                 return text in _PLACING
         return name in _ASKING or self._says().get(name, False)
@@ -247,12 +279,19 @@ class Coverage:
             return not noun and (self.r.chunks[at].noun < _NOUN or self._touched(at))
         if self.r.chunks[at].text.lower() == "people":
             return self._persons() or (following < len(self.r) and self._touched(following))
+        if (
+            self.r.chunks[at].text.lower() == "time"
+            and at
+            and self.r.role.get(at - 1) == "aggregate"
+            and self.r.table_at(at - 1)
+        ):
+            return False  # the average delivery time is no average of deliveries
         if kind == "place":
             return self.filters or bool(self.plan.dimensions or self.fields)
         if kind == "verb" and sells(self.r) == at and not any(sells_in(self.r, name) for name in self.tables):
             return False
         if kind == "verb" and self.who is not None and not self._ranks_deeds():
-            stands = any(op.args == ("verb", "be") for op in self.r.chunks[at].ops) and self._relates(at)
+            stands = any(op.args == ("verb", "be") for op in self.r.chunks[at].ops) and self._in_one_table()
             return stands or self._touched(at) or self._doer(at)  # whoever treats a rabbit is not the rabbit
         if kind == "verb":
             return len(self.tables) > 1 or self._touched(at) or self._relates(at)
@@ -307,6 +346,20 @@ class Coverage:
     def _behind(self, at: int, *names: str) -> bool:
         before = next(iter(self.r.before(at, lambda p: self.r.chunks[p].op("stop") is not None)), None)
         return before is not None and self.r.chunks[before].op(*names) is not None
+
+
+def nearer_money(r: Reading, plan: Plan) -> str:
+    """The money of what lies between what is summed and whose it is: revenue per client, of claims on shipments."""
+    summed = next((m.field.ref for m in plan.measures if m.field is not None and m.factor is None), None)
+    if summed is None or not any(money_word(chunk.key) and chunk.noun < 0.95 for chunk in r.chunks):
+        return ""
+    for name in {*plan.tables(), *r.anchors()} - {summed.table}:
+        for hop in (path(r.schema, summed.table, name) or [])[:-1]:
+            between = r.schema.tables[hop.end]
+            found = [c.name for c in between.columns if c.kind == "number" and means(c.words, MONEY)]
+            if found and dates(between):
+                return f"`{summed.table}.{summed.column}` / `{between.name}.{found[0]}`"
+    return ""
 
 
 def two_readings(r: Reading, plan: Plan) -> str:

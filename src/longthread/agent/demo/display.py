@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from longthread.agent.demo.schema import Column, Link, Ref, Schema, Table, key_of
+from longthread.tools.analysis.linking import atoms
 
 _FIRST = (("first", "nam"), ("given", "nam"), ("fname",), ("forenam",), ("firstnam",))
 _LAST = (("last", "nam"), ("surnam",), ("lname",), ("famili", "nam"), ("lastnam",))
 _NAMES = frozenset({("nam",), ("full", "nam"), ("fullnam",), ("titl",), ("label",), ("display", "nam")})
 _NAMES_ZH = ("姓名", "名称", "名字", "标题", "书名", "片名", "歌名", "名")
 _CODES = frozenset(["no", "number", "code", "num", "symbol", "ticker", "usernam", "login", "model", "iata"])
+_FIRMS = frozenset(atoms(word) for word in ("company", "organization", "firm", "公司", "单位"))
+_HOLDERS = frozenset(
+    part for word in ("manager", "contact", "owner", "leader", "head", "director") for part in atoms(word)
+)
 _OTHER_LANGUAGE = ("_zh", "_cn", "_en")
 _MOST = 5
 
@@ -39,8 +44,11 @@ def _named(table: Table) -> tuple[str, ...]:
     ending = [
         c
         for c in texts
-        if (c.words[-1:] in (("nam",), ("titl",)) or c.name.endswith(_NAMES_ZH)) and not _foreign(table, c)
+        if (c.words[-1:] in (("nam",), ("titl",)) or c.name.endswith(_NAMES_ZH))
+        and not _foreign(table, c)
+        and not set(c.words) & (_HOLDERS - set(own))
     ]
+    ending += [c for c in texts if c.words in _FIRMS or c.words == own or c.words in {("cod",), (*own, "cod")}]
     if ending:
         return (ending[0].name,)
     made = next((c.name for c in texts if c.words in (("mak",), ("brand",))), None)

@@ -9,7 +9,7 @@ from longthread.agent.demo.absence import read_absences, read_presence
 from longthread.agent.demo.asked import read_units
 from longthread.agent.demo.assembly import assemble
 from longthread.agent.demo.chunks import chunks_of
-from longthread.agent.demo.coverage import Coverage, two_readings
+from longthread.agent.demo.coverage import Coverage, nearer_money, two_readings
 from longthread.agent.demo.filtering import (
     read_equalities,
     read_flags,
@@ -106,7 +106,7 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
     _several_questions(r)
     if plan is not None:
         _choices(r, plan)
-        readings = two_readings(r, plan)
+        readings = two_readings(r, plan) or nearer_money(r, plan)
         if readings:
             r.refuse("two_readings", readings)
         _views(r, plan)

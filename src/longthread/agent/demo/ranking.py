@@ -185,9 +185,7 @@ def _by_count(r: Reading, made: Superlative, focus: int | None, previous: Plan |
                 measure = (units_sold(r) if sells(r) is not None else None) or Measure("count", ref.table)
     else:
         measure = _uncounted(r, focus, previous)
-        if measure is not None and previous is None and _often_or_much(r, made, measure):
-            measure = None
-    if measure is None:
+    if measure is None or (table is None and previous is None and _often_or_much(r, made, measure)):
         r.refuse("no_measure", r.text(made.index))
         return None
     measure = deeds(r, measure)
@@ -233,9 +231,11 @@ def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure 
 
 def _often_or_much(r: Reading, made: Superlative, measure: Measure) -> bool:
     """`which donor gave the most`: how often, or how much, where the rows counted keep an amount as well?"""
-    verb = r.chunks[made.index - 1].op("soft") if made.index else None
-    done = verb is not None and verb.args == ("verb",) and not r.is_noun(made.index - 1)
-    return done and measure.field is None and default_amount(r, r.schema.tables[measure.table]) is not None
+    before = made.index - 1
+    verb = r.chunks[before].op("soft") if made.index else None
+    done = verb is not None and verb.args == ("verb",) and not r.is_noun(before)
+    dated = made.target == before and r.column_at(before, lambda c: c.kind == "date", -1.0) is not None
+    return (done or dated) and measure.field is None and default_amount(r, r.schema.tables[measure.table]) is not None
 
 
 _LIKED = ("popular", "热门", "受欢迎", "畅销", "热销", "busiest", "最忙", "冷门")
