@@ -147,9 +147,9 @@ class Coverage:
             return self._one_amount()
         if role in ("count", "superlative") and self._is_sum(at):
             return False
-        if role == "count":
-            times = chunk.text.lower() in _TIMES
-            return not self._is_one() and (not times or any(self._happens(m.table) for m in self.plan.measures))
+        times = chunk.text.lower() in _TIMES and not any(self._happens(m.table) for m in self.plan.measures)
+        if role == "count" and (times or self._is_one()):
+            return False
         if role == "shown":
             shown = any(sense.ref in self.every for sense in chunk.senses) and not self._far_off(at)
             return shown or self._touched(at)
