@@ -23,7 +23,7 @@ _EVENTS = frozenset(
     ["found", "establish", "built", "open", "releas", "publish", "born", "birth", "launch", "construct", "complet"]
 )
 _KEY_WORDS = frozenset(["id", "key", "code", "cod", "no", "uuid", "guid", "pk", "fk", "num", "ref", "number"])
-_KEY_CHARS = ("编号", "编码", "号码", "代码", "标识", "号")
+_KEY_CHARS = ("编号", "序号", "编码", "号码", "代码", "标识", "号")
 _LABELS = frozenset(
     [
         "phone",
@@ -331,12 +331,17 @@ _COMMON_ZH = ("名称", "姓名", "状态", "类型", "日期", "时间", "备�
 
 
 def _equal_names(tables: Mapping[str, Table], known: Sequence[Link]) -> list[Link]:
-    """Columns of one name join two tables that nothing else joins, where one side holds each value once."""
+    """Columns of one name join two tables that nothing else joins, where one side holds each value once.
+
+    Declared keys come first: where they lead from one table to the other, by others, a name is no shorter way. Two
+    tables' own keys of one name (编号, code, uid) number two things, unless the name says whose they are.
+    """
     joined = {frozenset((link.table, link.target)) for link in known}
+    group = _declared_groups(tables, known)
     found: list[Link] = []
     for table, other in itertools.permutations(tables.values(), 2):
         pair = frozenset((table.name, other.name))
-        if pair in joined:
+        if pair in joined or group[table.name] == group[other.name]:
             continue
         names = {column.name.lower(): column for column in table.columns if _tells_apart(column)}
         for column in sorted(other.columns, key=lambda c: not c.keyish):
@@ -344,10 +349,27 @@ def _equal_names(tables: Mapping[str, Table], known: Sequence[Link]) -> list[Lin
             unique = (
                 other.rows is not None and other.rows > 1 and column.distinct == other.rows and _heads(other, column)
             )
-            if mine is not None and unique and mine.kind == column.kind and pair not in joined:
+            own = mine is not None and _own_keys(table, other, mine)
+            if mine is not None and unique and not own and mine.kind == column.kind and pair not in joined:
                 found.append(Link(table.name, (mine.name,), other.name, (column.name,), declared=False))
                 joined.add(pair)
     return found
+
+
+def _declared_groups(tables: Iterable[str], known: Iterable[Link]) -> dict[str, str]:
+    """For each table one that stands for all that declared keys connect with it."""
+    group = {name: name for name in tables}
+    for link in known:
+        if link.declared:
+            old, new = group[link.table], group[link.target]
+            group = {name: new if at == old else at for name, at in group.items()}
+    return group
+
+
+def _own_keys(table: Table, other: Table, column: Column) -> bool:
+    """Whether a name is that of both tables' own keys, and does not say that they are the other's."""
+    names = {(_key(item) or "").lower() for item in (table, other)}
+    return names == {column.name.lower()} and _names(other, _base(column) or ()) < 1.0
 
 
 def _heads(table: Table, column: Column) -> bool:
@@ -357,7 +379,7 @@ def _heads(table: Table, column: Column) -> bool:
 
 def _tells_apart(column: Column) -> bool:
     """Whether a column of this name may lead to another table: no word that any table has, no date, no amount."""
-    common = len(column.words) == 1 and set(column.words) <= _COMMON_STEMS
+    common = (len(column.words) == 1 and set(column.words) <= _COMMON_STEMS) or _base(column) == ()
     amount = column.kind in ("date", "bool") or (column.kind == "number" and not column.keyish)
     return not (common or amount or column.name in _COMMON_ZH)
 
