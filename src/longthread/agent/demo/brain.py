@@ -202,6 +202,11 @@ class _Mind:
             between += [hop.end for hop in path(self.schema, names[0], name) or []]
         return [*names, *between]
 
+    def _is_apart(self, plan: Plan) -> bool:
+        """Whether nothing that is known so far leads from the plan's table to another of it."""
+        first, *others = plan.tables()
+        return any(path(self.schema, first, name) is None for name in others)
+
     def _tried_table(self, name: str) -> bool:
         return any(e.call.name == "describe_table" and e.call.args.get("table") == name for e in self.turn.exchanges)
 
@@ -238,6 +243,8 @@ class _Mind:
             return self._describe(self._unseen())
         if read.refusal is not None or read.plan is None:
             return self._finish("This cannot be answered by the rules.", self.answer.refused(read, unknown, searched))
+        if read.left and self._is_apart(read.plan) and self._unseen():
+            return self._describe(self._unseen())  # a table between them may be what the word is about
         if unknown or read.left:
             return self._finish(
                 "Too much of the question is unexplained.", self.answer.refused(read, unknown, searched)

@@ -300,8 +300,8 @@ class Coverage:
         return kind != "deed" or self._touched(at) or (len(self.tables) > 1 and not self._dated())
 
     def _ranks_deeds(self) -> bool:
-        """Whether what people are ranked by is what they did: amounts, or rows with a date of it or several keys, also of
-        a link table."""
+        """Whether what people are ranked by is what they did: amounts, or rows with a date or several keys of it, also
+        those of a link table."""
         between = self.tables - set(self.plan.tables())  # a link table records who took part in what
         recorded = any(len({k.columns for k in self.r.schema.links if k.table == name}) > 1 for name in between)
         done = self.functions != {"count"} or self._happens(self.plan.table) or recorded
