@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from longthread.memory.findings import column_names, findings, short
@@ -305,9 +306,14 @@ def _lasting(lines: Sequence[str], count: int) -> Sequence[str]:
     if count >= len(lines):
         return lines
     newest = len(lines) - count // _RECENT
-    ranked = sorted(range(newest), key=lambda n: (_kind(lines[n]), hashlib.blake2b(lines[n].encode()).digest()))
+    ranked = sorted(range(newest), key=lambda n: _rank(lines[n]))
     stay = {*ranked[: count - count // _RECENT], *range(newest, len(lines))}
     return [line for n, line in enumerate(lines) if n in stay]
+
+
+@lru_cache(maxsize=4_096)  # lines are ranked again whenever some of them have to go
+def _rank(line: str) -> tuple[int, bytes]:
+    return _kind(line), hashlib.blake2b(line.encode()).digest()
 
 
 def _kind(line: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from longthread.agent.demo.glossary import Key, glossary
@@ -141,8 +141,8 @@ def vocabulary(schema: Schema, found: Iterable[Found] = ()) -> Vocabulary:
         for key, score in _table_terms(table):
             add(key, Sense("table", Ref(table.name, ""), score if key == table.words else score * share))
         for column in table.columns:
-            for key, sense in _column_senses(table, column):
-                add(key, replace(sense, score=sense.score * share))
+            for key, sense in _column_senses(table, column, share):
+                add(key, sense)
         for key, column in _money_terms(table):
             add(key, Sense("column", Ref(table.name, column.name), 0.55 * share))
     for item in found:
@@ -153,14 +153,14 @@ def vocabulary(schema: Schema, found: Iterable[Found] = ()) -> Vocabulary:
     return Vocabulary(done, ops, max(8, *(min(16, len(key)) for key in (*ops, *done))))
 
 
-def _column_senses(table: Table, column: Column) -> Iterator[tuple[Key, Sense]]:
-    """What names a column, and the values it is known to hold."""
+def _column_senses(table: Table, column: Column, share: float) -> Iterator[tuple[Key, Sense]]:
+    """What names a column, and the values it is known to hold, each worth that share of what it would be."""
     ref = Ref(table.name, column.name)
     for key, score in _column_terms(table, column):
-        yield key, Sense("flag" if column.kind == "bool" else "column", ref, score)
+        yield key, Sense("flag" if column.kind == "bool" else "column", ref, score * share)
     for value in column.values:
         for key, score in _value_terms(column, value):
-            yield key, Sense("value", ref, score, value)
+            yield key, Sense("value", ref, score * share, value)
 
 
 def _table_terms(table: Table) -> Iterator[tuple[Key, float]]:

@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 _ATOM = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+(?:\.\d+)?|[\u3400-\u9fff]")
@@ -108,11 +109,13 @@ def _closed(word: str) -> str:
     return word
 
 
+@lru_cache(maxsize=8_192)
 def split_name(name: str) -> str:
     """An identifier as plain words: `InvoiceLineID` -> `invoice line id`, `tbl_order` -> `tbl order`."""
     return " ".join(_CAMEL.sub(" ", name).replace("_", " ").split()).lower()
 
 
+@lru_cache(maxsize=8_192)  # the same names are read again for every question
 def atoms(text: str) -> tuple[str, ...]:
     """The atoms of a text, in order: stemmed words, numbers, single CJK characters."""
     found = _ATOM.findall(text.lower().replace("’", "'"))
