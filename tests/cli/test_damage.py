@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
+from sqlalchemy.engine import make_url
+from tests.lending import database
 from tests.store.turns import begin, turns
 from typer.testing import CliRunner
 
@@ -24,23 +28,70 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql
 
 Run = Callable[..., Any]
+Fill = Callable[[str | None, bool], str]
+THREADS = ("first", "harmed", "last one")
 
 
 def answer(state: MessagesState) -> dict[str, Any]:
     return {"messages": [AIMessage(f"answer {len(state['messages'])}", additional_kwargs={"more": "x"})]}
 
 
-@pytest.fixture(autouse=True)
-def threads(store_address: str) -> None:
+def add_threads(address: str) -> None:
     """Threads of an application, some turns each."""
     graph = StateGraph(MessagesState)
     graph.add_node("answer", answer)
     graph.add_edge(START, "answer")
-    with LongthreadSaver.from_conn_string(store_address) as saver:
-        for thread_id in ("first", "harmed", "last one"):
+    with LongthreadSaver.from_conn_string(address) as saver:
+        for thread_id in THREADS:
             for number in range(3):
                 given = {"messages": [HumanMessage(f"question {number}")]}
                 graph.compile(checkpointer=saver).invoke(given, {"configurable": {"thread_id": thread_id}})
+
+
+def add_bundles(address: str) -> None:
+    """Runs of the threads, put together."""
+
+    async def add() -> None:
+        async with open_store(address) as store:
+            for thread_id in THREADS:
+                await turns(store, 20, thread_id=thread_id, user_id="default")
+                await bundle_all(store, thread_id)
+
+    asyncio.run(add())
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fill]:
+    """Makes the store that tests get copies of, once: given a PostgreSQL server or None, and whether it has bundles."""
+    with ExitStack() as opened:
+
+        @cache
+        def made(server: str | None, has_bundles: bool) -> str:
+            new = str(tmp_path_factory.mktemp("filled") / "conversations.db")
+            address = opened.enter_context(database(server)) if server else new
+            add_threads(address)
+            if has_bundles:
+                add_bundles(address)
+            return address
+
+        yield made
+
+
+@pytest.fixture
+def store_address(backend: str, filled: Fill, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a store with threads of an application and, for tests that use `bundled`, their bundles."""
+    has_bundles = "bundled" in request.fixturenames
+    if backend == "sqlite":
+        yield shutil.copyfile(filled(None, has_bundles), str(tmp_path / "conversations.db"))
+    else:
+        server = request.getfixturevalue("postgres_server")
+        with database(server, make_url(filled(server, has_bundles)).database) as url:
+            yield url
+
+
+@pytest.fixture
+def bundled() -> None:
+    """Has `store_address` hold runs of the threads, put together."""
 
 
 def change(address: str, statement: str, **values: Any) -> None:
@@ -141,19 +192,6 @@ DAMAGE = {
     "an entry": "DELETE FROM entries WHERE thread_id = 'harmed' AND seq = 3",
     "a tip elsewhere": "UPDATE threads SET tip = 4096 WHERE id = 'harmed'",
 }
-
-
-@pytest.fixture
-def bundled(store_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of the threads, put together."""
-
-    async def made() -> None:
-        async with open_store(store_address) as store:
-            for thread_id in ("first", "harmed", "last one"):
-                await turns(store, 20, thread_id=thread_id, user_id="default")
-                await bundle_all(store, thread_id)
-
-    asyncio.run(made())
 
 
 def ids_of(path: str) -> list[str]:
