@@ -177,9 +177,9 @@ async def saver(store_address: str) -> Any:
 
 
 @pytest.fixture
-async def local(tmp_path: Path) -> Any:
+async def local(tmp_path: Path, sqlite_template: str) -> Any:
     """For what has nothing to do with the backend."""
-    async with LongthreadSaver.from_conn_string(str(tmp_path / "ours.db")) as opened:
+    async with LongthreadSaver.from_conn_string(shutil.copyfile(sqlite_template, str(tmp_path / "ours.db"))) as opened:
         yield opened
 
 

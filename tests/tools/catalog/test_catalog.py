@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from longthread.model.builtin import BUILTIN, DATA, MEMORY, tool_id
 from longthread.model.catalog import KINDS, Kind
 from longthread.model.memory import ANALYST
 from longthread.store.driver import Driver
+from longthread.store.open import open_store
 from longthread.tools.catalog.changes import lines
 
 EXAMPLES = Path(__file__).with_name("document002.yaml")
@@ -268,11 +270,9 @@ async def test_references_are_checked(sqlite_catalog: Catalog, items: list[Data]
 
 
 @pytest.fixture
-async def sqlite_catalog(tmp_path: Path) -> Any:
+async def sqlite_catalog(tmp_path: Path, sqlite_template: str) -> Any:
     """For what no backend has a part in."""
-    from longthread.store.open import open_store
-
-    async with open_store(str(tmp_path / "c.db")) as store:
+    async with open_store(shutil.copyfile(sqlite_template, str(tmp_path / "c.db"))) as store:
         yield Catalog(store)
 
 
