@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -391,14 +392,18 @@ async def _migrate(connection: Connection, where: str) -> int:
     try:
         version = await _scalar(connection, "PRAGMA user_version")
         for _, _, sql in pending("sqlite", version, where):
-            for statement in _statements(sql):
-                await connection.execute(statement)
+            await connection.apart(partial(_run_script, script=sql))
         await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         await connection.execute(f"PRAGMA user_version = {latest('sqlite')}")
         await connection.apart(sqlite3.Connection.commit)
         return version
     finally:
         await connection.rollback()  # what was not committed
+
+
+def _run_script(database: sqlite3.Connection, script: str) -> None:
+    for statement in _statements(script):
+        database.execute(statement).fetchall()
 
 
 def _statements(script: str) -> Iterable[str]:
