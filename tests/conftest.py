@@ -118,6 +118,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         # Tests kill processes, never the machine: the operating system keeps what was written.
         connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("ALTER SYSTEM SET full_page_writes = off")
         connection.execute("ALTER SYSTEM SET max_wal_size = '128MB'")  # it may be in memory
         connection.execute("SELECT pg_reload_conf()")
     yield server.get_uri()
