@@ -89,7 +89,7 @@ async def test_an_unknown_heart_of_a_question_is_refused_with_examples(talk: Tal
 
 @pytest.mark.parametrize(
     "question",
-    ["What percentage of orders is pending?", "delete all customers", "为什么销售额下降？", "Predict sales of 2030"],
+    ["What is the median of orders?", "delete all customers", "为什么销售额下降？", "Predict sales of 2030"],
 )
 async def test_what_there_is_no_rule_for_is_refused(talk: Talk, question: str) -> None:
     conversation = await talk("shop")

@@ -168,7 +168,7 @@ async def test_every_word_is_in_the_rows(ask: Talk, name: str, question: str, ro
         "How many visits were paid in cash?", "How many visits per weekday?", "patients with only one visit",
         "How many patients are not smokers?", "How many visits did Dora return?", "average phone number of patients",
         "sum of phones", "average id of the visits", "visits started in 2022 or lost", "visits from York Hull",
-        "the ratio of open to closed visits", "what share of the visits is open?",
+        "the ratio of open to closed visits", "the share of visits",
         "How many visits were signed in 2022?",
         "visits on leave", "Which patients are out of York?", "How many patients are on duty?",
         "便宜的就诊", "有多少位吸烟的患者？", "患者电话的平均值", "逾期的就诊有多少", "就诊号的总和", "每位患者的占比",
@@ -228,7 +228,7 @@ async def test_its_own_numbers_are_not_looked_for_in_queries(ask: Talk, question
 @pytest.mark.parametrize(
     "question",
     [
-        "When was the last examination?", "What was the date of the first examination?", "When was Rex last examined?",
+        "What was the date of the first examination?", "When was Rex last examined?",
         "一共卖了多少张票？", "卖出了几张票？", "How many animals did Dr. Paul Weber see in 2023?",
         "How much did the owners from Bern pay?", "Which artist died youngest?", "What is the artist of each artwork?",
     ],
@@ -244,6 +244,7 @@ async def test_a_word_that_a_name_merely_begins_with_is_no_answer(ask: Talk, que
         (["total amount of orders by status"], [["已退票", 135.0], ["已支付", 115.0]]),
         (["Who is the youngest artist?"], [["Ada", 1990]]),
         (["How many animals were born in 2020?"], [[2]]),
+        (["When was the last examination?"], [[1, "2023-03-04"]]),
         (["average weight per species", "sort it by weight"], [["Cat", 5.0], ["Dog", 30.0]]),
     ],
 )

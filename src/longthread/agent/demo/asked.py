@@ -32,6 +32,34 @@ def read_units(r: Reading) -> None:
         return
 
 
+_RATES = ("cost", "costs", "fee", "price", "charge", "charged", "pay", "rent", "earn", "earns", "paid", "salary")
+_PER = {"month": "monthli", "year": "yearli", "day": "daili", "hour": "hourli", "week": "weekli", "annual": "annual"}
+
+
+def read_rates(r: Reading) -> None:
+    """`what does the plan cost per month`: a column of that rate (`monthly_fee`), and nothing counted by month."""
+    if any(chunk.op("count", "sum", "avg", "max", "min") for chunk in r.chunks):
+        return
+    for at, chunk in enumerate(r.chunks):
+        money = next((p for p in range(max(0, at - 3), at) if r.chunks[p].text.lower() in _RATES), None)
+        if money is None or not chunk.op("each") or at + 1 >= len(r) or not (r.free(at) and r.free(at + 1)):
+            continue
+        found = _rated(r, r.chunks[at + 1].text.lower())
+        if len(found) == 1:
+            r.use("unit", money, at, at + 1)
+            r.wanted.append(found[0])
+
+
+def _rated(r: Reading, per: str) -> list[Ref]:
+    """The columns of the tables that are named which keep money for each such time."""
+    return [
+        Ref(name, column.name)
+        for name in sorted(r.anchors())
+        for column in r.schema.tables[name].columns
+        if _amount(column) and {per, _PER.get(per, per)} & set(column.words)
+    ]
+
+
 _TAKES = frozenset(
     [
         "占",

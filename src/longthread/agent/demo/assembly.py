@@ -15,6 +15,7 @@ from longthread.agent.demo.nouns import (
     dimension_at,
     dimension_of_column,
     dimension_of_table,
+    is_deed,
     is_name,
     means,
     money_word,
@@ -28,6 +29,7 @@ from longthread.agent.demo.restrictions import restrict
 from longthread.agent.demo.schema import Ref, key_of
 from longthread.agent.demo.selling import sold_instead
 from longthread.agent.demo.several import side_by_side
+from longthread.agent.demo.shares import as_share
 
 
 def assemble(r: Reading, *, follows: bool) -> Plan | None:
@@ -41,7 +43,7 @@ def assemble(r: Reading, *, follows: bool) -> Plan | None:
     if plan is None:
         return None
     plan = restrict(r, plan)
-    plan = _leftover_tables(r, plan)
+    plan = as_share(r, _leftover_tables(r, plan))
     for measure in (*plan.measures, *(item.measure for item in plan.having)):
         if measure.function in ("sum", "avg") and measure.field is not None and not _adds_up(r, measure.field.ref):
             r.refuse("no_amount", measure.field.ref.column)
@@ -299,6 +301,10 @@ def _shown(r: Reading, focus: int | None) -> tuple[list[Field], bool]:
             continue
         if found and chunk.op("unit", "meas", "dur") and r.chunks[at - 1].op("count", "howmuch"):
             r.use("unit", at)  # 生长天数是多少天: the column that is named, and no other that is kept in days
+            continue
+        if focus is not None and r.table_at(focus) and is_deed(r, at, ref):
+            r.use("filter", at)
+            r.conditions.append(Condition(Field(ref), "not null"))
             continue
         r.use("shown", at)
         found += dimension_of_column(r, ref).fields if link_of(r.schema, ref) else [Field(ref)]

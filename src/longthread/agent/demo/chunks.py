@@ -102,17 +102,22 @@ def _from(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tuple[
 def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tuple[int, Chunk, float]]:
     found: list[tuple[int, Chunk, float]] = []
     key: list[str] = []
-    skipped = 0.0
+    bare: list[str] = []
+    skipped, hyphens = 0.0, 0
     first_cjk = tokens[start].kind == "cjk"
     for end in range(start + 1, min(len(tokens), start + words.longest + 4) + 1):
         token = tokens[end - 1]
         if token.kind == "sign" and not (end == start + 1 or token.norm in "><=!%$€¥£"):
             skipped += 9.5 if token.norm == "-" else 5.0  # no-show: no more than no_show
+            hyphens += token.norm == "-"
             continue
         if token.kind == "quoted":
             break
         key.append(token.norm)
+        bare += [] if token.norm in _ASPECTS else [token.norm]
         ops, senses = words.ops.get(tuple(key), ()), words.senses.get(tuple(key), ())
+        if not ops and not senses:
+            senses = _otherwise(words, key, bare, hyphens, token)
         ops = tuple(op for op in ops if not _happened(op, tokens, start, end))
         if not ops and not senses and end > start + 1 and first_cjk and tuple(key) in glossary().synonyms:
             found.append((end, Chunk(_text(tokens, start, end), tuple(key)), 5.0 * len(key) - 1))
@@ -124,6 +129,18 @@ def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tup
         chunk = Chunk(_text(tokens, start, end), tuple(key), ops, senses, proper=proper)
         found.append((end, chunk, worth * len(key) - 1 + skipped))
     return found
+
+
+_ASPECTS = ("过", "了")
+
+
+def _otherwise(words: Vocabulary, key: list[str], bare: list[str], hyphens: int, last: Token) -> tuple[Sense, ...]:
+    """What a phrase means written as one word (check-ins), or without 过 and 了 in it (送过货)."""
+    if hyphens and hyphens == len(key) - 1:
+        return words.senses.get(("".join(key),), ())
+    if 1 < len(bare) < len(key) and bare[0] == key[0] and last.norm not in _ASPECTS and last.kind == "cjk":
+        return words.senses.get(tuple(bare), ())
+    return ()
 
 
 def _happened(op: Op, tokens: Sequence[Token], start: int, end: int) -> bool:

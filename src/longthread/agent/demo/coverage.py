@@ -9,6 +9,7 @@ from longthread.agent.demo.plan import Field, Measure, Plan
 from longthread.agent.demo.reading import Reading
 from longthread.agent.demo.schema import Ref, Schema
 from longthread.agent.demo.selling import sells, sells_in
+from longthread.agent.demo.units import unit_of
 
 _NOUN = 0.5
 _NEGATIVE = frozenset(["!=", "not in", "null", "not null", "not exists", "not like", "<=", "<", ">=", ">"])
@@ -28,6 +29,10 @@ _SIZES = frozenset(
         "多重",
     ]
 )
+_LONG = (("duration", "length"), ("length", "duration", "time", "distance", "days", "age", "天数", "小时"))
+_HEAVY = (("weight",), ("weight",))
+_MEASURED = {"how long": _LONG, "多长": _LONG, "how heavy": _HEAVY, "多重": _HEAVY, "how expensive": ((), MONEY)}
+"""What the columns measure, and are called, that answer such a question; any number answers the others."""
 _PLACING = frozenset(["从", "自", "起"])
 _WORTH = ("value", "worth", "valued", "amount", "price", "cost", "价值", "值", "金额", "价格", "成本")
 _TIMES = ("how many times", "多少次", "几次", "次数", "多少回", "几回", "多少趟", "几趟")
@@ -83,6 +88,8 @@ class Coverage:
         chunk, role = self.r.chunks[at], self.r.role.get(at)
         if (chunk.sign and not chunk.ops) or (role is None and (chunk.unknown or chunk.quoted)):
             return True  # what nobody knows is looked up, and told by itself
+        if self._is_price(at) and not self._soft(at, "verb"):
+            return False
         if self._lost_value(at) or self._worth_of_other(at) or (at == self.who and not self._tells_who(at)):
             return False
         if chunk.number is not None or chunk.moment is not None:
@@ -225,7 +232,7 @@ class Coverage:
     def _free(self, at: int) -> bool:
         """Whether a word that no pass took changes nothing."""
         chunk = self.r.chunks[at]
-        if chunk.of("table", "column", "flag") and self._touched(at):
+        if self._kin(at) or (chunk.of("table", "column", "flag") and self._touched(at)):
             return True
         if chunk.noun >= 0.9 and not any(op.name in ("stop", "list", "which", "count") for op in chunk.ops):
             return False
@@ -247,7 +254,7 @@ class Coverage:
             case "follow":
                 return self.follows or (text not in ("same", "instead") and self.filters)
             case "howmuch":
-                return text not in _SIZES or any(self._measures(ref) for ref in self.fields)
+                return text not in _SIZES or any(self._measures(text, ref) for ref in self.fields)
             case "unit" if any(text in ref.column for ref in self.fields):
                 return True  # 生长天数是多少天
             case "since":
@@ -293,11 +300,31 @@ class Coverage:
         if kind == "verb" and self.who is not None and not self._ranks_deeds():
             stands = any(op.args == ("verb", "be") for op in self.r.chunks[at].ops) and self._in_one_table()
             return stands or self._touched(at) or self._doer(at)  # whoever treats a rabbit is not the rabbit
+        if kind == "verb" and self._is_price(at):
+            return any(means(self.r.schema.column(ref).words, MONEY) for ref in self._of_subject())
+        if kind == "verb" and self._describes(at):
+            return self._touched(at)
         if kind == "verb":
             return len(self.tables) > 1 or self._touched(at) or self._relates(at)
         if kind == "event":
             return self._dated() or self._touched(at)
         return kind != "deed" or self._touched(at) or (len(self.tables) > 1 and not self._dated())
+
+    def _describes(self, at: int) -> bool:
+        """Whether a word that may be a verb stands where only a noun can: `average visit length`."""
+        before = self.r.chunks[at - 1] if at else None
+        plain = self.r.chunks[at].text.isascii() and not self.r.chunks[at].text.endswith(("ed", "s", "ing"))
+        return plain and before is not None and before.op("avg", "sum", "max", "min", "high", "low", "each") is not None
+
+    def _is_price(self, at: int) -> bool:
+        """`what does it cost`: a price is asked for."""
+        asked = any(chunk.text.lower() in ("do", "does", "did") for chunk in self.r.chunks[:at])
+        return asked and self.r.chunks[at].text.lower() in ("cost", "costs") and not self.r.comparisons
+
+    def _of_subject(self) -> set[Ref]:
+        """The columns of the things that are named: what the drill costs is no cost of its repairs."""
+        named = {item.field.ref.table for item in self.plan.conditions if item.operator == "="}
+        return {ref for ref in self.fields if ref.table in (named or self.tables)}
 
     def _ranks_deeds(self) -> bool:
         """Whether what people are ranked by is what they did: amounts, or rows with a date or several keys of it, also
@@ -306,6 +333,20 @@ class Coverage:
         recorded = any(len({k.columns for k in self.r.schema.links if k.table == name}) > 1 for name in between)
         done = self.functions != {"count"} or self._happens(self.plan.table) or recorded
         return done and "superlative" in self.r.role.values()
+
+    def _kin(self, at: int) -> bool:
+        """Whether a verb is of the stem of a table in the plan: `collected`, of collectors; `amount paid`, of payments.
+
+        What happened to the rows that are counted themselves is a state, and not of them all: shipments shipped.
+        """
+        word = self.r.chunks[at].text.lower()
+        said = self.r.chunks[at].key[-1:] if word != "paid" else ("pay",)
+        if not word.isascii() or not (word.endswith(("ed", "en")) or said == (word,) or word == "paid"):
+            return False
+        summed = any(measure.field is not None for measure in self.plan.measures)
+        names = self.tables if summed else self.tables - {self.plan.table}
+        heads = {head for name in names for head in self.r.schema.tables[name].words}
+        return bool(said) and any(len(said[0]) >= 3 and head != said[0] and head.startswith(said[0]) for head in heads)
 
     def _doer(self, at: int) -> bool:
         """Whether a verb is what the people of the plan are named for: `teaches`, of teachers."""
@@ -340,8 +381,13 @@ class Coverage:
         """Whether the plan adds up sales, and the word says that they were sold."""
         return sells(self.r) == at and any(measure.field is not None for measure in self.plan.measures)
 
-    def _measures(self, ref: Ref) -> bool:
-        return self.r.schema.column(ref).kind in ("number", "date", "unknown")
+    def _measures(self, text: str, ref: Ref) -> bool:
+        """Whether a column says how long, how heavy, how old: 多长 is no amount of money."""
+        column = self.r.schema.column(ref)
+        kinds, names = _MEASURED.get(text, ((), ()))
+        kept = unit_of(column)
+        named = not names or (kept is not None and kept[0] in kinds) or means(column.words, names)
+        return column.kind in ("number", "date", "unknown") and (named or column.kind == "date")
 
     def _dated(self) -> bool:
         return any(self.r.schema.column(ref).kind == "date" or self.r.schema.column(ref).yearish for ref in self.fields)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from longthread.agent.demo.display import amounts
 from longthread.agent.demo.glossary import glossary
 from longthread.agent.demo.schema import Schema, Table
 from longthread.tools.analysis.linking import atoms, is_cjk, split_name
+
+_UNIT = re.compile(r" (k?m|sq m) ?[23]?$", re.I)
 
 
 def examples_for(schema: Schema, language: str) -> list[str]:
@@ -50,10 +54,10 @@ def _category(table: Table) -> str | None:
 
 
 def _words(name: str, *, chinese: bool = False) -> str:
-    plain = name if is_cjk(name) else split_name(name)
+    plain = name if is_cjk(name) else _UNIT.sub("", split_name(name))
     if not chinese or is_cjk(plain):
         return plain
-    return next((word for word in glossary().raw.get(atoms(plain), ()) if is_cjk(word)), plain)
+    return glossary().chinese(plain) or plain
 
 
 def _name(table: Table, *, chinese: bool = False) -> str:

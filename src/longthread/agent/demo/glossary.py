@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
-from longthread.tools.analysis.linking import atoms
+from longthread.tools.analysis.linking import atoms, is_cjk
 
 Key = tuple[str, ...]
 
@@ -21,10 +21,22 @@ class Glossary:
     longest: int
     raw: dict[Key, tuple[str, ...]]
     """The same synonyms as they are written, to search data for."""
+    concepts: tuple[tuple[str, ...], ...] = ()
+    """The words of each concept as they are written, with the names of its columns."""
 
     def same(self, key: Key) -> tuple[Key, ...]:
         """The other keys of the same concepts."""
         return self.synonyms.get(key, ())
+
+    def chinese(self, word: str) -> str:
+        """The Chinese for an English word that begins one concept and is in no other; empty where it may mean two."""
+        key, near = atoms(word), []
+        for words in self.concepts:
+            same = [other for other in words if atoms(other) == key and abs(len(other) - len(word)) <= 2]
+            near += [words] if same else []
+        if len(near) != 1 or atoms(near[0][0]) != key:
+            return ""
+        return next((other for other in near[0] if is_cjk(other) and len(other) > 1), "")
 
     def parts(self, key: Key) -> list[Key]:
         """A key cut into the longest glossary words it is made of, at least two; an unknown atom stands alone."""
@@ -48,11 +60,16 @@ class Glossary:
 
 
 def _rows() -> Iterator[tuple[list[str], list[Key]]]:
+    for strong, weak in _written():
+        yield strong, [atoms(word) for word in weak]
+
+
+def _written() -> Iterator[tuple[list[str], list[str]]]:
     text = files(__package__).joinpath("glossary.tsv").read_text(encoding="utf-8")
     for line in text.splitlines():
         if line and not line.startswith("#"):
             strong, _, weak = line.partition("\t")
-            yield strong.split(","), [atoms(word) for word in weak.split(",") if word]
+            yield strong.split(","), [word for word in weak.split(",") if word]
 
 
 @lru_cache(maxsize=1)
@@ -71,5 +88,6 @@ def glossary() -> Glossary:
         synonyms={key: tuple(others) for key, others in synonyms.items()},
         hints={key: tuple(others) for key, others in hints.items() if others},
         longest=max(len(key) for key in synonyms),
+        concepts=tuple((*words, *weak) for words, weak in _written()),
         raw={key: tuple(words) for key, words in raw.items()},
     )

@@ -17,7 +17,18 @@ def read_groups(r: Reading) -> None:
             r.groups.append(at)
     for at, chunk in enumerate(r.chunks):
         if r.free(at) and chunk.op("split"):
+            _spread(r, at)
             r.use("group", at)
+
+
+def _spread(r: Reading, at: int) -> None:
+    """`客户的城市分布`: how many of each value of the column before it."""
+    before = at - 1
+    if r.groups or not r.chunks[at].text.startswith("分布") or not r.free(before) or not r.is_noun(before):
+        return
+    if r.table_at(before) is None and r.column_at(before, lambda c: c.kind != "date", 0.0) is not None:
+        r.use("group", before)
+        r.groups.append(before)
 
 
 _ADVERBS = frozenset(
@@ -51,7 +62,7 @@ def _group(r: Reading, at: int) -> None:
         and r.chunks[at].op("each")
         and at
         and r.chunks[at - 1].op("avg")
-        and not any(c.op("count") for c in r.chunks)
+        and not any(c.op("count") and r.role.get(p) != "unit" for p, c in enumerate(r.chunks))
     ):
         r.use("preposition", at)  # 平均每张发票的金额: an average over all, and no groups
         return
@@ -80,9 +91,22 @@ def _group(r: Reading, at: int) -> None:
             return
     else:
         return
+    place = _head(r, place)
     r.use("group", at, place)
     r.groups.append(place)
     _more(r, place)
+
+
+def _head(r: Reading, at: int) -> int:
+    """`by payment method`: the column of a table that stands right before it."""
+    table, behind = r.table_at(at), at + 1
+    if r.chinese or table is None or not r.free(behind) or not r.is_noun(behind) or r.table_at(behind) is not None:
+        return at
+    ref = r.column_at(behind, lambda c: c.kind == "text", 0.0)
+    if ref is None or ref.table != table:
+        return at
+    r.use("context", at)
+    return behind
 
 
 def _owned(r: Reading, at: int) -> None:

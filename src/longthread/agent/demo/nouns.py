@@ -147,8 +147,24 @@ def person_column(r: Reading, table: str) -> Ref | None:
 
 
 def additive(column: Column) -> bool:
-    """Whether adding up a column's values makes sense (an amount and no price or age)."""
-    return means(column.words, _ADDITIVE) and not means(column.words, ("price", "rating", "age"))
+    """Whether adding up a column's values makes sense (an amount or a number of things, and no price or age)."""
+    counts = column.name.endswith(_COUNTED_ZH) and not column.name.endswith(_SIZES_ZH)
+    counts = counts or bool({*column.words[:1], *column.words[-1:]} & _COUNTED)
+    return (counts or means(column.words, _ADDITIVE)) and not means(column.words, ("price", "rating", "age"))
+
+
+_COUNTED = frozenset(
+    atom for word in ("downloads", "plays", "views", "clicks", "units", "copies") for atom in atoms(word)
+)
+_COUNTED_ZH = ("量", "次数", "人次", "件数", "人数")
+_SIZES_ZH = ("重量", "质量", "含量", "容量", "能量", "流量", "载重量", "载量", "剂量", "库容量")
+
+
+def is_deed(r: Reading, at: int, ref: Ref) -> bool:
+    """Whether a word only says what was done, and the column is its date: `were collected in Hungary`."""
+    text = r.chunks[at].text.lower()
+    participle = text.isascii() and text.endswith("ed") and " " not in text and "_" not in text
+    return participle and r.schema.column(ref).kind == "date"
 
 
 def default_amount(r: Reading, table: Table) -> Column | None:
@@ -271,6 +287,7 @@ def amount_measure(r: Reading, function: str, at: int | None, base: str | None) 
         ref = r.column_at(at, numeric, -1.0)
         table = r.table_at(at)
         if ref is not None and (table is None or _sure(r, at, ref)):
+            _refuse_two(r, at, ref, base)
             return _with_factor(r, Measure(function, ref.table, Field(ref)), at)  # type: ignore[arg-type]  # a function
         product = _product(r, at)
         if product is not None:
@@ -280,6 +297,17 @@ def amount_measure(r: Reading, function: str, at: int | None, base: str | None) 
         return None
     column = default_amount(r, r.schema.tables[base])
     return Measure(function, base, field_of(base, column.name)) if column else None  # type: ignore[arg-type]  # a function
+
+
+def _refuse_two(r: Reading, at: int, ref: Ref, base: str | None) -> None:
+    """Refuse a measure that two tables hold, and none of them is asked for: the length of visits, or of classes."""
+    mine = next((s.score for s in r.chunks[at].of("column") if s.ref == ref), 0.0)
+    if ref.table in r.anchors() or ref.table in (base, r.entity) or money_word(r.chunks[at].key):
+        return
+    alike = [s.ref for s in r.chunks[at].of("column") if s.score >= mine - 0.02 and s.ref.table != ref.table]
+    alike = [o for o in alike if r.schema.column(o).kind == "number" and r.schema.tables[o.table].kind == "table"]
+    if alike:
+        r.refuse("two_readings", " / ".join(f"`{other.table}.{other.column}`" for other in (ref, alike[0])))
 
 
 def _sure(r: Reading, at: int, ref: Ref) -> bool:

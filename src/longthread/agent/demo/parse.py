@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from longthread.agent.demo.absence import read_absences, read_presence
-from longthread.agent.demo.asked import read_units
+from longthread.agent.demo.asked import read_rates, read_units
 from longthread.agent.demo.assembly import assemble
 from longthread.agent.demo.chunks import chunks_of
 from longthread.agent.demo.coverage import Coverage, nearer_money, two_readings
@@ -30,6 +30,7 @@ from longthread.agent.demo.reading import Reading
 from longthread.agent.demo.schema import Schema
 from longthread.agent.demo.selling import read_takings
 from longthread.agent.demo.several import read_several
+from longthread.agent.demo.shares import read_shares, whole_of
 from longthread.agent.demo.times import read_dates
 from longthread.agent.demo.vocabulary import Vocabulary
 
@@ -42,9 +43,11 @@ _PASSES = (
     read_dates,
     read_absences,
     read_presence,
+    read_rates,
     read_units,
     read_limits,
     read_groups,
+    read_shares,
     read_ranking,
     read_superlative,
     read_counts,
@@ -104,6 +107,8 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
     if len(question) > LONGEST:
         r.note("cut", f"{LONGEST:,}")
     _several_questions(r)
+    if follows and r.share:
+        r.refuse("unsupported", question)  # of which rows is not said
     if plan is not None:
         _choices(r, plan)
         readings = two_readings(r, plan) or nearer_money(r, plan)
@@ -114,7 +119,7 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
     return Understanding(
         plan=plan,
         unknown=_lost(r, plan),
-        left=Coverage(r, plan, fragment, follows=follows).left() if plan is not None else _known(r),
+        left=Coverage(r, whole_of(plan), fragment, follows=follows).left() if plan is not None else _known(r),
         notes=tuple(r.notes),
         refusal=r.refusal,
         followup=follows,

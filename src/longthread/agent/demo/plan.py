@@ -99,6 +99,10 @@ class Plan:
     """A function over the groups: how many there are, or of their first measure."""
     keep_empty: bool = False
     """Whether groups without any row count as zero."""
+    share: bool = False
+    """Whether the measure is a percentage: of the rows of `part` among all, or of each group among all groups."""
+    part: tuple[Condition, ...] = ()
+    """What a percentage is of, beside the conditions that hold for all."""
     together: bool = False
     """Whether the measures are of several tables, each counted by itself."""
     implied: bool = False
@@ -106,7 +110,7 @@ class Plan:
 
     def fields(self) -> list[Field]:
         """Every column the query touches."""
-        found = [*self.shown, *(condition.field for condition in self.conditions if condition.field.ref.column)]
+        found = [*self.shown, *(item.field for item in (*self.conditions, *self.part) if item.field.ref.column)]
         for measure in (*self.measures, *(item.measure for item in self.having)):
             found += [field for field in (measure.field, measure.factor) if field is not None]
         for dimension in self.dimensions:
@@ -121,5 +125,5 @@ class Plan:
         """Every table it names, the main one first; tables that only join are not among them."""
         names = [self.table, *(measure.table for measure in (*self.measures, *(item.measure for item in self.having)))]
         names += [field.ref.table for field in self.fields()]
-        names += [condition.field.ref.table for condition in self.conditions]
+        names += [condition.field.ref.table for condition in (*self.conditions, *self.part)]
         return list(dict.fromkeys(names))

@@ -77,8 +77,8 @@ def _numeric(r: Reading, left: int | None, end: int) -> bool:
     following = next(iter(r.after(end, r.filler)), None)
     if following is None or r.chunks[following].sign:
         return False
-    chunk = r.chunks[following]
-    return bool(chunk.op("money", "dur", "age")) or (r.is_noun(following) and following == end + 1 and not r.chinese)
+    named = r.is_noun(following) and following == end + 1 and not r.chinese
+    return named or r.chunks[following].op("money", "dur", "meas", "age") is not None
 
 
 def _left(r: Reading, start: int) -> int | None:
@@ -99,7 +99,7 @@ def _attach(r: Reading, made: Comparison, start: int, end: int, left: int | None
     while (
         place < len(r)
         and (r.chunks[place].op("money", "dur", "meas", "age", "stop", "distinct") or r.filler(place))
-        and (not r.chunks[place].noun >= 0.9 or (place == end + 1 and r.chunks[place].op("meas")))
+        and (not r.chunks[place].noun >= 0.9 or (place == end + 1 and r.chunks[place].op("meas", "dur", "money")))
     ):
         operation = r.chunks[place].op("dur")
         if operation is not None:
@@ -269,6 +269,7 @@ def _bare_top(r: Reading) -> None:
 def read_superlative(r: Reading) -> None:
     """The first superlative, and the chunk it ranks by."""
     _happened_last(r)
+    _first_when(r)
     for at, chunk in enumerate(r.chunks):
         operation = chunk.op("adj", "most", "least", "high", "low")
         if r.superlative is not None:
@@ -305,6 +306,22 @@ def _happened_last(r: Reading) -> None:
                 at, chunk.text.lower() == "last", False, concept="date", target=at - 1, date_verb=True
             )
             r.use("superlative", at, at - 1)
+
+
+def _first_when(r: Reading) -> None:
+    """`when was the first payment made?`: the oldest row, by its date."""
+    if r.chinese or not any(chunk.text.lower() == "when" for chunk in r.chunks[:2]):
+        return
+    for at, chunk in enumerate(r.chunks):
+        word = chunk.text.lower().removeprefix("the ")
+        if r.superlative is None and r.free(at) and word in ("first", "last") and _of_table(r, at):
+            r.superlative = Superlative(at, word == "last", False, concept="date", date=True)
+            r.use("superlative", at)
+
+
+def _of_table(r: Reading, at: int) -> bool:
+    noun = r.next_noun(at, 2)
+    return noun is not None and r.table_at(noun) is not None
 
 
 _PLAIN = frozenset(

@@ -81,6 +81,8 @@ class Reading:
     """Known words that restrict what they stand before and may be values nobody has looked up."""
     wanted: list[Ref] = field(default_factory=list)
     """Columns to show though no noun names them."""
+    share: bool = False
+    """Whether a percentage is asked for."""
     reverse: bool = False
     either: bool = False
     """Whether two dates are joined by *or*."""

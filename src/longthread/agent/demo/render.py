@@ -32,9 +32,10 @@ class _Query:
         self.left = root != self.base
         self.joined.reach(self.base)
         plain = [condition for condition in plan.conditions if not self._apart(condition)]
-        self.apart = [condition for condition in plan.conditions if condition not in plain]
+        self.apart = [condition for condition in (*plan.conditions, *plan.part) if self._apart(condition)]
         self.plain = plain
-        self.joined.add(replace(plan, conditions=tuple(plain)).fields())
+        part = tuple(condition for condition in plan.part if not self._apart(condition))
+        self.joined.add(replace(plan, conditions=tuple(plain), part=part).fields())
         for measure in () if plan.together else self._measures():
             self.joined.reach(measure.table)
         if self.joined.missing:
@@ -78,7 +79,7 @@ class _Query:
     def _from(self) -> str:
         lines = ["FROM " + self._table(self.joined.base, self.joined.aliases[self.joined.base, None])]
         for start, hop, alias in self.joined.hops:
-            kind = "LEFT JOIN" if self.left or self._optional(alias) else "JOIN"
+            kind = "LEFT JOIN" if self.left or self.plan.share or self._optional(alias) else "JOIN"
             lines.append(f"{kind} {self._table(hop.end, alias)} ON {self._on(start, hop, alias)}")
         return "\n".join(lines)
 
@@ -127,6 +128,16 @@ class _Query:
         if measure.function == "distinct":
             return f"COUNT(DISTINCT {text})"
         return f"{measure.function.upper()}({text})"
+
+    def _share(self, measure: Measure) -> str:
+        """A percentage: of the rows that pass the tests of `part`, else of each group."""
+        whole = self._measure(measure)
+        if not self.plan.part:
+            return f"100.0 * {whole} / SUM({whole}) OVER ()"
+        tests = " AND ".join(self._condition(condition) for condition in self.plan.part)
+        value = self._field(measure.field) if measure.field is not None else "1"
+        taken = f"{'COUNT' if measure.field is None else 'SUM'}(CASE WHEN {tests} THEN {value} END)"
+        return f"100.0 * {taken} / NULLIF({whole}, 0)"
 
     def _dimension(self, dimension: Dimension) -> list[str]:
         if not dimension.grain:
@@ -239,7 +250,8 @@ class _Query:
         return bool(self.joined.many - {alias}) and self.joined.base == self.base
 
     def _where(self, extra: Iterable[str] = ()) -> str:
-        tests = [self._condition(condition) for condition in (*self.plain, *self.apart)]
+        apart = [condition for condition in self.apart if condition in self.plan.conditions]
+        tests = [self._condition(condition) for condition in (*self.plain, *apart)]
         tests = list(dict.fromkeys([*tests, *extra]))
         return "\nWHERE " + "\n  AND ".join(tests) if tests else ""
 
@@ -268,7 +280,8 @@ class _Query:
 
     def _labels(self) -> list[str]:
         """Names of the result's columns that are computed."""
-        return [label_of(measure, self.schema) for measure in self.plan.measures]
+        found = [label_of(measure, self.schema) for measure in self.plan.measures]
+        return [f"{label}_percent" for label in found] if self.plan.share else found
 
     def _grouped(self) -> str:
         plan = self.plan
@@ -277,9 +290,8 @@ class _Query:
         names = [self._named(dimension) for dimension in plan.dimensions]
         flat = [name for group in names for name in group]
         selected = [f"{text} AS {self._alias(name)}" if name else text for text, name in zip(dims, flat, strict=True)]
-        selected += [
-            f"{self._measure(m)} AS {self._alias(label)}" for m, label in zip(plan.measures, labels, strict=True)
-        ]
+        measured = self._share if plan.share else self._measure
+        selected += [f"{measured(m)} AS {self._alias(label)}" for m, label in zip(plan.measures, labels, strict=True)]
         keys = [self._field(d.key) for d in plan.dimensions if d.key is not None and self._field(d.key) not in dims]
         text = f"SELECT {', '.join(selected)}\n{self._from()}{self._where(self._not_empty())}"
         if dims:
@@ -331,7 +343,7 @@ class _Query:
             down = direction if plan.order == "dimension" else ""
             return "\nORDER BY " + ", ".join(text + down for text in dims)
         if plan.measures:
-            return f"\nORDER BY {self._alias(label_of(plan.measures[0], self.schema))} DESC, {dims[0]}"
+            return f"\nORDER BY {self._alias(self._labels()[0])} DESC, {dims[0]}"
         return f"\nORDER BY {dims[0]}"
 
     def _deduplicated(self) -> str:

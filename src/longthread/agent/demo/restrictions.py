@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 
-from longthread.agent.demo.display import amounts, display_columns
+from longthread.agent.demo.display import amounts, dates, display_columns
 from longthread.agent.demo.focus import focus_of
 from longthread.agent.demo.joins import path
 from longthread.agent.demo.nouns import (
@@ -20,7 +20,7 @@ from longthread.agent.demo.nouns import (
 )
 from longthread.agent.demo.plan import Condition, Dimension, Field, Having, Measure, Plan, field_of
 from longthread.agent.demo.reading import Comparison, Reading, When, as_number
-from longthread.agent.demo.schema import Column, Table
+from longthread.agent.demo.schema import Column, Ref, Table
 from longthread.agent.demo.units import measuring, names_for, unit_of
 
 
@@ -103,6 +103,7 @@ def _when(r: Reading, plan: Plan, when: When) -> Condition | None:
         ref = r.column_at(when.noun, lambda c: c.kind == "date" or c.yearish, -1.0)
         if r.free(when.noun) and not r.table_at(when.noun):
             r.use("date", when.noun)
+    ref = ref or _date_of_deed(r, plan)
     field = Field(ref) if ref else default_date(r, plan.table) or _anchored_date(r, plan)
     born = field is not None and means(r.schema.column(field.ref).words, ("birth date",))
     if field is None or (ref is None and born):  # `animals seen in 2023` are not those born in it
@@ -115,6 +116,17 @@ def _when(r: Reading, plan: Plan, when: When) -> Condition | None:
     if when.newest is not None:
         return Condition(field, "newest", when.newest)
     return Condition(field, "range", (when.low, when.high))
+
+
+def _date_of_deed(r: Reading, plan: Plan) -> Ref | None:
+    """`tools repaired in March`, where tools have no date: that of what is said to have been done, and no other's."""
+    if dates(r.schema.tables[plan.table]):
+        return None
+    places = [at for at in range(len(r)) if r.role.get(at) in (None, "context", "filter")]
+    named = {sense.ref.table for at in places for sense in r.chunks[at].of("table") if sense.score >= 0.75}
+    links = {link.table for link in r.schema.links if link.target == plan.table and link.table != plan.table}
+    done = [name for name in sorted(named & links) if dates(r.schema.tables[name])]
+    return Ref(done[0], dates(r.schema.tables[done[0]])[0].name) if len(done) == 1 else None
 
 
 def _anchored_date(r: Reading, plan: Plan) -> Field | None:

@@ -18,6 +18,7 @@ _NUMBER = re.compile(r"int|num|dec|real|float|double|money|serial", re.I)
 _DATE = re.compile(r"date|time", re.I)
 _BOOL = re.compile(r"bool|^bit$|tinyint\(1\)", re.I)
 _ISO = re.compile(r"^\d{4}-\d\d(-\d\d)?([ T]|$)")
+_SQUARES = frozenset((unit, power) for unit in ("m", "km", "cm") for power in ("2", "3"))
 _DATE_WORDS = frozenset(["dat", "tim", "timestamp", "datetim", "at", "on", "birthday", "dob"])
 _EVENTS = frozenset(
     ["found", "establish", "built", "open", "releas", "publish", "born", "birth", "launch", "construct", "complet"]
@@ -50,7 +51,7 @@ _LABELS = frozenset(
         "lng",
     ]
 )
-_LABEL_STEMS = frozenset(atom for word in _LABELS for atom in atoms(word))
+_LABEL_STEMS = frozenset(atom for word in _LABELS if len(word) > 3 for atom in atoms(word))
 _LABEL_CHARS = ("电话", "手机", "邮编", "邮政", "身份证", "工号", "学号", "卡号", "账号", "经度", "纬度", "条码")
 """What numbers are called that only tell things apart or say where they are."""
 _PREFIXES = frozenset(
@@ -82,8 +83,9 @@ class Column:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The atoms of the name."""
-        return atoms(split_name(self.name))
+        """The atoms of the name; `m2` stays one."""
+        words = atoms(split_name(self.name))
+        return (*words[:-2], words[-2] + words[-1]) if words[-2:] in _SQUARES else words
 
     @property
     def iso(self) -> bool:
@@ -97,7 +99,8 @@ class Column:
         words = self.words
         keyed = words[-1:] and (words[-1] in _KEY_WORDS or self.name.endswith(_KEY_CHARS) or self.primary)
         keyed = keyed or (len(words) == 1 and words[0].endswith("id") and len(words[0]) == 3)  # aid, pid
-        return bool(keyed or _LABEL_STEMS & set(words)) or any(word in self.name for word in _LABEL_CHARS)
+        labels = set(words) & _LABEL_STEMS or set(split_name(self.name).split()) & _LABELS
+        return bool(keyed or labels) or any(word in self.name for word in _LABEL_CHARS)
 
     @property
     def yearish(self) -> bool:

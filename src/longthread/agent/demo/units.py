@@ -16,6 +16,9 @@ _SIZES: dict[str, dict[str, float]] = {
         "mm,millimeter,millimetre,毫米": 1e-3, "cm,centimeter,centimetre,厘米,公分": 1e-2, "m,meter,metre,米": 1.0,
         "ft,foot,feet,英尺": 0.3048, "km,kilometer,kilometre,公里,千米": 1e3, "mile,mi,英里": 1609.344,
     },
+    "area": {
+        "m2,sqm,平方米,平米": 1.0, "ha,hectare,公顷": 1e4, "km2,平方公里": 1e6, "acre,英亩": 4046.856, "亩": 666.667,
+    },
     "size": {
         "byte,bytes,字节": 1.0, "kb,kilobyte": 1e3, "mb,megabyte": 1e6, "gb,gigabyte": 1e9,
     },
@@ -26,7 +29,12 @@ _SIZES: dict[str, dict[str, float]] = {
     "power": {"w,watt,瓦": 1.0, "kw,kilowatt,千瓦": 1e3, "mw,megawatt,兆瓦": 1e6},
 }  # fmt: skip
 
-_MEASURES = {"weight": ("weight",), "length": ("length", "height", "distance", "depth", "width"), "size": ("bytes",)}
+_MEASURES = {
+    "weight": ("weight",),
+    "length": ("length", "height", "distance", "depth", "width"),
+    "size": ("bytes",),
+    "area": ("area",),
+}
 
 
 def _units() -> dict[str, tuple[str, float]]:

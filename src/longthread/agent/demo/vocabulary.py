@@ -71,6 +71,10 @@ _UNITS = frozenset(
         "cny",
         "pct",
         "m",
+        "m2",
+        "m3",
+        "km2",
+        "ha",
         "sqm",
         "sqft",
         "mb",
@@ -200,11 +204,32 @@ def _own_tails(schema: Schema) -> dict[Key, str]:
         pieces = glossary().parts(table.words)
         whole = len(pieces) < 2 or "".join(pieces[-1]) in _GENERIC_ZH or pieces[-1][-1] in _GENERIC
         tail = table.words if whole else pieces[-1]
-        if len(tail) > 1 or (tail[:1] != () and tail[0].isascii()):
-            for form in (tail, *glossary().same(tail)):
+        for form in (tail, *glossary().same(tail), *_parts_zh(table)):
+            if len(form) > 1 or form[:1] in _COUNTED_ZH or (form[:1] != () and form[0].isascii()):
                 tails.setdefault(form, set()).add(table.name)
     named = {form for table in schema.tables.values() for form in (table.words, *glossary().same(table.words))}
     return {key: next(iter(names)) for key, names in tails.items() if len(names) == 1 and key not in named}
+
+
+_COUNTED_ZH = (("集",), ("课",), ("站",), ("店",), ("书",), ("票",), ("单",), ("车",))
+_DONE_ZH = ("投放", "发布", "刊登", "上架")
+
+
+def _parts_zh(table: Table) -> Iterator[Key]:
+    """The noun at the end of a Chinese table name (投放 of 广告投放), and what it is done with (广告); a counted thing
+    of one character (集 of 单集)."""
+    words = table.words
+    if not words or words[-1].isascii() or words in glossary().synonyms:
+        return
+    if len(words) == 2:
+        yield words[-1:]
+    if len(words) > 2 and words[-1] == "单":
+        yield words[:-1]
+    operates = any(op.name not in ("soft", "stop") for op in lexicon().get(words[-2:], ()))
+    if len(words) >= 4 and not operates and "".join(words[-2:]) not in _GENERIC_ZH:
+        yield words[-2:]
+        if "".join(words[-2:]) in _DONE_ZH:
+            yield words[:-2]
 
 
 def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:

@@ -31,6 +31,8 @@ def plan_in_words(plan: Plan, schema: Schema, language: str) -> str:
     """One line: what, by what, where, in which order."""
     chinese = language == "zh"
     what = _what(plan, language)
+    if plan.share:
+        what = _share(plan, what, language)
     if plan.dimensions:
         joint = "、" if chinese else " and "
         dims = joint.join(_dimension(dimension, language) for dimension in plan.dimensions)
@@ -44,6 +46,14 @@ def plan_in_words(plan: Plan, schema: Schema, language: str) -> str:
     if tests:
         what += ("，条件：" if chinese else ", where ") + ("，" if chinese else " and ").join(tests)
     return what + _end(plan, language)
+
+
+def _share(plan: Plan, what: str, language: str) -> str:
+    chinese = language == "zh"
+    of = ("，" if chinese else " and ").join(_condition(item, language) for item in plan.part)
+    if not of:
+        return f"{what}的占比（%）" if chinese else f"percentage of the {what}"
+    return f"{what}中 {of} 的占比（%）" if chinese else f"percentage of the {what} with {of}"
 
 
 def _what(plan: Plan, language: str) -> str:
