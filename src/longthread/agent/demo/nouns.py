@@ -300,14 +300,20 @@ def amount_measure(r: Reading, function: str, at: int | None, base: str | None) 
 
 
 def _refuse_two(r: Reading, at: int, ref: Ref, base: str | None) -> None:
-    """Refuse a measure that two tables hold, and none of them is asked for: the length of visits, or of classes."""
+    """Refuse a measure that two tables hold, and none of them is asked for or nearer to what is."""
     mine = next((s.score for s in r.chunks[at].of("column") if s.ref == ref), 0.0)
     if ref.table in r.anchors() or ref.table in (base, r.entity) or money_word(r.chunks[at].key):
         return
     alike = [s.ref for s in r.chunks[at].of("column") if s.score >= mine - 0.02 and s.ref.table != ref.table]
     alike = [o for o in alike if r.schema.column(o).kind == "number" and r.schema.tables[o.table].kind == "table"]
+    alike = [other for other in alike if _away(r, other.table) <= _away(r, ref.table)]
     if alike:
         r.refuse("two_readings", " / ".join(f"`{other.table}.{other.column}`" for other in (ref, alike[0])))
+
+
+def _away(r: Reading, table: str) -> float:
+    """How far a table is from those that the question names."""
+    return min((distance(r.schema, named, table) for named in r.anchors()), default=0.0)
 
 
 def _sure(r: Reading, at: int, ref: Ref) -> bool:
