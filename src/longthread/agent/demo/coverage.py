@@ -33,6 +33,8 @@ _LONG = (("duration", "length"), ("length", "duration", "time", "distance", "day
 _HEAVY = (("weight",), ("weight",))
 _MEASURED = {"how long": _LONG, "多长": _LONG, "how heavy": _HEAVY, "多重": _HEAVY, "how expensive": ((), MONEY)}
 """What the columns measure, and are called, that answer such a question; any number answers the others."""
+_OF_VERBS = ("or", "er", "r", "ment", "ion", "ation", "ant", "ent", "ee", "al", "ist")
+"""What makes a noun of a verb: collector, payment, inspection, participant."""
 _PLACING = frozenset(["从", "自", "起"])
 _WORTH = ("value", "worth", "valued", "amount", "price", "cost", "价值", "值", "金额", "价格", "成本")
 _TIMES = ("how many times", "多少次", "几次", "次数", "多少回", "几回", "多少趟", "几趟")
@@ -346,7 +348,7 @@ class Coverage:
         summed = any(measure.field is not None for measure in self.plan.measures)
         names = self.tables if summed else self.tables - {self.plan.table}
         heads = {head for name in names for head in self.r.schema.tables[name].words}
-        return bool(said) and any(len(said[0]) >= 3 and head != said[0] and head.startswith(said[0]) for head in heads)
+        return bool(said) and len(said[0]) >= 3 and any(said[0] + ending in heads for ending in _OF_VERBS)
 
     def _doer(self, at: int) -> bool:
         """Whether a verb is what the people of the plan are named for: `teaches`, of teachers."""

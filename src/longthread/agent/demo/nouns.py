@@ -160,11 +160,17 @@ _COUNTED_ZH = ("量", "次数", "人次", "件数", "人数")
 _SIZES_ZH = ("重量", "质量", "含量", "容量", "能量", "流量", "载重量", "载量", "剂量", "库容量")
 
 
+_TO_COME = frozenset(
+    atom for word in ("expires", "due", "ends", "scheduled", "planned", "expected") for atom in atoms(word)
+)
+
+
 def is_deed(r: Reading, at: int, ref: Ref) -> bool:
     """Whether a word only says what was done, and the column is its date: `were collected in Hungary`."""
     text = r.chunks[at].text.lower()
     participle = text.isascii() and text.endswith("ed") and " " not in text and "_" not in text
-    return participle and r.schema.column(ref).kind == "date"
+    column = r.schema.column(ref)
+    return participle and column.kind == "date" and not _TO_COME & set(column.words)
 
 
 def default_amount(r: Reading, table: Table) -> Column | None:
