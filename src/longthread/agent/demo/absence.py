@@ -16,6 +16,22 @@ def read_absences(r: Reading) -> None:
             _null(r, at, "not null" if chunk.op("notnull") else "null")
         elif chunk.op("without") and chunk.noun < 0.9:
             _without(r, at)
+        elif chunk.op("not") and not r.chinese:
+            _not_any(r, at)
+
+
+def _not_any(r: Reading, at: int) -> None:
+    """`don't belong to a club`, `are not assigned to any vessel`: a verb is denied of every row of a table."""
+    place = at + 1
+    while r.free(place) and r.chunks[place].text.lower() not in _ANY:
+        if place - at > 3 or r.chunks[place].sign or not (r.filler(place) or r.chunks[place].op("soft", "to")):
+            return
+        place += 1
+    if r.free(place) and r.free(place + 1) and r.table_at(place + 1) is not None:
+        _lacking(r, at, place + 1)
+
+
+_ANY = ("a", "an", "any")
 
 
 def read_presence(r: Reading) -> None:

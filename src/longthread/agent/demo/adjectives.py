@@ -17,6 +17,7 @@ def ranked_column(r: Reading, made: Superlative, focus: int | None, previous: Pl
         found = r.column_at(focus, least=-0.8)
         home = found.table if found else None
     home = home or (previous.table if previous else None) or next(iter(sorted(r.anchors())), None)
+    home = home or _of_values(r)
     if made.target is not None:
         table = r.table_at(made.target)
         ref = r.column_at(
@@ -54,6 +55,12 @@ def ranked_column(r: Reading, made: Superlative, focus: int | None, previous: Pl
     if column is None:
         return None
     return Ref(home, column.name)
+
+
+def _of_values(r: Reading) -> str | None:
+    """The table of the values that stand for its rows: `最近一次火灾`, where only a category is so called."""
+    tables = {condition.field.ref.table for condition in r.conditions}
+    return tables.pop() if len(tables) == 1 else None
 
 
 def _by_concept(r: Reading, made: Superlative, home: str) -> Ref | None:

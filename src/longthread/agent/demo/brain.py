@@ -233,7 +233,7 @@ class _Mind:
     # Answering.
 
     def _conclude(self, read: Understanding, lost: bool) -> Decision:
-        unknown = list(read.unknown)
+        unknown = [word for word in read.unknown if word not in read.domain or not self._probed(word)]
         searched = [word for word in unknown if self._probed(word)]
         if read.greeting:
             return self._finish("Nothing is asked yet.", self.answer.greeting())

@@ -428,6 +428,17 @@ def two_readings(r: Reading, plan: Plan) -> str:
     return ""
 
 
+def two_tables(r: Reading) -> str:
+    """Where a word means two tables alike, and neither is called so: 比赛, of games and of tournaments."""
+    for at, chunk in enumerate(r.chunks):
+        found = [sense for sense in chunk.of("table") if r.schema.tables[sense.ref.table].kind == "table"]
+        alike = [sense.ref.table for sense in found if sense.score == found[0].score]
+        others = {name for p in range(len(r)) if p != at for name in [r.table_at(p)] if name is not None}
+        if r.table_at(at) in alike[:2] and len(alike) > 1 and not others & set(alike):
+            return f"“{chunk.text}” = " + " / ".join(f"`{name}`" for name in alike[:2])
+    return ""
+
+
 def _lacking(schema: Schema, plan: Plan) -> set[str]:
     """What the rows that must not be there are of: `never booked a class`, where a booking is of a class."""
     absent = {item.field.ref.table for item in plan.conditions if item.operator == "not exists"}

@@ -80,11 +80,11 @@ def lexicon() -> dict[Key, tuple[Op, ...]]:
 
 _MEASURE_WORDS = (
     "首道个位名辆枚次家本张条件趟门台所座支场部款笔类颗间种只头匹棵株朵幅艘架份封套篇段例项盘瓶箱袋盒双口组批则届轮节"
-    "栋幢"
+    "栋幢起宗桩堂册杯碗"
 )
 """Chinese words between a number and a thing. After 多少, 几, 每 and 哪 they are no thing themselves."""
 _MEASURED = {
-    "count": ("多少", "几", "有多少", "有几", "共有多少", "一共有多少", "总共有多少"),
+    "count": ("多少", "几", "还有多少", "还有几", "有多少", "有几", "共有多少", "一共有多少", "总共有多少"),
     "each": ("每", "每一"),
     "which": ("哪", "哪几", "哪一"),
 }

@@ -34,6 +34,9 @@ def read_counts(r: Reading) -> None:
         if not r.free(at) or not chunk.op("count") or (chunk.noun >= 0.9 and not _counts_rows(r, at)):
             continue
         others = any(r.chunks[p].op("sum", "avg", "max", "min") and r.free(p) for p in range(len(r)) if p != at)
+        if chunk.text == "多少" and _of_aggregate(r, at):
+            r.use("count", at)
+            continue
         target = _chinese_target(r, at) if r.chinese else _english_target(r, at)
         if chunk.text == "多少" and (r.superlative or r.role.get(at - 1) == "aggregate"):
             r.use("count", at)
@@ -43,6 +46,12 @@ def read_counts(r: Reading) -> None:
             continue
         r.use("count", at, target)
         r.counted.append((at, target))
+
+
+def _of_aggregate(r: Reading, at: int) -> bool:
+    """Whether 多少 only asks what is worked out right before it: `年费平均多少`."""
+    before = next(iter(r.before(at, r.filler)), None)
+    return before is not None and r.free(before) and r.chunks[before].op("avg", "max", "min") is not None
 
 
 def _counts_rows(r: Reading, at: int) -> bool:

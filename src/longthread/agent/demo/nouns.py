@@ -110,6 +110,19 @@ def person_like(table: Table) -> bool:
 
 
 _PERSONAL = tuple(atoms(name) for name in ("first name", "last name", "surname", "full name", "email", "姓名", "性别"))
+_TRADES = frozenset(
+    atoms(
+        "crew firefighter officer engineer designer technician mechanic volunteer donor tenant resident "
+        "subscriber rider courier judge lawyer referee instructor trainer captain sailor skipper chef cook "
+        "waiter farmer grower baker barista keeper zookeeper beekeeper vet veterinarian surgeon dentist "
+        "therapist counselor adviser broker visitor tourist participant attendee contestant competitor "
+        "candidate applicant trainee apprentice intern scientist researcher analyst consultant contractor "
+        "climber runner swimmer cyclist skier golfer diver guide librarian borrower adopter collector guard "
+        "soldier detective pupil child parent guardian cleaner inspector musician singer composer painter "
+        "sculptor dancer choreographer conductor photographer journalist editor translator curator accountant "
+        "architect electrician plumber gardener fisherman caregiver tutor racer member "
+    )
+)
 _PEOPLE_ZH = ("员", "师", "者", "生", "手", "主")
 
 
@@ -117,11 +130,15 @@ def people(table: Table) -> bool:
     """Whether a table's rows are people by its name, or by what it holds of each."""
     if person_like(table) or means(table.words, _DOERS) or table.name.endswith(_PEOPLE_ZH):
         return True
+    if table.words[-1:] and table.words[-1] in _TRADES and naming_columns(table) not in ((), (key_of(table),)):
+        return True  # a table of them, and none that only links them: vessel_crew
     return any(column.words[-len(key) :] == key for column in table.columns for key in _PERSONAL)
 
 
 def names_person(column: Column) -> bool:
-    """Whether a column's values are people."""
+    """Whether a column's values are people: `passenger_capacity` holds none."""
+    if column.kind == "number" and not column.keyish:
+        return False
     return means(column.words, (*_PERSONS, *_DOERS))
 
 
@@ -149,6 +166,7 @@ def person_column(r: Reading, table: str) -> Ref | None:
 def additive(column: Column) -> bool:
     """Whether adding up a column's values makes sense (an amount or a number of things, and no price or age)."""
     counts = column.name.endswith(_COUNTED_ZH) and not column.name.endswith(_SIZES_ZH)
+    counts = counts or (len(column.words) == 1 and column.words[0] in _THINGS)
     counts = counts or bool({*column.words[:1], *column.words[-1:]} & _COUNTED)
     return (counts or means(column.words, _ADDITIVE)) and not means(column.words, ("price", "rating", "age"))
 
@@ -156,6 +174,14 @@ def additive(column: Column) -> bool:
 _COUNTED = frozenset(
     atom for word in ("downloads", "plays", "views", "clicks", "units", "copies") for atom in atoms(word)
 )
+_THINGS = frozenset(
+    atoms(
+        "passengers visitors guests participants attendees spectators cars vehicles tickets casualties deaths "
+        "injuries births votes calls visits steps items pieces boxes bottles eggs pallets containers parcels "
+        "bookings orders "
+    )
+)
+"""What a number column is named for that counts them."""
 _COUNTED_ZH = ("量", "次数", "人次", "件数", "人数")
 _SIZES_ZH = ("重量", "质量", "含量", "容量", "能量", "流量", "载重量", "载量", "剂量", "库容量")
 

@@ -9,7 +9,8 @@ from longthread.agent.demo.absence import read_absences, read_presence
 from longthread.agent.demo.asked import read_rates, read_units
 from longthread.agent.demo.assembly import assemble
 from longthread.agent.demo.chunks import chunks_of
-from longthread.agent.demo.coverage import Coverage, nearer_money, two_readings
+from longthread.agent.demo.coverage import Coverage, nearer_money, two_readings, two_tables
+from longthread.agent.demo.domain import says_domain
 from longthread.agent.demo.filtering import (
     read_equalities,
     read_flags,
@@ -73,6 +74,8 @@ class Understanding:
     plan: Plan | None
     unknown: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    domain: tuple[str, ...] = ()
+    """Unknown words that restrict nothing, if they are no values."""
     notes: tuple[tuple[str, str], ...] = ()
     refusal: tuple[str, str] | None = None
     followup: bool = False
@@ -111,7 +114,7 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
         r.refuse("unsupported", question)  # of which rows is not said
     if plan is not None:
         _choices(r, plan)
-        readings = two_readings(r, plan) or nearer_money(r, plan)
+        readings = two_readings(r, plan) or nearer_money(r, plan) or two_tables(r)
         if readings:
             r.refuse("two_readings", readings)
         _views(r, plan)
@@ -119,6 +122,7 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
     return Understanding(
         plan=plan,
         unknown=_lost(r, plan),
+        domain=tuple(chunk.text for at, chunk in enumerate(r.chunks) if says_domain(r, at)),
         left=Coverage(r, whole_of(plan), fragment, follows=follows).left() if plan is not None else _known(r),
         notes=tuple(r.notes),
         refusal=r.refusal,

@@ -18,6 +18,7 @@ from longthread.agent.demo.nouns import (
     dimension_at,
     is_name,
     money_word,
+    people,
     person_like,
     person_of,
 )
@@ -304,7 +305,7 @@ def _of_column(r: Reading, made: Superlative, focus: int | None, ref: Ref, previ
             or focus is not None
         ):
             return _rows(r, made, ref, ref.table)
-        if asks_who(r) and person_like(r.schema.tables[ref.table]):
+        if asks_who(r) and people(r.schema.tables[ref.table]):
             return _rows(r, made, ref, ref.table)
         return Plan(table=ref.table, measures=(Measure("max" if made.descending else "min", ref.table, Field(ref)),))
     if table is None:
@@ -340,7 +341,7 @@ def _asked_above(r: Reading, ranked_by: Ref, focus: int | None) -> int | None:
 def _are_who(r: Reading, made: Superlative, table: str) -> bool:
     """Whether a table's rows are those asked for by *who*: people, or what has a name and does what is dated."""
     found = r.schema.tables[table]
-    return person_like(found) or (made.date_verb and bool(display_columns(found)))
+    return people(found) or (made.date_verb and bool(display_columns(found)))
 
 
 def _by_person(r: Reading, made: Superlative, ref: Ref) -> Plan | None:

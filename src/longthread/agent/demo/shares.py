@@ -28,8 +28,8 @@ def read_shares(r: Reading) -> None:
     for place in range(min(at, target), max(at, target)):
         if r.free(place) and r.chunks[place].op("count", "sum") and not r.is_noun(place):
             r.use("share", place)  # 占会员总数的比例
-    if r.table_at(target) is not None:
-        r.use("count", target)
+    if r.table_at(target) is not None or not (r.chinese or _is_amount(r, target)):
+        r.use("count", target)  # the rows, also of a column: `share of licences`
         r.counted.append((at, target))
     elif _is_amount(r, target):
         r.use("aggregate", target)
@@ -51,7 +51,15 @@ def _whole_behind(r: Reading, at: int) -> int | None:
             return None
         if r.free(place) and r.is_noun(place) and (r.table_at(place) is not None or _is_amount(r, place)):
             return place
+        if r.free(place) and r.is_noun(place) and _has_value_behind(r, place):
+            return place
     return None
+
+
+def _has_value_behind(r: Reading, at: int) -> bool:
+    """Whether a column is named whose values stand behind it: `licences are expired`."""
+    columns = {sense.ref for sense in r.chunks[at].of("column")}
+    return any(sense.ref in columns for place in range(at + 1, len(r)) for sense in r.chunks[place].of("value"))
 
 
 def _whole_before(r: Reading, at: int) -> int | None:

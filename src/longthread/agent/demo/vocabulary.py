@@ -70,6 +70,14 @@ _UNITS = frozenset(
         "rmb",
         "cny",
         "pct",
+        "ft",
+        "mil",
+        "nm",
+        "ton",
+        "tonn",
+        "liter",
+        "litr",
+        "kwh",
         "m",
         "m2",
         "m3",
@@ -152,7 +160,7 @@ def vocabulary(schema: Schema, found: Iterable[Found] = ()) -> Vocabulary:
     for item in found:
         for key, score in _value_terms(None, item.value):
             add(key, Sense("value", item.ref, score, item.value))
-    ops = lexicon()
+    ops = {**{key: (Op("soft", ("verb",)),) for key in _done_by(schema)}, **lexicon()}
     done = {key: tuple(sorted(mine.values(), key=lambda s: -s.score)) for key, mine in senses.items() if key}
     return Vocabulary(done, ops, max(8, *(min(16, len(key)) for key in (*ops, *done))))
 
@@ -171,6 +179,7 @@ def _table_terms(table: Table) -> Iterator[tuple[Key, float]]:
     words = table.words
     yield from ((key, score) for key, score in _expanded(words, 1.0) if key == words or key not in _money_words())
     yield (split_name(table.name).replace(" ", ""),), 0.95
+    yield atoms(glossary().chinese(split_name(table.name))), 0.95  # the first word for it, before any value
     if len(words) > 1:
         if words[-1] in _GENERIC:
             yield from _expanded(words[:-1], 0.95)
@@ -211,6 +220,17 @@ def _own_tails(schema: Schema) -> dict[Key, str]:
     return {key: next(iter(names)) for key, names in tails.items() if len(names) == 1 and key not in named}
 
 
+_DOERS_ZH = ("师", "员", "者", "工")
+
+
+def _done_by(schema: Schema) -> Iterator[Key]:
+    """What the people of a Chinese table or column name do: 设计, of 设计师."""
+    for table in schema.tables.values():
+        for name in (table.name, *(column.name for column in table.columns)):
+            if len(name) >= 3 and is_cjk(name) and name.endswith(_DOERS_ZH):
+                yield atoms(name[:-1])
+
+
 _COUNTED_ZH = (("集",), ("课",), ("站",), ("店",), ("书",), ("票",), ("单",), ("车",))
 _DONE_ZH = ("投放", "发布", "刊登", "上架")
 
@@ -249,7 +269,8 @@ def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:
         yield from _expanded(short[:-1], 0.9)
     pieces = glossary().parts(short)
     if len(pieces) > 1:
-        if pieces[-1] not in _PREPOSITIONS:
+        part = len(pieces[-1]) == 1 and is_cjk(pieces[-1][0]) and pieces[-1] not in glossary().synonyms
+        if pieces[-1] not in _PREPOSITIONS and not part:  # 用 is no 费用
             yield from _expanded(pieces[-1], 0.66, hints=False)
         head = tuple(itertools.chain.from_iterable(pieces[:-1]))
         tail = pieces[-1]
