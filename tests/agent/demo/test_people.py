@@ -109,6 +109,12 @@ async def ask(tmp_path: Path, converse: Any) -> AsyncIterator[Talk]:
         ("clubs", "Which players have never entered a tournament?", ["Di Dorn"]),
         ("clubs", "What share of licences are expired?", [25.0]),
         ("clubs", "每个俱乐部有多少名棋手？", ["Rook"]),
+        ("clubs", "which players don't belong to a club?", ["Ben Birk"]),
+        ("clubs", "How many tournament games are there?", [2]),
+        ("ferry", "Which crew never worked on the Tern?", ["Cy Cole"]),
+        ("ferry", "2024年2月运送了多少乘客", [80]),
+        ("fire", "误报占全部警情的百分之多少", [25.0]),
+        ("costumes", "戏服的造价总额是多少", [70.0]),
         ("costumes", "牡丹亭用了哪些戏服？", ["红袍", "黑靠"]),
         ("costumes", "每位设计师设计了多少件戏服", ["唐婉", "白露"]),
         ("costumes", "唐婉设计的戏服总造价是多少", [30.0]),
@@ -130,6 +136,7 @@ async def test_a_question_about_people_and_what_they_do(ask: Talk, name: str, qu
         ("fire", "How many closed stations are there?"),  # a modifier that would restrict them
         ("fire", "How many volunteer stations are there?"),
         ("clubs", "How many foreign players are there?"),
+        ("clubs", "How many empty clubs are there?"),  # not: players without one
     ],
 )
 async def test_a_word_that_may_restrict_or_mean_two_things_is_refused(ask: Talk, name: str, question: str) -> None:

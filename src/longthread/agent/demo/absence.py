@@ -29,6 +29,7 @@ def _not_any(r: Reading, at: int) -> None:
         place += 1
     if r.free(place) and r.free(place + 1) and r.table_at(place + 1) is not None:
         _lacking(r, at, place + 1)
+        r.use("not", *(range(at + 1, place + 1) if r.role.get(at) == "filter" else ()))
 
 
 _ANY = ("a", "an", "any")
@@ -76,11 +77,16 @@ def _null(r: Reading, at: int, operator: str) -> None:
     if place is None or r.column_at(place) is None:
         place = r.next_noun(at, 3)
     ref = r.column_at(place) if place is not None else None
-    if ref is None or place is None:
+    if ref is None or place is None or (place > at and _only_table(r, place)):
         return
     flipped = {"null": "not null", "not null": "null"}[operator] if negated else operator
     r.conditions.append(Condition(Field(ref), flipped))  # type: ignore[arg-type]  # both are operators
     r.use("filter", at, place, at - 1 if negated else None)
+
+
+def _only_table(r: Reading, at: int) -> bool:
+    """Whether a noun is the only table that is named: an empty apartment is no missing key of a lease."""
+    return r.table_at(at) is not None and not any(r.table_at(p) for p in range(len(r)) if p != at)
 
 
 def _without(r: Reading, at: int) -> None:

@@ -43,11 +43,21 @@ def assemble(r: Reading, *, follows: bool) -> Plan | None:
     if plan is None:
         return None
     plan = restrict(r, plan)
+    _refuse_absent(r, plan)
     plan = as_share(r, _leftover_tables(r, plan))
     for measure in (*plan.measures, *(item.measure for item in plan.having)):
         if measure.function in ("sum", "avg") and measure.field is not None and not _adds_up(r, measure.field.ref):
             r.refuse("no_amount", measure.field.ref.column)
     return _ordered(r, plan)
+
+
+def _refuse_absent(r: Reading, plan: Plan) -> None:
+    """Refuse a condition on rows that must not be there: `who never fixed a leak`, which is one of the repairs."""
+    absent = {item.field.ref.table for item in plan.conditions if item.operator == "not exists"}
+    for item in plan.conditions:
+        hops = path(r.schema, plan.table, item.field.ref.table) or []
+        if item.operator != "not exists" and absent & {item.field.ref.table, *(hop.end for hop in hops)}:
+            r.refuse("unsupported", r.question)
 
 
 def _adds_up(r: Reading, ref: Ref) -> bool:
@@ -360,7 +370,8 @@ def _leftover_tables(r: Reading, plan: Plan) -> Plan:
         r.use("context", at)
         if beside and r.chunks[at - 1].op("and") and any(not hop.up for hop in hops) and len(hops) > 1:
             r.refuse("two_things", r.question)
-        if any(m.field is not None for m in plan.measures) and len(hops) > 1 and not required:
+        summed = any(m.field is not None for m in plan.measures) or any(chunk.op("howmuch") for chunk in r.chunks)
+        if summed and len(hops) > 1 and not required:
             r.refuse("unsupported", r.text(at))  # 销售总额 is no sum over members whose fields' crops were sold
         if beside:
             shown += dimension_of_table(r, table).fields

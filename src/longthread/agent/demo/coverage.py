@@ -306,11 +306,20 @@ class Coverage:
             return any(means(self.r.schema.column(ref).words, MONEY) for ref in self._of_subject())
         if kind == "verb" and self._describes(at):
             return self._touched(at)
+        if kind == "verb" and self._asks_amount(at):
+            return True
         if kind == "verb":
             return len(self.tables) > 1 or self._touched(at) or self._relates(at)
         if kind == "event":
             return self._dated() or self._touched(at)
         return kind != "deed" or self._touched(at) or (len(self.tables) > 1 and not self._dated())
+
+    def _asks_amount(self, at: int) -> bool:
+        """Whether a verb leads on to the amount that is added up (`运送了多少乘客`), or a part to its whole (占)."""
+        if self.r.chunks[at].text in ("占", "占了"):
+            return self.r.share
+        led = self.r.role.get(at + 1) == "count" and self.r.chunks[at + 1].text.startswith(("多少", "几"))
+        return led and bool(self.numbers)
 
     def _describes(self, at: int) -> bool:
         """Whether a word that may be a verb stands where only a noun can: `average visit length`."""

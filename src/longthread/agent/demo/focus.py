@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.agent.demo.reading import Reading
+from longthread.agent.demo.reading import Reading, plural
 
 
 def free_nouns(r: Reading) -> list[int]:
@@ -43,8 +43,15 @@ def _owner(r: Reading, at: int, nouns: list[int]) -> bool:
     )
 
 
+def compound(r: Reading, at: int) -> bool:
+    """Whether a table's noun only says of what the next one is: `tenant payments`."""
+    following = at + 1 if at + 1 < len(r) else at
+    singular = r.chunks[at].text.isascii() and not plural(r.chunks[at])
+    return singular and r.table_at(at) is not None and r.table_at(following) is not None and plural(r.chunks[following])
+
+
 def _english(r: Reading, tables: list[int]) -> int:
-    return tables[0]
+    return tables[1] if compound(r, tables[0]) and tables[1:2] == [tables[0] + 1] else tables[0]
 
 
 def _chinese(r: Reading, tables: list[int]) -> int:

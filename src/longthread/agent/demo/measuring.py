@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from longthread.agent.demo.focus import compound
 from longthread.agent.demo.nouns import money_word
 from longthread.agent.demo.reading import Reading, Superlative
 
@@ -49,9 +50,11 @@ def read_counts(r: Reading) -> None:
 
 
 def _of_aggregate(r: Reading, at: int) -> bool:
-    """Whether 多少 only asks what is worked out right before it: `年费平均多少`."""
+    """Whether 多少 only asks what is worked out right before it: `年费平均多少`, 总额是多少."""
     before = next(iter(r.before(at, r.filler)), None)
-    return before is not None and r.free(before) and r.chunks[before].op("avg", "max", "min") is not None
+    if before is None or not r.free(before):
+        return False
+    return r.chunks[before].op("avg", "max", "min") is not None or r.chunks[before].text in ("总额", "总额是")
 
 
 def _counts_rows(r: Reading, at: int) -> bool:
@@ -76,6 +79,8 @@ def _describes(r: Reading, at: int) -> bool:
     following = at + 1 if r.free(at + 1) else None
     named = following is not None and r.table_at(following) is not None
     if named and belongs(r, at):
+        return True
+    if named and compound(r, at):
         return True
     weak = chunk.noun < 0.7
     if named and chunk.text.isascii() and chunk.text.lower().endswith("ed"):
@@ -213,6 +218,10 @@ def _aggregated(r: Reading, at: int) -> int | None:
             return head_of(r, place)
         if chunk.op("sum", "avg", "max", "min"):
             break
+    if r.chunks[at].text.lower() in _OVERALL:
+        for place in (p for p in range(at) if r.free(p) and r.is_noun(p) and not r.table_at(p)):
+            if r.column_at(place, lambda c: c.kind == "number" and not c.keyish, 0.3) is not None:
+                return place  # how much prize money was paid out in total
     return r.previous_noun(at, 2)
 
 

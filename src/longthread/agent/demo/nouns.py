@@ -123,6 +123,11 @@ _TRADES = frozenset(
         "architect electrician plumber gardener fisherman caregiver tutor racer member "
     )
 )
+_ACTING = ("er", "or", "ist", "ian", "man", "men")
+_OF_PERSONS = frozenset(
+    atom for word in ("gender", "salary", "wage", "hired", "joined", "birthday") for atom in atoms(word)
+)
+"""What is kept of brewers, and of containers not."""
 _PEOPLE_ZH = ("员", "师", "者", "生", "手", "主")
 
 
@@ -132,6 +137,10 @@ def people(table: Table) -> bool:
         return True
     if table.words[-1:] and table.words[-1] in _TRADES and naming_columns(table) not in ((), (key_of(table),)):
         return True  # a table of them, and none that only links them: vessel_crew
+    if table.name.lower().removesuffix("s").endswith(_ACTING) and any(
+        _OF_PERSONS & set(column.words) for column in table.columns
+    ):
+        return True
     return any(column.words[-len(key) :] == key for column in table.columns for key in _PERSONAL)
 
 

@@ -158,6 +158,8 @@ def _compared(r: Reading, plan: Plan, c: Comparison) -> Plan:
             and r.chunks[c.noun if c.noun is not None else c.index].op("soft")
         ):
             return _having(r, plan, c, Measure("sum", field.ref.table, field))
+        if any(not hop.up for hop in hops) and c.noun is not None and r.chunks[c.noun].text.lower() == "rated":
+            r.refuse("two_readings", f"{r.text(c.noun, c.index)} {as_number(c.value)}")  # by one, or on average
         return replace(plan, conditions=(*plan.conditions, *_tests(r, field, c)))
     table = r.table_at(c.noun) if c.noun is not None else None
     if table is not None and (table != plan.table or plan.dimensions or _other_focus(r)):

@@ -363,7 +363,7 @@ _COUNTRIES = {
     "NL": "netherlands", "CH": "switzerland", "SE": "sweden", "PL": "poland", "AT": "austria", "BE": "belgium",
     "PT": "portugal",
 }  # fmt: skip
-_GENDERS = {"m": ("male",), "f": ("femal",)}
+_GENDERS = {"m": atoms("male"), "f": atoms("female")}
 
 
 def _value_terms(column: Column | None, value: Any) -> Iterator[tuple[Key, float]]:
