@@ -64,6 +64,8 @@ def test_the_last_line_holds_the_measures(tmp_path: Path) -> None:
         "queries": 6,
         "entries": 62,
         "recall": {"1": 0.6667, "5": 0.6667},
+        "with_neighbours": {"1": 0.6667, "5": 0.6667},
+        "by_role": {"user": {"recall": {"1": 0.6667, "5": 0.6667}, "with_neighbours": {"1": 0.6667, "5": 0.6667}}},
         "by_category": {
             "en": {"1": 1.0, "5": 1.0},
             "no": {"1": 0.0, "5": 0.0},

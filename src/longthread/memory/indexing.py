@@ -9,7 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
+from longthread.memory.asked import has_time
 from longthread.memory.escapes import unescaped
+from longthread.memory.forms import MONTHS
+from longthread.memory.marks import HAS_TIME, USER_SAID
 from longthread.memory.merging import merge_segments, write_segment
 from longthread.memory.postings import FORM, FULL, Document, Segment, build
 from longthread.memory.terms import characters, terms
@@ -25,10 +28,6 @@ _NOT_SAID = frozenset({RECALL_TOOL, LOAD_SKILL})
 SAID_AT = "time"
 """Key of an entry's metadata for the time that its source gives it, in whatever words; it can be asked for."""
 _PAGE = 256
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
 
 _logger = logging.getLogger(__name__)
 
@@ -80,9 +79,11 @@ def documents(texts: Iterable[Text]) -> list[Document]:
         said = terms(content)
         if not said:
             continue
-        about = terms(f"{text.name or ''} {text.metadata.get(SAID_AT) or _date(text.created_at)}")
+        speaker = terms(text.name or "")
+        about = [*speaker, *terms(str(text.metadata.get(SAID_AT) or _date(text.created_at)))]
         at = int((text.created_at - _EPOCH).total_seconds() * 1_000_000)
-        found.append(Document(text.seq, Counter(said + about + characters(content)), len(said), at))
+        marks = [USER_SAID] * (text.role == "user") + [HAS_TIME] * has_time(content)
+        found.append(Document(text.seq, Counter(said + about + characters(content)), len(said), at, speaker, marks))
     return found
 
 
@@ -112,7 +113,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _date(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d} {_MONTHS[moment.month - 1]} {moment.day}"
+    return f"{moment:%Y-%m-%d} {MONTHS[moment.month - 1]} {moment.day}"
 
 
 async def _first_gap(tx: Transaction, thread_id: str) -> tuple[int, int, int] | None:

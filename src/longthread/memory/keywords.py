@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from longthread.memory.matching import weighed
-from longthread.memory.postings import Postings, by_bucket, hash_of, look_up
-from longthread.memory.ranking import REACH, Block, Corpus, Layout, best, lay_out, score
+from longthread.memory.asked import Asked
+from longthread.memory.marks import HAS_TIME, MARKS, USER_SAID, marked_places
+from longthread.memory.postings import Postings, by_bucket, look_up
+from longthread.memory.ranking import REACH, Block, Corpus, Layout, Scores, best, lay_out, score
 from longthread.memory.shelf import Ranges
 from longthread.memory.volumes import Area, Bound, Counting
 from longthread.store import recall, volumes
 from longthread.store.driver import Transaction
 from longthread.store.recall import Searched
 
-MOST_TERMS = 256
-"""Terms of a question that count, the first ones."""
+OF_SPEAKER = 1.3
+"""What an entry counts that was said by whom the question asks for."""
+WITH_TIME = 1.2
+"""What an entry counts that has a time, where the question asks for one."""
 _TIED = 1000
 """Of places that equal the last one, so many are looked at: where they stand depends on what is put together."""
 
@@ -43,13 +47,12 @@ async def by_keywords(
         ranges: only these entries.
         before: of this entry's thread only those before it. The area has that thread on its own.
     """
-    wanted = weights_of(text)
-    hashes = list(wanted)
-    blocks = [*await _of_threads(tx, area, hashes, before), *await _of_volumes(tx, area, hashes)]
+    asked = Asked.of(text)
+    blocks = [*await _of_threads(tx, area, asked, before), *await _of_volumes(tx, area, asked)]
     if not blocks:
         return []
     layout = lay_out(blocks)
-    scores = score(layout, wanted, Corpus(area.entries, area.words))
+    scores = _scores(layout, asked, Corpus(area.entries, area.words))
     bound = {each.volume.id: each for each in area.volumes}
     scores[~_counting(layout, _ranges_of(area.threads, ranges, before), bound, ranges)] = 0
     places = best(scores, count, tied=_TIED)
@@ -57,53 +60,82 @@ async def by_keywords(
     return sorted(found, key=lambda each: (-each[1], each[0]))[:count]
 
 
-def weights_of(text: str) -> dict[int, float]:
-    """The terms of a question that count, with what they count. Where some say what it is about, those that every
-    question may have rank nothing."""
-    wanted = sorted(weighed(text).items(), key=lambda each: -each[1])  # characters behind everything else
-    return {hash_of(term): weight for term, weight in wanted[:MOST_TERMS]}
+def _scores(layout: Layout, asked: Asked, corpus: Corpus) -> Scores:
+    """What each place counts. Of a question of several parts each counts by itself, and alike, however much it says."""
+    of_parts = [score(layout, part, corpus) for part in asked.parts]
+    of_parts = [scores for scores in of_parts if scores.any()] or of_parts[:1]
+    scores = of_parts[0]
+    if len(of_parts) > 1:
+        scores = np.zeros_like(scores)
+        for part in of_parts:
+            scores += part / np.sqrt(part.max())
+    _prefer(scores, layout, asked)
+    return scores
 
 
-async def _of_threads(tx: Transaction, area: Area, hashes: Sequence[int], before: Place | None) -> list[Block]:
-    buckets, scope = list(by_bucket(hashes)), area.scope
+def _prefer(scores: Scores, layout: Layout, asked: Asked) -> None:
+    """Lift what was said by the speaker whom the question names, else by whom it asks for; and what has a time, where
+    it asks for one."""
+    named = [
+        start + postings.of_speaker.astype(np.int64)
+        for start, block in zip(layout.starts, layout.blocks, strict=True)
+        for postings in block.found.values()
+        if len(postings.of_speaker)
+    ]
+    if named:
+        scores[np.unique(np.concatenate(named))] *= np.float32(OF_SPEAKER)
+    elif asked.by_user is not None:
+        scores[layout.marked(USER_SAID) == asked.by_user] *= np.float32(OF_SPEAKER)
+    if asked.when:
+        scores[layout.marked(HAS_TIME)] *= np.float32(WITH_TIME)
+
+
+async def _of_threads(tx: Transaction, area: Area, asked: Asked, before: Place | None) -> list[Block]:
+    buckets, scope = list(by_bucket(asked.hashes)), area.scope
     if scope.thread_id is not None:
         rows = await recall.postings(tx, scope, buckets)
     else:
         rows = await recall.postings_of(tx, scope.user_id, [thread.thread_id for thread in area.threads], buckets)
-    return _blocks(rows, hashes, before)
+    return _blocks(rows, asked, before)
 
 
-async def _of_volumes(tx: Transaction, area: Area, hashes: Sequence[int]) -> list[Block]:
+async def _of_volumes(tx: Transaction, area: Area, asked: Asked) -> list[Block]:
     """The volumes as threads of which each place is an entry, as they are found in the layout."""
     if not area.volumes:
         return []
-    rows = await volumes.postings(tx, area.scope.user_id, list(by_bucket(hashes)))
-    blocks = _blocks([(volume, 0, bucket, data) for volume, bucket, data in rows], hashes, None)
+    rows = await volumes.postings(tx, area.scope.user_id, list(by_bucket(asked.hashes)))
+    blocks = _blocks([(volume, 0, bucket, data) for volume, bucket, data in rows], asked, None)
     bound = {each.volume.id: each for each in area.volumes}
     found = []
     for block in blocks:
         its = bound[block.thread]
         if its.left_out:
             there = {value: postings.where(its.counts) for value, postings in block.found.items()}
-            block = Block(block.thread, 0, {value: some for value, some in there.items() if len(some)})
-        if block.found:
+            block = replace(block, found={value: some for value, some in there.items() if len(some)})
+        if block.found or block.marked:
             found.append(block)
     return found
 
 
-def _blocks(rows: Sequence[tuple[str, int, int, bytes]], hashes: Sequence[int], before: Place | None) -> list[Block]:
+def _blocks(rows: Sequence[tuple[str, int, int, bytes]], asked: Asked, before: Place | None) -> list[Block]:
     found: dict[tuple[str, int], dict[int, Postings]] = {}
-    of_bucket = by_bucket(hashes)
+    of_bucket = by_bucket(asked.hashes)
     for thread_id, segment, bucket, data in rows:
         there = look_up(data, of_bucket[bucket])
-        if before is not None and before.thread_id == thread_id:
-            # Before it is ranked: a question must not lift the entries around it.
-            there = {value: postings.until(before.seq - segment) for value, postings in there.items()}
-            there = {value: postings for value, postings in there.items() if len(postings)}
         if there:
             found.setdefault((thread_id, segment), {}).update(there)
     ordered = sorted(found.items(), key=lambda item: item[0])
-    return [Block(thread_id, segment, postings) for (thread_id, segment), postings in ordered]
+    blocks = [_block(*place, there, before) for place, there in ordered]
+    return [block for block in blocks if block.found or block.marked]
+
+
+def _block(thread_id: str, segment: int, there: dict[int, Postings], before: Place | None) -> Block:
+    marked = {mark: segment + marked_places(there.pop(mark).columns) for mark in MARKS if mark in there}
+    if before is not None and before.thread_id == thread_id:
+        # Before it is ranked: a question must not lift the entries around it.
+        there = {value: postings.until(before.seq - segment) for value, postings in there.items()}
+        there = {value: postings for value, postings in there.items() if len(postings)}
+    return Block(thread_id, segment, there, marked)
 
 
 def _ranges_of(threads: Iterable[Searched], ranges: Ranges | None, before: Place | None) -> Ranges:

@@ -8,7 +8,7 @@ numbers: whoever asks for a term knows, without having seen a segment, in which 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,9 +16,10 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from longthread.memory.marks import MARKS, mark_rows, merged_marks
 from longthread.memory.terms import FORM as TERMS
 
-FORM = 200 + TERMS
+FORM = 300 + TERMS
 """What an index is made of: the hundreds say what of entries it has, the rest which terms they give. What was indexed
 with another number is indexed anew."""
 FULL = 4096
@@ -32,18 +33,30 @@ _SIZES = ((64, 0), (1024, 5), (2 * FULL, 10), (LARGEST, 13))
 _BITS = tuple(bits for _, bits in _SIZES)
 _MOST = 65535
 """What a length is cut to."""
+_SPEAKER = 0x8000
+"""The bit of a count that says that the term is of the name of who said the entry."""
+_MOST_COUNT = _SPEAKER - 1
 _MANY = 512
 """Terms of a bucket, for each that is looked for, above which they are looked up by their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An entry as the index takes it: `words` is the length of its text, `at` the microsecond when it was written."""
+    """An entry as the index takes it.
+
+    Args:
+        words: the length of its text.
+        at: the microsecond when it was written.
+        speaker: those of its terms that are of the name of who said it.
+        marks: those of `longthread.memory.marks` that it has.
+    """
 
     seq: int
     terms: Mapping[str, int]
     words: int
     at: int
+    speaker: Collection[str] = ()
+    marks: Collection[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +86,7 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Postings:
     """Where a term stands in a segment. The rows of `columns` are the places of the entries behind its first, how often
-    it stands there, and their lengths."""
+    it stands there (with a bit for a speaker's name), and their lengths."""
 
     columns: NDArray[np.uint16]
 
@@ -84,6 +97,18 @@ class Postings:
     def places(self) -> NDArray[np.uint16]:
         """The places, in their order."""
         found: NDArray[np.uint16] = self.columns[0]
+        return found
+
+    @property
+    def counts(self) -> NDArray[np.uint16]:
+        """How often it stands there."""
+        found: NDArray[np.uint16] = self.columns[1] & np.uint16(_MOST_COUNT)
+        return found
+
+    @property
+    def of_speaker(self) -> NDArray[np.uint16]:
+        """The places of the entries that were said by somebody of that name."""
+        found: NDArray[np.uint16] = self.places[self.columns[1] >= _SPEAKER]
         return found
 
     def until(self, place: int) -> Postings:
@@ -128,8 +153,14 @@ def build(first: int, last: int, documents: Sequence[Document]) -> Segment:
         hashed: Counter[int] = Counter()
         for term, count in document.terms.items():
             hashed[hash_of(term)] += count
+        names = set(map(hash_of, document.speaker))
         for value, count in hashed.items():
-            found.setdefault(value, []).append((document.seq - first, min(count, _MOST), words))
+            count = min(count, _MOST_COUNT) | (_SPEAKER if value in names else 0)
+            found.setdefault(value, []).append((document.seq - first, count, words))
+    for mark in MARKS:
+        places = np.array([document.seq - first for document in documents if mark in document.marks], dtype=np.int64)
+        if len(places):
+            found[mark] = [(int(place), int(low), int(high)) for place, low, high in mark_rows(places).T]
     buckets: dict[int, list[int]] = {}
     for value in sorted(found):
         buckets.setdefault(_bucket(value, bits), []).append(value)
@@ -155,9 +186,9 @@ def join(buckets: Iterable[tuple[bytes, int]], entries: int) -> dict[int, bytes]
         columns.append(np.stack([rows[0] + np.uint16(shift), *rows[1:]]))
     if not hashes:
         return {}
-    all_hashes = np.concatenate(hashes)
+    all_hashes, rows = merged_marks(np.concatenate(hashes), np.concatenate(columns, axis=1))
     order = all_hashes.argsort(kind="stable")
-    rows = np.concatenate(columns, axis=1)[:, order]
+    rows = rows[:, order]
     values, firsts = np.unique(all_hashes[order], return_index=True)
     ends = np.append(firsts[1:], len(order))
     bits = _bits_for(entries)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ SATURATION = 0.9
 """BM25's k1: how fast further mentions of a term in one entry stop to count."""
 LENGTH = 0.4
 """BM25's b: how much a long entry is held against it. Little: an entry is one message, and not a stuffed page."""
+USUAL_WORDS = 50.0
+"""Words of an entry of the usual length, at most: long answers are long beside what people say to one another, and not
+beside other long answers."""
 NEIGHBOUR = 0.6
 """What a term counts for the entry next to it."""
 FADE = 0.85
@@ -42,11 +45,13 @@ _Counted = tuple[NDArray[np.int64], Scores]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A segment as the ranking sees it: the entries of `thread` from `first` on, and where the terms stand in it."""
+    """A segment as the ranking sees it: the entries of `thread` from `first` on, where the terms stand in it, and, by
+    their hashes, the numbers of the entries that have a mark."""
 
     thread: str
     first: int
     found: Mapping[int, Postings]
+    marked: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,11 @@ class Corpus:
 
     entries: int
     words: int
+
+    @property
+    def usual_words(self) -> float:
+        """The words of an entry of the usual length: the mean, where entries are short."""
+        return min(USUAL_WORDS, max(1.0, self.words / max(1, self.entries)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,22 @@ class Layout:
     def size(self) -> int:
         """How many places there are."""
         return self.ends[-1] + _ROOM if self.ends else 0
+
+    def marked(self, mark: int) -> NDArray[np.bool_]:
+        """Whether the entry at each place has a mark."""
+        of_thread: dict[str, list[NDArray[np.int64]]] = {}
+        for block in self.blocks:
+            if mark in block.marked:
+                of_thread.setdefault(block.thread, []).append(block.marked[mark])
+        numbers = {thread: np.concatenate(some) for thread, some in of_thread.items()}
+        there = np.zeros(self.size, dtype=bool)
+        for start, end, block in zip(self.starts, self.ends, self.blocks, strict=True):
+            if block.thread in numbers:
+                # What fades into the room around a block reaches entries of the blocks next to it.
+                own, shift = numbers[block.thread], start - block.first
+                first, last = own.searchsorted([max(0, start - REACH) - shift, end + REACH + 1 - shift])
+                there[own[first:last] + shift] = True
+        return there
 
     def entries_at(self, places: Iterable[int]) -> Iterator[tuple[str, int]]:
         """The threads and the numbers of the entries at places; there may be no such entries."""
@@ -115,11 +141,11 @@ class _Term:
         at = 0
         for start, postings in self.parts:
             own = slice(at, at + len(postings))
-            places[own], values[own], norms[own] = postings.columns
+            places[own], values[own], norms[own] = postings.places, postings.counts, postings.columns[2]
             places[own] += start
             at = own.stop
         # BM25's count * (k1 + 1) / (count + k1 * (1 - b + b * words / average)), in place: there may be very many.
-        norms *= np.float32(SATURATION * LENGTH * corpus.entries / max(1, corpus.words, corpus.entries))
+        norms *= np.float32(SATURATION * LENGTH / corpus.usual_words)
         norms += np.float32(SATURATION * (1 - LENGTH))
         norms += values
         rarity = math.log(1 + (max(0, corpus.entries - self.count) + 0.5) / (self.count + 0.5))
@@ -153,7 +179,8 @@ def _terms(layout: Layout, hashes: Mapping[int, float]) -> list[_Term]:
     having: dict[int, list[tuple[int, Postings]]] = {value: [] for value in hashes}
     for start, block in zip(layout.starts, layout.blocks, strict=True):
         for value, postings in block.found.items():
-            having[value].append((start, postings))
+            if value in having:  # what another part of the question asks for is not counted here
+                having[value].append((start, postings))
     counts = {value: sum(len(postings) for _, postings in parts) for value, parts in having.items() if parts}
     light = sorted((count, value) for value, count in counts.items() if hashes[value] < 1)
     left_out = {value for _, value in light[RAREST:]}

@@ -11,13 +11,14 @@ from datetime import datetime
 import numpy as np
 
 from longthread.errors import EntryNotFound, InvalidInput, StoreError, ThreadNotFound
+from longthread.memory.asked import Asked
 from longthread.memory.asking import Asker
 from longthread.memory.background import Background
 from longthread.memory.binding import bind_user, drop_volumes
 from longthread.memory.branches import Branches
 from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors
 from longthread.memory.indexing import content_of, index_thread, is_recallable
-from longthread.memory.keywords import Place, by_keywords, weights_of
+from longthread.memory.keywords import Place, by_keywords
 from longthread.memory.nearest import Guess, Nearest, Sought
 from longthread.memory.postings import FORM, by_bucket, places_between
 from longthread.memory.shelf import Ranges
@@ -38,9 +39,9 @@ CATCH_UP_SECONDS = 5.0
 FUSED = 200
 """Entries of each ranking that are put together into one."""
 MEANING = 0.3
-"""What the best by meaning counts, where the best by keywords counts 1."""
-_FEW = 16
-"""Of so many entries, the least cosine says half of what all texts have in common."""
+"""What a standard deviation of the ranking by meaning counts, where one of that by keywords counts 1."""
+BESIDE = 0.9
+"""What nearness counts for the entries beside the near one."""
 
 _logger = logging.getLogger(__name__)
 
@@ -328,21 +329,34 @@ class Recaller:
 
 
 def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float]]) -> list[tuple[Place, float]]:
-    """Two rankings as one: each score as a share of its ranking's best, and their sum.
+    """Two rankings as one. Each is standardised: a score counts as so many standard deviations above the ranking's
+    least. So neither BM25's scale nor an embedder for which all texts are alike decides what a ranking counts.
 
-    Cosines count from the least of them on: with an embedder for which all texts are alike, it says what they share.
-    Of few it says little.
+    What is near counts, a little less, for the entries beside it too: an answer stands next to its question.
     """
-    least = min((value for _, value in near), default=0.0)
-    floor = max(0.0, least * len(near) / (len(near) + _FEW))
-    shares: dict[Place, float] = {}
-    for ranking, weight, zero in ((words, 1.0, 0.0), (near, MEANING, floor)):
-        top = max((value for _, value in ranking), default=0.0) - zero
-        counted = weight / top if top > 0 else 0.0
-        for place, value in ranking:
-            if value > zero:
-                shares[place] = shares.get(place, 0.0) + counted * (value - zero)
-    return sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+    near = [(place, value) for place, value in near if value > 0]
+    said = _standardised(words, len(near))
+    meant = _standardised(near, 0)
+    sums = {
+        place: said.get(place, 0.0)
+        + MEANING * max(meant.get(place, 0.0), BESIDE * max(meant.get(beside, 0.0) for beside in _beside(place)))
+        for place in said.keys() | meant.keys()
+    }
+    counting = ((place, value) for place, value in sums.items() if value > 0)
+    return sorted(counting, key=lambda item: (-item[1], item[0]))
+
+
+def _standardised(ranking: Sequence[tuple[Place, float]], least: int) -> dict[Place, float]:
+    """A ranking's scores in standard deviations above the least. Of fewer than `least` places, others have score 0."""
+    values = np.array([value for _, value in ranking] + [0.0] * (least - len(ranking)))
+    deviation = float(values.std()) if len(values) else 0.0
+    if deviation == 0:
+        return {place: float(value > 0) for place, value in ranking}
+    return {place: (value - float(values.min())) / deviation for place, value in ranking}
+
+
+def _beside(place: Place) -> tuple[Place, Place]:
+    return Place(place.thread_id, place.seq - 1), Place(place.thread_id, place.seq + 1)
 
 
 async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | None = None) -> list[str]:
@@ -387,7 +401,7 @@ async def _ahead(tx: Transaction, question: Question, sought: Sought | None) -> 
     if scope.thread_id is not None:
         asked = [recall.threads_asked(scope), recall.branch_points_asked(scope.thread_id)]
         asked += [vectors.stamps_asked(scope, sought.model)] if sought else []
-        asked.append(recall.postings_asked(scope, list(by_bucket(weights_of(question.words)))))
+        asked.append(recall.postings_asked(scope, list(by_bucket(Asked.of(question.words).hashes))))
         await tx.ahead(*asked)
 
 

@@ -13,7 +13,9 @@ import unicodedata
 from collections.abc import Collection
 from functools import lru_cache
 
-FORM = 2
+from longthread.memory.forms import base_form, days, with_day_signs
+
+FORM = 3
 """Which terms a text gives. What was indexed with another number is indexed anew."""
 MAX_TERM = 200
 """Characters of a term that count: nobody asks for the rest of a longer one."""
@@ -49,7 +51,8 @@ def terms(text: str) -> list[str]:
     """The terms of a text, each as often as it stands there, in no order that matters."""
     text = unicodedata.normalize("NFKC", text)
     text = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), _POSSESSIVE.sub("", text))
-    found = [whole[:MAX_TERM] for whole in map(_folded, _COMPOUND.findall(text))]
+    text = with_day_signs(text)
+    found = [whole[:MAX_TERM] for whole in map(_folded, _COMPOUND.findall(text))] + days(text)
     for piece in _PIECE.finditer(text):
         dense = piece["dense"]
         if dense is None:
@@ -82,9 +85,13 @@ def _runs(text: str) -> list[str]:
 
 
 def _of_word(word: str) -> list[str]:
-    whole = stem(_folded(word))[:MAX_TERM]
+    whole = _found_by(word)[:MAX_TERM]
     parts = _HUMPS.split(word) if not (word.islower() or word.isupper() or word.isdigit()) else [word]
-    return [whole] if len(parts) == 1 else [whole, *(stem(_folded(part)) for part in parts)]
+    return [whole] if len(parts) == 1 else [whole, *map(_found_by, parts)]
+
+
+def _found_by(word: str) -> str:
+    return stem(base_form(_folded(word)))
 
 
 def _folded(text: str) -> str:

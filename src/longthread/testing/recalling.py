@@ -3,7 +3,8 @@
 A file has one JSON object a line. An entry: `{"type": "entry", "collection", "id", "role", "name", "text", "time"}`,
 whose role is `user`, `assistant` or `tool`. A question: `{"type": "query", "collection", "text", "relevant": [ids],
 "category"}`, asked within its collection, which is one thread. The score is the mean over questions of
-|first k ∩ relevant| / |relevant|.
+|first k ∩ relevant| / |relevant|; `with_neighbours` counts the entries around the first k hits too, as a model is shown
+them, and `by_role` looks at the relevant entries of one role, over the questions that have some.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,20 +108,21 @@ async def evaluate(
             await _load(store, threads[name], collection.entries)
             await index_thread(store, threads[name])
             warnings += await recaller.prepare(Scope(USER, threads[name]))
-        found: list[tuple[Mapping[str, Any], list[str], float]] = []
+        found: list[_Answer] = []
         for done, (name, question) in enumerate(asked):
             progress(done, len(asked), "asking")
             started = time.perf_counter()
             wanted = Question(question["text"], Scope(USER, threads[name]), k=max(ks))
             recalled = await recaller.find(wanted)
             took = 1000 * (time.perf_counter() - started)
-            found.append((question, [log.sent_id(hit.entry) for hit in recalled.hits], took))
+            ids = [[log.sent_id(entry) for entry in (hit.entry, *hit.around)] for hit in recalled.hits]
+            found.append(_Answer(name, question, ids, took))
     finally:
         await _unload(store, threads.values())
     return {
         "queries": len(asked),
         "entries": sum(len(collection.entries) for collection in collections.values()),
-        **_measures(found, ks),
+        **_measures(found, _roles(collections), ks),
         "backend": {"postgres": "postgresql"}.get(store.dialect, store.dialect),
         "embedder": recaller.embedder_name,
     } | ({"warnings": sorted(set(warnings))} if warnings else {})
@@ -147,22 +149,56 @@ async def _unload(store: Driver, thread_ids: Iterable[str]) -> None:
             await tx.run("delete_thread", id=thread_id, user_id=USER)
 
 
-def _measures(found: Sequence[tuple[Mapping[str, Any], list[str], float]], ks: Sequence[int]) -> dict[str, Any]:
-    shares: dict[str, dict[int, list[float]]] = {}
-    for question, ids, _ in found:
-        relevant = set(question["relevant"])
-        for k in ks:
-            share = len(relevant.intersection(ids[:k])) / len(relevant)
-            for group in ("", question["category"]):
-                shares.setdefault(group, {}).setdefault(k, []).append(share)
-    means = {g: {str(k): round(sum(all_) / len(all_), 4) for k, all_ in by.items()} for g, by in shares.items()}
-    times = sorted(took for _, _, took in found)
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What was found for a question: of each hit its id, and then those of the entries around it."""
+
+    collection: str
+    question: Mapping[str, Any]
+    hits: Sequence[Sequence[str]]
+    milliseconds: float
+
+    def shares(self, wanted: Set[str], ks: Sequence[int], *, around: bool = False) -> dict[int, float]:
+        """By k, the share of the wanted entries that the first k hits are, or have `around` them."""
+        ids = [set(hit) if around else {hit[0]} for hit in self.hits]
+        return {k: len(wanted & set().union(*ids[:k])) / len(wanted) for k in ks}
+
+
+def _roles(collections: Mapping[str, Collection]) -> dict[str, dict[str, Role]]:
+    return {name: {entry["id"]: entry["role"] for entry in c.entries} for name, c in collections.items()}
+
+
+def _measures(found: Sequence[_Answer], roles: Mapping[str, Mapping[str, Role]], ks: Sequence[int]) -> dict[str, Any]:
+    whole, shown = [], []
+    by_category: dict[str, list[dict[int, float]]] = {}
+    by_role: dict[str, tuple[list[dict[int, float]], list[dict[int, float]]]] = {}
+    for answer in found:
+        relevant = set(answer.question["relevant"])
+        whole.append(answer.shares(relevant, ks))
+        shown.append(answer.shares(relevant, ks, around=True))
+        by_category.setdefault(answer.question["category"], []).append(whole[-1])
+        its = roles[answer.collection]
+        for role in {its[one] for one in relevant}:
+            said = {one for one in relevant if its[one] == role}
+            of_role, shown_of_role = by_role.setdefault(role, ([], []))
+            of_role.append(answer.shares(said, ks))
+            shown_of_role.append(answer.shares(said, ks, around=True))
+    times = sorted(answer.milliseconds for answer in found)
     return {
-        "recall": means.pop(""),
-        "by_category": dict(sorted(means.items())),
+        **_both(whole, shown),
+        "by_role": {role: _both(*shares) for role, shares in sorted(by_role.items())},
+        "by_category": {category: _means(shares) for category, shares in sorted(by_category.items())},
         "p50_ms": round(_quantile(times, 0.5), 2),
         "p95_ms": round(_quantile(times, 0.95), 2),
     }
+
+
+def _both(found: Sequence[Mapping[int, float]], shown: Sequence[Mapping[int, float]]) -> dict[str, dict[str, float]]:
+    return {"recall": _means(found), "with_neighbours": _means(shown)}
+
+
+def _means(shares: Sequence[Mapping[int, float]]) -> dict[str, float]:
+    return {str(k): round(sum(each[k] for each in shares) / len(shares), 4) for k in shares[0]}
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

@@ -1,0 +1,74 @@
+"""Words whose forms no ending tells: irregular verbs and plurals, months and ordinals; and days in any spelling."""
+
+from __future__ import annotations
+
+import re
+
+_VERBS = (
+    "be am is are was were been|begin began begun|bite bit bitten|blow blew blown|break broke broken|bring brought|"
+    "build built|buy bought|catch caught|choose chose chosen|come came|dig dug|do does did done|draw drew drawn|"
+    "dream dreamt|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feed fed|feel felt|"
+    "fight fought|find found|fly flew flown|forget forgot forgotten|forgive forgave forgiven|freeze froze frozen|"
+    "get got gotten|give gave given|go goes went gone|grow grew grown|hang hung|have has had|hear heard|"
+    "hide hid hidden|hold held|keep kept|know knew known|lay laid|lead led|learn learnt|leave left|lend lent|"
+    "lose lost|make made|"
+    "mean meant|meet met|pay paid|ride rode ridden|ring rang rung|rise rose risen|run ran|say said|see saw seen|"
+    "sell sold|send sent|shake shook shaken|shine shone|shoot shot|sing sang sung|sink sank sunk|sit sat|sleep slept|"
+    "speak spoke spoken|spend spent|stand stood|steal stole stolen|stick stuck|strike struck|swear swore sworn|"
+    "sweep swept|swim swam swum|take took taken|teach taught|tear tore torn|tell told|think thought|"
+    "throw threw thrown|understand understood|wake woke woken|wear wore worn|win won|write wrote written"
+)
+_NOUNS = (
+    "child children|man men|woman women|person people|foot feet|tooth teeth|mouse mice|goose geese|life lives|"
+    "wife wives|knife knives|leaf leaves|half halves|shelf shelves|wolf wolves"
+)
+_COMPARED = "good better best|bad worse worst"
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+
+
+def _by_form(groups: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for group in groups.split("|"):
+        first, *others = group.split()
+        found |= dict.fromkeys(others, first)
+    return found
+
+
+_BASES = (_by_form(_NOUNS) | _by_form(_VERBS) | _by_form(_COMPARED) | {month[:3]: month for month in MONTHS}) | {
+    "sept": "september"
+}
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+_MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" if len(month) > 3 else month for month in MONTHS)
+_DAY = r"(0?[1-9]|[12]\d|3[01])"
+_DATES = (
+    re.compile(rf"(?<!\d)(0?[1-9]|1[0-2])\s*月\s*{_DAY}(?!\d)"),
+    re.compile(rf"(?<!\d)\d{{4}}[-/](0?[1-9]|1[0-2])[-/]{_DAY}(?!\d)"),
+)
+_MONTH_FIRST = re.compile(rf"\b({_MONTH})\.? {_DAY}(?:st|nd|rd|th)?\b", re.IGNORECASE)
+_DAY_FIRST = re.compile(rf"(?<!\d){_DAY}(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b", re.IGNORECASE)
+_NUMBER_OF = {month[:3]: number for number, month in enumerate(MONTHS, 1)}
+_DAY_SIGN = re.compile(r"(?<!\d)([12]?\d|3[01])[号號](?![楼樓线線门門馆館院机機])")
+
+
+def base_form(word: str) -> str:
+    """The form that a lower-case word is looked up by: go for went, january for jan, 17 for 17th."""
+    ordinal = _ORDINAL.fullmatch(word)
+    return ordinal[1] if ordinal else _BASES.get(word, word)
+
+
+def with_day_signs(text: str) -> str:
+    """A text that says 27日 where it said 27号."""
+    return _DAY_SIGN.sub(r"\1日", text) if "号" in text or "號" in text else text
+
+
+def days(text: str) -> list[str]:
+    """The days that a text names, as `4月27日`: whatever the language and the order, one term is shared."""
+    if not any(char.isdigit() for char in text):
+        return []
+    found = [(int(date[1]), int(date[2])) for form in _DATES for date in form.finditer(text)]
+    found += [(_NUMBER_OF[date[1][:3].lower()], int(date[2])) for date in _MONTH_FIRST.finditer(text)]
+    found += [(_NUMBER_OF[date[2][:3].lower()], int(date[1])) for date in _DAY_FIRST.finditer(text)]
+    return [f"{month}月{day}日" for month, day in found]
