@@ -9,7 +9,8 @@ words from an entry, frequent ones among them. All goes through `Recaller.find`,
 With `--threads`, the entries are spread over a user's threads, and all of them are asked, when their index has been
 put together. With `--vectors`, each entry has a vector, made of its words', and so has each question: what an embedder
 takes is not measured. `cpu` is what the processors did for it: in all threads of this process, and for
-`server_cpu_mean_ms` in PostgreSQL's. With other work on the machine, times on the clock say little.
+`server_cpu_mean_ms` in PostgreSQL's; `when_i` is of the same questions as "When did I say …", which ask for who said
+it and for a time too. With other work on the machine, times on the clock say little.
 """
 
 from __future__ import annotations
@@ -106,17 +107,12 @@ async def measure(made: Databases, backend: str, asked_for: Asked) -> dict[str, 
                 await embedder.query(text)  # it knows all words from then on, and answers at once
         recaller = Recaller(store, embedder)
         scope = Scope(USER, THREAD if asked_for.threads == 1 else None)
-        times, cpu, worked = [], [], 0.0
-        for number, text in enumerate(asked):
-            if number == _WARM:
-                worked = database.worked()
-            started, used = time.perf_counter(), time.process_time()
-            recalled = await recaller.find(Question(text, scope))
-            assert recalled.hits
-            if number >= _WARM:
-                times.append(1000 * (time.perf_counter() - started))
-                cpu.append(1000 * (time.process_time() - used))
+        for text in asked[:_WARM]:
+            await recaller.find(Question(text, scope))
+        worked = database.worked()
+        times, cpu = await _ask(recaller, scope, asked[_WARM:])
         worked = 1000 * (database.worked() - worked) / len(times)
+        own_times, own_cpu = await _ask(recaller, scope, [f"When did I say {text}" for text in asked[_WARM:]])
     return {
         "backend": backend,
         "entries": entries,
@@ -126,10 +122,24 @@ async def measure(made: Databases, backend: str, asked_for: Asked) -> dict[str, 
         "p95_ms": _quantile(times, 0.95),
         "cpu_p50_ms": _quantile(cpu, 0.5),
         "cpu_p95_ms": _quantile(cpu, 0.95),
+        "when_i_p95_ms": _quantile(own_times, 0.95),
+        "when_i_cpu_p50_ms": _quantile(own_cpu, 0.5),
         "server_cpu_mean_ms": round(worked, 2),
         "index_ms_per_1000": round(1e6 * took / entries, 1),
         "index_bytes_per_entry": round(size / entries, 1),
     }
+
+
+async def _ask(recaller: Recaller, scope: Scope, texts: Sequence[str]) -> tuple[list[float], list[float]]:
+    """How long each question takes, and what this process's CPU time is, in milliseconds."""
+    times, cpu = [], []
+    for text in texts:
+        started, used = time.perf_counter(), time.process_time()
+        recalled = await recaller.find(Question(text, scope))
+        assert recalled.hits
+        times.append(1000 * (time.perf_counter() - started))
+        cpu.append(1000 * (time.process_time() - used))
+    return times, cpu
 
 
 def _threads(asked: Asked) -> list[str]:
@@ -145,7 +155,10 @@ async def _fill(store: Driver, talk: Talk, asked: Asked) -> list[str]:
             await log.create_thread(tx, thread, user_id=USER)
         for start in range(0, own, _PAGE):
             texts = [talk.entry() for _ in range(min(_PAGE, own - start))]
-            drafts = [Draft(f"{thread}-e{start + at}", "user", text) for at, text in enumerate(texts)]
+            drafts = [
+                Draft(f"{thread}-e{start + at}", "assistant" if at % 2 else "user", text)
+                for at, text in enumerate(texts)
+            ]
             async with store.writing() as tx:
                 tip, size = await log.position(tx, thread)
                 await log.append(tx, thread, drafts, tip=tip, size=size)

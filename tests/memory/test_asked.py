@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from longthread.memory.asked import Asked, has_time
 from longthread.memory.binding import bind_user
 from longthread.memory.indexing import index_thread
-from longthread.memory.marks import HAS_TIME, USER_SAID, mark_rows, marked_places
+from longthread.memory.marks import HAS_TIME, USER_SAID, mark_rows, spread_out
 from longthread.memory.merging import merge_segments
 from longthread.memory.postings import Document, Part, build, hash_of, join_segments, look_up
 from longthread.memory.recall import Question, Recaller
@@ -125,7 +125,7 @@ def test_a_building_is_no_day() -> None:
 
 @given(st.sets(st.integers(0, 400)), st.integers(1, 400))
 def test_a_mark_is_where_it_was_set_however_segments_are_put_together(places: set[int], cut: int) -> None:
-    assert marked_places(mark_rows(np.array(sorted(places), dtype=np.int64))).tolist() == sorted(places)
+    assert spread_out(mark_rows(np.array(sorted(places), dtype=np.int64))).nonzero()[0].tolist() == sorted(places)
     documents = [Document(seq, {"a": 1}, 1, seq, marks=[USER_SAID] if seq in places else []) for seq in range(401)]
     whole = build(0, 400, documents)
     halves = [build(part[0].seq, part[-1].seq, part) for part in (documents[:cut], documents[cut:])]

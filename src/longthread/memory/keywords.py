@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longthread.memory.asked import Asked
-from longthread.memory.marks import HAS_TIME, MARKS, USER_SAID, marked_places
+from longthread.memory.marks import HAS_TIME, MARKS, USER_SAID, spread_out
 from longthread.memory.postings import Postings, by_bucket, look_up
 from longthread.memory.ranking import REACH, Block, Corpus, Layout, Scores, best, lay_out, score
 from longthread.memory.shelf import Ranges
@@ -85,9 +86,14 @@ def _prefer(scores: Scores, layout: Layout, asked: Asked) -> None:
     if named:
         scores[np.unique(np.concatenate(named))] *= np.float32(OF_SPEAKER)
     elif asked.by_user is not None:
-        scores[layout.marked(USER_SAID) == asked.by_user] *= np.float32(OF_SPEAKER)
+        _lift(scores, layout.marked(USER_SAID) == asked.by_user, OF_SPEAKER)
     if asked.when:
-        scores[layout.marked(HAS_TIME)] *= np.float32(WITH_TIME)
+        _lift(scores, layout.marked(HAS_TIME), WITH_TIME)
+
+
+def _lift(scores: Scores, places: NDArray[np.bool_], factor: float) -> None:
+    # Not by `scores[places] *=`: for half of 100,000 places that takes five times as long.
+    scores *= np.array([1.0, factor], dtype=np.float32).take(places.view(np.uint8))
 
 
 async def _of_threads(tx: Transaction, area: Area, asked: Asked, before: Place | None) -> list[Block]:
@@ -130,7 +136,7 @@ def _blocks(rows: Sequence[tuple[str, int, int, bytes]], asked: Asked, before: P
 
 
 def _block(thread_id: str, segment: int, there: dict[int, Postings], before: Place | None) -> Block:
-    marked = {mark: segment + marked_places(there.pop(mark).columns) for mark in MARKS if mark in there}
+    marked = {mark: spread_out(there.pop(mark).columns) for mark in MARKS if mark in there}
     if before is not None and before.thread_id == thread_id:
         # Before it is ranked: a question must not lift the entries around it.
         there = {value: postings.until(before.seq - segment) for value, postings in there.items()}

@@ -15,6 +15,7 @@ HAS_TIME = 2
 """The hash of the mark of entries that say when something is."""
 MARKS = (USER_SAID, HAS_TIME)
 _WIDTH = 32
+_BITS = np.arange(_WIDTH)
 
 Places = NDArray[np.int64]
 Rows = NDArray[np.uint16]
@@ -33,12 +34,13 @@ def mark_rows(places: Places) -> Rows:
     return np.array(rows, dtype=np.uint16).reshape(-1, 3).T
 
 
-def marked_places(rows: Rows) -> Places:
-    """The places that rows have, in order."""
+def spread_out(rows: Rows) -> NDArray[np.bool_]:
+    """Of each place from 0 to the last, whether rows have it."""
+    firsts = rows[0].astype(np.intp)
+    there = np.zeros(int(firsts[-1]) + _WIDTH if len(firsts) else 0, dtype=bool)
     words = np.ascontiguousarray(rows[1:].T, dtype="<u2")
-    row, bit = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little").nonzero()
-    found: Places = rows[0].astype(np.int64)[row] + bit
-    return found
+    there[(firsts[:, None] + _BITS).ravel()] = np.unpackbits(words.view(np.uint8), bitorder="little").view(bool)
+    return there
 
 
 def merged_marks(hashes: NDArray[np.uint64], rows: Rows) -> tuple[NDArray[np.uint64], Rows]:
@@ -47,7 +49,7 @@ def merged_marks(hashes: NDArray[np.uint64], rows: Rows) -> tuple[NDArray[np.uin
     for mark in MARKS:
         own = hashes == mark
         if own.any():
-            whole = mark_rows(marked_places(rows[:, own]))
+            whole = mark_rows(spread_out(rows[:, own]).nonzero()[0])
             hashes = np.concatenate([hashes[~own], np.full(whole.shape[1], mark, dtype=hashes.dtype)])
             rows = np.concatenate([rows[:, ~own], whole], axis=1)
     return hashes, rows

@@ -12,6 +12,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +47,12 @@ _Counted = tuple[NDArray[np.int64], Scores]
 @dataclass(frozen=True, slots=True)
 class Block:
     """A segment as the ranking sees it: the entries of `thread` from `first` on, where the terms stand in it, and, by
-    their hashes, the numbers of the entries that have a mark."""
+    their hashes, which of its entries have a mark."""
 
     thread: str
     first: int
     found: Mapping[int, Postings]
-    marked: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
+    marked: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +84,14 @@ class Layout:
 
     def marked(self, mark: int) -> NDArray[np.bool_]:
         """Whether the entry at each place has a mark."""
-        of_thread: dict[str, list[NDArray[np.int64]]] = {}
-        for block in self.blocks:
-            if mark in block.marked:
-                of_thread.setdefault(block.thread, []).append(block.marked[mark])
-        numbers = {thread: np.concatenate(some) for thread, some in of_thread.items()}
         there = np.zeros(self.size, dtype=bool)
+        of_thread = {thread: _marked(list(its), mark) for thread, its in groupby(self.blocks, lambda each: each.thread)}
         for start, end, block in zip(self.starts, self.ends, self.blocks, strict=True):
-            if block.thread in numbers:
-                # What fades into the room around a block reaches entries of the blocks next to it.
-                own, shift = numbers[block.thread], start - block.first
-                first, last = own.searchsorted([max(0, start - REACH) - shift, end + REACH + 1 - shift])
-                there[own[first:last] + shift] = True
+            # What fades into the room around a block reaches entries of the blocks next to it.
+            first, own = of_thread[block.thread]
+            at = start + first - block.first
+            begin, stop = max(0, start - REACH, at), min(end + REACH + 1, at + len(own))
+            there[begin:stop] |= own[begin - at : max(begin, stop) - at]
         return there
 
     def entries_at(self, places: Iterable[int]) -> Iterator[tuple[str, int]]:
@@ -105,6 +102,16 @@ class Layout:
             if place - ends[at] > REACH and at + 1 < len(blocks) and starts[at + 1] - place <= REACH:
                 at += 1
             yield blocks[at].thread, blocks[at].first + place - starts[at]
+
+
+def _marked(blocks: Sequence[Block], mark: int) -> tuple[int, NDArray[np.bool_]]:
+    """Which entries of a thread have a mark, from the first of its blocks on; and the number of the first one."""
+    first = blocks[0].first
+    marked = [(block.first - first, block.marked[mark]) for block in blocks if mark in block.marked]
+    own = np.zeros(max((at + len(its) for at, its in marked), default=0), dtype=bool)
+    for at, its in marked:
+        own[at : at + len(its)] |= its
+    return first, own
 
 
 def lay_out(blocks: Sequence[Block]) -> Layout:
