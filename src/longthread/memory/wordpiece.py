@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -37,6 +37,10 @@ class WordPiece:
             if len(found) >= most - 2:
                 break
         return [self._first, *found[: most - 2], self._last]
+
+    def unknown_share(self, numbers: Sequence[int]) -> float:
+        """The share of a text's tokens that the vocabulary lacks."""
+        return numbers.count(self._unknown) / max(1, len(numbers) - 2)
 
     def _words(self, text: str) -> Iterator[str]:
         if self._lower:
