@@ -65,7 +65,10 @@ def test_the_last_line_holds_the_measures(tmp_path: Path) -> None:
         "entries": 62,
         "recall": {"1": 0.6667, "5": 0.6667},
         "with_neighbours": {"1": 0.6667, "5": 0.6667},
-        "by_role": {"user": {"recall": {"1": 0.6667, "5": 0.6667}, "with_neighbours": {"1": 0.6667, "5": 0.6667}}},
+        "by_role": {
+            "assistant": {"recall": {"1": 1.0, "5": 1.0}, "with_neighbours": {"1": 1.0, "5": 1.0}},
+            "user": {"recall": {"1": 0.5, "5": 0.5}, "with_neighbours": {"1": 0.5, "5": 0.5}},
+        },
         "by_category": {
             "en": {"1": 1.0, "5": 1.0},
             "no": {"1": 0.0, "5": 0.0},
@@ -202,3 +205,20 @@ def test_linking_is_measured(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["eval", "linking", str(file), str(tmp_path), "--k", "5"], catch_exceptions=False)
     found = json.loads(done.stdout.splitlines()[-1])
     assert (found["tables"], found["questions"], found["all_needed"]) == (1000, 1, {"5": 1.0})
+
+
+def test_an_answer_beside_a_hit_counts_with_its_neighbours(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = []
+    for at, (role, text) in enumerate(
+        [
+            ("user", "Which lamp did the lighthouse have?"),
+            ("assistant", "One of brass."),
+            ("user", "Thanks, that helps."),
+        ]
+    ):
+        entry = {"id": f"{at}", "role": role, "name": None, "text": text, "time": None}
+        rows.append({"type": "entry", "collection": "c"} | entry)
+    rows.append({"type": "query", "collection": "c", "text": "the lighthouse lamp", "relevant": ["1"], "category": "a"})
+    found = run(str(written(tmp_path / "f.jsonl", rows)), "--k", "1")
+    assert (found["recall"]["1"], found["with_neighbours"]["1"]) == (0.0, 1.0)
+    assert found["by_role"] == {"assistant": {"recall": {"1": 0.0}, "with_neighbours": {"1": 1.0}}}
