@@ -44,7 +44,7 @@ _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" if len(month) > 3 else month for month in MONTHS)
 _DAY = r"(0?[1-9]|[12]\d|3[01])"
 _DATES = (
-    re.compile(rf"(?<!\d)(0?[1-9]|1[0-2])\s*月\s*{_DAY}(?!\d)"),
+    re.compile(rf"(?<!\d)(0?[1-9]|1[0-2]) ?月 ?{_DAY}(?!\d)"),
     re.compile(rf"(?<!\d)\d{{4}}[-/](0?[1-9]|1[0-2])[-/]{_DAY}(?!\d)"),
 )
 _MONTH_FIRST = re.compile(rf"\b({_MONTH})\.? {_DAY}(?:st|nd|rd|th)?\b", re.IGNORECASE)

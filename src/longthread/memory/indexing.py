@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
-from longthread.memory.asked import has_time
 from longthread.memory.escapes import unescaped
 from longthread.memory.forms import MONTHS
 from longthread.memory.marks import HAS_TIME, USER_SAID
 from longthread.memory.merging import merge_segments, write_segment
 from longthread.memory.postings import FORM, FULL, Document, Segment, build
+from longthread.memory.query import has_time
 from longthread.memory.terms import characters, terms
 from longthread.model.builtin import LOAD_SKILL
 from longthread.model.builtin import RECALL_TOOL as RECALL_TOOL
@@ -79,10 +79,12 @@ def documents(texts: Iterable[Text]) -> list[Document]:
         said = terms(content)
         if not said:
             continue
-        speaker = terms(text.name or "")
-        about = [*speaker, *terms(str(text.metadata.get(SAID_AT) or _date(text.created_at)))]
+        name = terms(text.name or "")
+        about = [*name, *terms(str(text.metadata.get(SAID_AT) or _date(text.created_at)))]
         at = int((text.created_at - _EPOCH).total_seconds() * 1_000_000)
         marks = [USER_SAID] * (text.role == "user") + [HAS_TIME] * has_time(content)
+        # A tool's name is none that a question asks for as a speaker: "run" is not said of run_sql.
+        speaker = name if text.role != "tool" else []
         found.append(Document(text.seq, Counter(said + about + characters(content)), len(said), at, speaker, marks))
     return found
 

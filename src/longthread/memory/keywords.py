@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longthread.memory.asked import Asked
 from longthread.memory.marks import HAS_TIME, MARKS, USER_SAID, spread_out
 from longthread.memory.postings import Postings, by_bucket, look_up
+from longthread.memory.query import ParsedQuery
 from longthread.memory.ranking import REACH, Block, Corpus, Layout, Scores, best, lay_out, score
 from longthread.memory.shelf import Ranges
 from longthread.memory.volumes import Area, Bound, Counting
@@ -48,7 +48,7 @@ async def by_keywords(
         ranges: only these entries.
         before: of this entry's thread only those before it. The area has that thread on its own.
     """
-    asked = Asked.of(text)
+    asked = ParsedQuery.of(text)
     blocks = [*await _of_threads(tx, area, asked, before), *await _of_volumes(tx, area, asked)]
     if not blocks:
         return []
@@ -61,7 +61,7 @@ async def by_keywords(
     return sorted(found, key=lambda each: (-each[1], each[0]))[:count]
 
 
-def _scores(layout: Layout, asked: Asked, corpus: Corpus) -> Scores:
+def _scores(layout: Layout, asked: ParsedQuery, corpus: Corpus) -> Scores:
     """What each place counts. Of a question of several parts each counts by itself, and alike, however much it says."""
     of_parts = [score(layout, part, corpus) for part in asked.parts]
     of_parts = [scores for scores in of_parts if scores.any()] or of_parts[:1]
@@ -74,14 +74,14 @@ def _scores(layout: Layout, asked: Asked, corpus: Corpus) -> Scores:
     return scores
 
 
-def _prefer(scores: Scores, layout: Layout, asked: Asked) -> None:
+def _prefer(scores: Scores, layout: Layout, asked: ParsedQuery) -> None:
     """Lift what was said by the speaker whom the question names, else by whom it asks for; and what has a time, where
     it asks for one."""
     named = [
-        start + postings.of_speaker.astype(np.int64)
+        start + places.astype(np.int64)
         for start, block in zip(layout.starts, layout.blocks, strict=True)
-        for postings in block.found.values()
-        if len(postings.of_speaker)
+        for places in (postings.of_speaker for postings in block.found.values())
+        if len(places)
     ]
     if named:
         scores[np.unique(np.concatenate(named))] *= np.float32(OF_SPEAKER)
@@ -96,7 +96,7 @@ def _lift(scores: Scores, places: NDArray[np.bool_], factor: float) -> None:
     scores *= np.array([1.0, factor], dtype=np.float32).take(places.view(np.uint8))
 
 
-async def _of_threads(tx: Transaction, area: Area, asked: Asked, before: Place | None) -> list[Block]:
+async def _of_threads(tx: Transaction, area: Area, asked: ParsedQuery, before: Place | None) -> list[Block]:
     buckets, scope = list(by_bucket(asked.hashes)), area.scope
     if scope.thread_id is not None:
         rows = await recall.postings(tx, scope, buckets)
@@ -105,7 +105,7 @@ async def _of_threads(tx: Transaction, area: Area, asked: Asked, before: Place |
     return _blocks(rows, asked, before)
 
 
-async def _of_volumes(tx: Transaction, area: Area, asked: Asked) -> list[Block]:
+async def _of_volumes(tx: Transaction, area: Area, asked: ParsedQuery) -> list[Block]:
     """The volumes as threads of which each place is an entry, as they are found in the layout."""
     if not area.volumes:
         return []
@@ -123,7 +123,7 @@ async def _of_volumes(tx: Transaction, area: Area, asked: Asked) -> list[Block]:
     return found
 
 
-def _blocks(rows: Sequence[tuple[str, int, int, bytes]], asked: Asked, before: Place | None) -> list[Block]:
+def _blocks(rows: Sequence[tuple[str, int, int, bytes]], asked: ParsedQuery, before: Place | None) -> list[Block]:
     found: dict[tuple[str, int], dict[int, Postings]] = {}
     of_bucket = by_bucket(asked.hashes)
     for thread_id, segment, bucket, data in rows:

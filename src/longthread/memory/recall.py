@@ -11,7 +11,6 @@ from datetime import datetime
 import numpy as np
 
 from longthread.errors import EntryNotFound, InvalidInput, StoreError, ThreadNotFound
-from longthread.memory.asked import Asked
 from longthread.memory.asking import Asker
 from longthread.memory.background import Background
 from longthread.memory.binding import bind_user, drop_volumes
@@ -21,6 +20,7 @@ from longthread.memory.indexing import content_of, index_thread, is_recallable
 from longthread.memory.keywords import Place, by_keywords
 from longthread.memory.nearest import Guess, Nearest, Sought
 from longthread.memory.postings import FORM, by_bucket, places_between
+from longthread.memory.query import ParsedQuery
 from longthread.memory.shelf import Ranges
 from longthread.memory.spans import ranges_of
 from longthread.memory.vectors import Embedded, Progress, embed_thread, named, sign_thread
@@ -401,7 +401,7 @@ async def _ahead(tx: Transaction, question: Question, sought: Sought | None) -> 
     if scope.thread_id is not None:
         asked = [recall.threads_asked(scope), recall.branch_points_asked(scope.thread_id)]
         asked += [vectors.stamps_asked(scope, sought.model)] if sought else []
-        asked.append(recall.postings_asked(scope, list(by_bucket(Asked.of(question.words).hashes))))
+        asked.append(recall.postings_asked(scope, list(by_bucket(ParsedQuery.of(question.words).hashes))))
         await tx.ahead(*asked)
 
 

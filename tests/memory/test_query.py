@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longthread.memory.asked import Asked, has_time
 from longthread.memory.binding import bind_user
 from longthread.memory.indexing import index_thread
 from longthread.memory.marks import HAS_TIME, USER_SAID, mark_rows, spread_out
 from longthread.memory.merging import merge_segments
 from longthread.memory.postings import Document, Part, build, hash_of, join_segments, look_up
+from longthread.memory.query import ParsedQuery, has_time
 from longthread.memory.recall import Question, Recaller
 from longthread.memory.terms import terms
 from longthread.model.entry import Draft
@@ -47,7 +47,7 @@ MINE = Scope("ann", "t")
     ],
 )
 def test_whose_words_a_question_asks_for(question: str, by_user: bool | None) -> None:
-    assert Asked.of(question).by_user is by_user
+    assert ParsedQuery.of(question).by_user is by_user
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_whose_words_a_question_asks_for(question: str, by_user: bool | None) ->
     ],
 )
 def test_how_many_parts_a_question_has(question: str, parts: int) -> None:
-    assert len(Asked.of(question).parts) == parts
+    assert len(ParsedQuery.of(question).parts) == parts
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_how_many_parts_a_question_has(question: str, parts: int) -> None:
     ],
 )
 def test_whether_a_question_asks_for_a_time(question: str, when: bool) -> None:
-    assert Asked.of(question).when is when
+    assert ParsedQuery.of(question).when is when
 
 
 @pytest.mark.parametrize(
@@ -165,6 +165,32 @@ async def test_what_the_named_speaker_said_comes_before_what_was_said_to_her(sto
     await say(store, [to_her, *NOTHING, hers, *NOTHING, to_her])
     assert await first(store, "What did Caroline say of the violin?") == hers[2]
     assert await first(store, "What did Melanie say of the violin?") == to_her[2]
+
+
+async def test_a_word_of_a_tool_s_name_names_no_speaker(store: Driver) -> None:
+    same = "A run of ten miles."
+    await say(store, [("tool", "run_sql", same), *NOTHING, ("user", None, same), *NOTHING, ("assistant", None, same)])
+    recalled = await Recaller(store).find(Question("How far did I run, ten miles?", MINE, k=1))
+    assert recalled.hits[0].entry.role == "user"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1" * 100_000,
+        "\n" * 100_000,
+        ", " * 50_000,
+        "you " * 30_000,
+        "1月" * 50_000,
+        "a? " * 40_000,
+        "给你" * 50_000,
+        "may 1 " * 20_000,
+    ],
+)
+def test_a_long_question_takes_no_more_than_its_length(text: str) -> None:
+    # With the square of it, this would not end.
+    assert ParsedQuery.of(text).parts
+    has_time(text.replace("月", "x"))
 
 
 @pytest.mark.parametrize("threads", ["one", "many"])

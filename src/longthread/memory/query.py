@@ -37,7 +37,8 @@ _WHEN = re.compile(
 )
 _SENTENCE = re.compile(r"[^。？！?!；;\n]+[。？！?!；;\n]*")
 _MOREOVER = re.compile(
-    r"(?:^|(?<=[,，。？！?!；;\n]))\s*(?:另外|此外|还有|還有|以及|(?:and )?also\b|additionally\b|besides\b)[,，]?",
+    r"(?:^|(?<=[,，。？！?!；;\n]))[ \t\u3000]*"
+    r"(?:另外|此外|还有|還有|以及|(?:and )?also\b|additionally\b|besides\b)[,，]?",
     re.IGNORECASE,
 )
 _TIME = re.compile(
@@ -45,13 +46,13 @@ _TIME = re.compile(
     r"recently|january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|"
     r"wednesday|thursday|friday|saturday|sunday|weekend|weeks?|months?|years?|days?|hours?|minutes|\d{4}|"
     r"\d{1,2}(?::\d\d|st|nd|rd|th|am|pm)|am|pm|morning|evening|night)\b|"
-    r"昨天|今天|明天|上周|上週|下周|下週|[周週][一二三四五六日天]|星期|\d+[月日号號点點]|上个月|上個月|下个月|下個月|早上|晚上|下午",
+    r"昨天|今天|明天|上周|上週|下周|下週|[周週][一二三四五六日天]|星期|\d{1,2}[月日号號点點]|上个月|上個月|下个月|下個月|早上|晚上|下午",
     re.IGNORECASE,
 )
 
 
 @dataclass(frozen=True)
-class Asked:
+class ParsedQuery:
     """A question as recall takes it.
 
     Args:
@@ -65,7 +66,7 @@ class Asked:
     when: bool
 
     @classmethod
-    def of(cls, text: str) -> Asked:
+    def of(cls, text: str) -> ParsedQuery:
         """What a question asks for."""
         return cls([_weights(part) for part in _parts(text)], _by_user(text), _WHEN.search(text) is not None)
 
@@ -107,8 +108,9 @@ def _parts(text: str) -> list[str]:
     """
     found: list[str] = []
     for piece in _MOREOVER.split(text):
-        sentences = _SENTENCE.findall(piece)
-        asking = [sentence for sentence in sentences if sentence.rstrip().endswith(("?", "？"))]
-        found += [*asking, " ".join(sentence for sentence in sentences if sentence not in asking)]
+        telling: list[str] = []
+        for sentence in _SENTENCE.findall(piece):
+            (found if sentence.rstrip().endswith(("?", "？")) else telling).append(sentence)
+        found.append(" ".join(telling))
     found = [part for part in found if any(term not in COMMON for term in terms(part))]
     return found if 1 < len(found) <= _MOST_PARTS else [text]
