@@ -128,6 +128,16 @@ def test_an_embedder_that_does_not_work_is_done_without(run: Run, monkeypatch: p
 
 
 @pytest.mark.usefixtures("talks")
+def test_conversations_without_vectors_are_told_with_what_makes_them(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = HashEmbedder()
+    monkeypatch.setattr("longthread.agent.embedders.embedder_of", lambda settings, name=None: embedder)
+    result = run("recall", "staging 10.1.2.3", "--thread", "servers")
+    assert "One conversation has messages without vectors" in result.stderr and "longthread db index" in result.stderr
+    run("db", "index")
+    assert "without vectors" not in run("recall", "staging 10.1.2.3", "--thread", "servers").stderr
+
+
+@pytest.mark.usefixtures("talks")
 def test_on_a_terminal_a_conversation_is_a_heading(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Console(force_terminal=True, width=100, color_system="standard")
     monkeypatch.setattr(module, "Console", lambda: terminal)

@@ -42,6 +42,8 @@ MINE = Scope("ann", "t")
         ("Can you tell me where I parked?", True),
         ("你还记得我住在哪里吗", True),
         ("Where does Caroline live?", None),
+        ("How fast is I/O here?", None),
+        ("我国的首都是哪里？", None),
         ("总部在哪里？", None),
         ("The plan for i18n", None),
     ],
@@ -58,6 +60,7 @@ def test_whose_words_a_question_asks_for(question: str, by_user: bool | None) ->
         ("We fly to Rome in May. Which hotel had a pool? Also, who books the car?", 2),
         ("北京的酒店叫什么，另外机票价格是多少", 2),
         ("I bought a telescope; it has a motor. Which star is that?", 2),
+        ("Which insurance did we take, and who found the runaway dog?", 2),
         ("What book did Melanie also read?", 1),
         ("那里还有什么好吃的", 1),
         ("Who? What?", 1),
@@ -90,6 +93,9 @@ def test_whether_a_question_asks_for_a_time(question: str, when: bool) -> None:
         ("6月3号见", True),
         ("It is blue.", False),
         ("很好", False),
+        ("I may go", False),
+        ("next to the bed", False),
+        ("2019年", True),
     ],
 )
 def test_whether_a_text_says_when_something_is(text: str, said: bool) -> None:
@@ -108,6 +114,9 @@ def test_whether_a_text_says_when_something_is(text: str, said: bool) -> None:
         ("April 27th", "2023年4月27号"),
         ("4月27号的会议", "2023-04-27"),
         ("27号下午", "27日下午见"),
+        ("April the 27th", "27. April"),
+        ("where she lives", "I live here"),
+        ("leaving time", "The train leaves at 5"),
     ],
 )
 def test_forms_of_words_and_dates_share_a_term(asked: str, said: str) -> None:
@@ -243,6 +252,27 @@ async def test_a_short_fact_is_found_among_long_answers(store: Driver) -> None:
         said += [("user", None, f"What about option {n}?"), ("assistant", None, f"{answer} The budget, option {n}.")]
     await say(store, [*said[:10], ("user", None, "The budget is 900 euros."), *said[10:]])
     assert await first(store, "budget") == "The budget is 900 euros."
+
+
+async def test_who_is_asked_for_is_known_however_far_apart_the_marks_are(store: Driver) -> None:
+    said = [
+        ("user" if n == 0 else "assistant", None, "An apple." if n in (0, 70, 139) else "Well.") for n in range(140)
+    ]
+    for start in range(0, 140, 20):
+        await say(store, said[start : start + 20])
+        await index_thread(store, "t")
+    recalled = await Recaller(store).find(Question("my apple", MINE, k=3))
+    assert [hit.entry.seq for hit in recalled.hits] == [1, 71, 140]
+
+
+async def test_a_part_is_measured_by_what_may_be_found(store: Driver) -> None:
+    await say(store, [("user", None, "zebra zebra zebra"), *NOTHING])
+    cello = ("user", None, "A cello is what one may see in this large room of ours.")
+    await say(store, [("user", None, "A zebra here."), *NOTHING, cello, *NOTHING])
+    both = (await Recaller(store).find(Question("zebra", MINE, k=2))).hits
+    since = max(hit.entry.created_at for hit in both)
+    recalled = await Recaller(store).find(Question("zebra? cello?", MINE, k=2, since=since))
+    assert [hit.entry.text for hit in recalled.hits] == ["A zebra here.", cello[2]]
 
 
 async def test_what_is_found_does_not_depend_on_how_the_index_is_cut(store: Driver) -> None:

@@ -405,13 +405,20 @@ def test_among_texts_that_are_all_alike_the_nearest_counts_much_more_than_the_ot
     near = [(meant, 0.95), *((Place("t", n), 0.9) for n in range(1, 200)), (named, 0.9)]
     words = [(named, 10.0), (meant, 9.0)]
     assert [place for place, _ in fuse(words, near)][:2] == [meant, named]
-    assert [place for place, _ in fuse([], near)] == [meant]
+    assert dict(fuse([], near))[named] == 0
 
 
 def test_what_is_near_counts_for_the_entry_beside_it_too_if_that_was_found() -> None:
     near = [(Place("t", 50), 0.9), *((Place("t", 2 * n), 0.1) for n in range(100, 150))]
     words = [(Place("t", n), 2.0) for n in (10, 51, 90)]
     assert [place.seq for place, _ in fuse(words, near)][:4] == [51, 10, 90, 50]
+
+
+def test_what_keywords_find_is_found_with_an_embedder_too() -> None:
+    words = [(Place("t", 1), 2.0), (Place("t", 5), 1.0)]
+    assert [place for place, _ in fuse(words, [])] == [place for place, _ in words]
+    near = [(Place("t", 9), 0.9), (Place("t", 1), 0.8)]
+    assert {place for place, _ in fuse(words, near)} == {Place("t", n) for n in (1, 5, 9)}
 
 
 def test_neither_the_scale_of_the_scores_nor_that_of_the_cosines_decides_the_order() -> None:

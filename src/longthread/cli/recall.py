@@ -25,11 +25,12 @@ from longthread.memory.terms import terms
 from longthread.model.entry import Entry
 from longthread.model.visible import in_line, visible
 from longthread.settings import Settings
-from longthread.store import catalog, log
+from longthread.store import catalog, log, vectors
 from longthread.store.driver import Driver
 from longthread.store.recall import Scope
 
 if TYPE_CHECKING:
+    from longthread.memory.embedding import Embedder
     from longthread.memory.recall import Hit, Question
 
 _CHARS = 400
@@ -113,10 +114,14 @@ async def _find(settings: Settings, given: Question) -> _Found:
     from longthread.memory.recall import Recaller
 
     async with existing(settings.database) as store:
-        recaller = Recaller(store, embedder_of(settings))
+        embedder = embedder_of(settings)
+        recaller = Recaller(store, embedder)
         try:
             asked = replace(given, scope=await _scope(store, given.scope))
             recalled = await recaller.find(asked)
+            warnings = list(recalled.warnings)
+            if embedder is not None and not warnings:
+                warnings = await _without_vectors(store, asked.scope, embedder)
         finally:
             await recaller.close()
         titles: dict[str, str] = {}
@@ -124,7 +129,22 @@ async def _find(settings: Settings, given: Question) -> _Found:
             for thread_id in dict.fromkeys(hit.entry.thread_id for hit in recalled.hits):
                 thread = await log.find_thread(tx, thread_id, user_id=asked.scope.user_id)
                 titles[thread_id] = thread.title or ""
-        return _Found(recalled.hits, titles, recalled.warnings)
+        return _Found(recalled.hits, titles, warnings)
+
+
+async def _without_vectors(store: Driver, scope: Scope, embedder: Embedder) -> list[str]:
+    """What a person should know of conversations that are found by keywords alone: a command is too short for vectors
+    to be made behind it."""
+    from longthread.memory.vectors import model_of
+
+    model = await model_of(embedder)
+    async with store.reading() as tx:
+        left = await vectors.behind(tx, scope, model)
+    count = len(left) if scope.thread_id is None else left.count(scope.thread_id)
+    if not count:
+        return []
+    which = "One conversation has" if count == 1 else f"{count:,} conversations have"
+    return [f"{which} messages without vectors of {embedder.name}, found by keywords alone. Run `longthread db index`."]
 
 
 async def _scope(store: Driver, given: Scope) -> Scope:

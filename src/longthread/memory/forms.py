@@ -12,15 +12,15 @@ _VERBS = (
     "get got gotten|give gave given|go goes went gone|grow grew grown|hang hung|have has had|hear heard|"
     "hide hid hidden|hold held|keep kept|know knew known|lay laid|lead led|learn learnt|leave left|lend lent|"
     "lose lost|make made|"
-    "mean meant|meet met|pay paid|ride rode ridden|ring rang rung|rise rose risen|run ran|say said|see saw seen|"
-    "sell sold|send sent|shake shook shaken|shine shone|shoot shot|sing sang sung|sink sank sunk|sit sat|sleep slept|"
+    "mean meant|meet met|pay paid|ride rode ridden|ring rang rung|rise risen|run ran|say said|see saw seen|"
+    "sell sold|send sent|shake shook shaken|shine shone|sing sang sung|sink sank sunk|sit sat|sleep slept|"
     "speak spoke spoken|spend spent|stand stood|steal stole stolen|stick stuck|strike struck|swear swore sworn|"
     "sweep swept|swim swam swum|take took taken|teach taught|tear tore torn|tell told|think thought|"
     "throw threw thrown|understand understood|wake woke woken|wear wore worn|win won|write wrote written"
 )
 _NOUNS = (
-    "child children|man men|woman women|person people|foot feet|tooth teeth|mouse mice|goose geese|life lives|"
-    "wife wives|knife knives|leaf leaves|half halves|shelf shelves|wolf wolves"
+    "child children|man men|woman women|person people|foot feet|tooth teeth|mouse mice|goose geese|"
+    "wife wives|knife knives|half halves|shelf shelves|wolf wolves"
 )
 _COMPARED = "good better best|bad worse worst"
 MONTHS = (
@@ -44,11 +44,11 @@ _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" if len(month) > 3 else month for month in MONTHS)
 _DAY = r"(0?[1-9]|[12]\d|3[01])"
 _DATES = (
-    re.compile(rf"(?<!\d)(0?[1-9]|1[0-2]) ?月 ?{_DAY}(?!\d)"),
-    re.compile(rf"(?<!\d)\d{{4}}[-/](0?[1-9]|1[0-2])[-/]{_DAY}(?!\d)"),
+    re.compile(rf"(?<!\d)(0?[1-9]|1[0-2]) ?月{_DAY}(?=[日号號]|[^\d\u4e00-\u9fff]|$)"),
+    re.compile(rf"(?<!\d)\d{{4}}[-/.](0?[1-9]|1[0-2])[-/.]{_DAY}(?!\d)"),
 )
-_MONTH_FIRST = re.compile(rf"\b({_MONTH})\.? {_DAY}(?:st|nd|rd|th)?\b", re.IGNORECASE)
-_DAY_FIRST = re.compile(rf"(?<!\d){_DAY}(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b", re.IGNORECASE)
+_MONTH_FIRST = re.compile(rf"\b({_MONTH})\.? (?:the )?{_DAY}(?:st|nd|rd|th)?\b", re.IGNORECASE)
+_DAY_FIRST = re.compile(rf"(?<!\d){_DAY}(?:st|nd|rd|th|\.)?(?: of)? ({_MONTH})\b", re.IGNORECASE)
 _NUMBER_OF = {month[:3]: number for number, month in enumerate(MONTHS, 1)}
 _DAY_SIGN = re.compile(r"(?<!\d)([12]?\d|3[01])[号號](?![楼樓线線门門馆館院机機])")
 

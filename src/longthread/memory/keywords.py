@@ -53,38 +53,39 @@ async def by_keywords(
     if not blocks:
         return []
     layout = lay_out(blocks)
-    scores = _scores(layout, asked, Corpus(area.entries, area.words))
     bound = {each.volume.id: each for each in area.volumes}
-    scores[~_counting(layout, _ranges_of(area.threads, ranges, before), bound, ranges)] = 0
+    counting = _counting(layout, _ranges_of(area.threads, ranges, before), bound, ranges)
+    scores = _scores(layout, asked, Corpus(area.entries, area.words), counting)
     places = best(scores, count, tied=_TIED)
     found = zip(_entries_at(layout, bound, places), scores[places].tolist(), strict=True)
     return sorted(found, key=lambda each: (-each[1], each[0]))[:count]
 
 
-def _scores(layout: Layout, asked: ParsedQuery, corpus: Corpus) -> Scores:
-    """What each place counts. Of a question of several parts each counts by itself, and alike, however much it says."""
+def _scores(layout: Layout, asked: ParsedQuery, corpus: Corpus, counting: Counting) -> Scores:
+    """What each place counts. Of a question of several parts each is ranked by itself, however much it says."""
     of_parts = [score(layout, part, corpus) for part in asked.parts]
+    for scores in of_parts:
+        scores[~counting] = 0  # before the best of a part is looked for: it must be one that may be found
     of_parts = [scores for scores in of_parts if scores.any()] or of_parts[:1]
     scores = of_parts[0]
     if len(of_parts) > 1:
         scores = np.zeros_like(scores)
         for part in of_parts:
             scores += part / np.sqrt(part.max())
-    _prefer(scores, layout, asked)
+    _prefer(scores, layout, asked, counting)
     return scores
 
 
-def _prefer(scores: Scores, layout: Layout, asked: ParsedQuery) -> None:
+def _prefer(scores: Scores, layout: Layout, asked: ParsedQuery, counting: Counting) -> None:
     """Lift what was said by the speaker whom the question names, else by whom it asks for; and what has a time, where
     it asks for one."""
-    named = [
-        start + places.astype(np.int64)
-        for start, block in zip(layout.starts, layout.blocks, strict=True)
-        for places in (postings.of_speaker for postings in block.found.values())
-        if len(places)
-    ]
-    if named:
-        scores[np.unique(np.concatenate(named))] *= np.float32(OF_SPEAKER)
+    named = np.zeros(layout.size, dtype=bool)
+    for start, block in zip(layout.starts, layout.blocks, strict=True):
+        for postings in block.found.values():
+            named[start + postings.of_speaker.astype(np.int64)] = True
+    named &= counting
+    if named.any():
+        _lift(scores, named, OF_SPEAKER)
     elif asked.by_user is not None:
         _lift(scores, layout.marked(USER_SAID) == asked.by_user, OF_SPEAKER)
     if asked.when:

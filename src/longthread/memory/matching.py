@@ -21,7 +21,7 @@ _ENGLISH = (
     "a about all also am an and any are as at be been but by can could did do does doing each every for from get give "
     "had has have he her here him his how i if in into is it its just like many me more most much my no not of on one "
     "only or our "
-    "please show so some tell than that the their them then there these they this those to us use user want was we "
+    "please say show so some tell than that the their them then there these they this those to us use user want was we "
     "were what when where which who why will with would you your"
 )
 _CHINESE = (

@@ -27,7 +27,10 @@ _YOU_SAID = re.compile(
     r"(?<![给給和跟向对對与與])你[^。？！，,]{0,12}(?:推荐|推薦|告诉|告訴|建议|建議|说|說|分享|教|给|給|提到|回答|介绍|介紹|讲|講)",
     re.IGNORECASE,
 )
-_I = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|[Oo]ur|[Uu]s)\b|我|咱")
+_I = re.compile(
+    r"\b(?:(?<!War )(?<!part )(?<!Part )I(?!/)|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|[Oo]ur|[Uu]s)\b|"
+    r"(?<!自)我(?!国|國)|咱"
+)
 # "Can you tell me …" asks for something to be told now, and not what was told.
 _POLITE = re.compile(r"\b(?:can|could|would|will|do) you\b|\bplease\b|你还记得|你還記得|你记得|你記得", re.IGNORECASE)
 _WHEN = re.compile(
@@ -38,15 +41,16 @@ _WHEN = re.compile(
 _SENTENCE = re.compile(r"[^。？！?!；;\n]+[。？！?!；;\n]*")
 _MOREOVER = re.compile(
     r"(?:^|(?<=[,，。？！?!；;\n]))[ \t\u3000]*"
-    r"(?:另外|此外|还有|還有|以及|(?:and )?also\b|additionally\b|besides\b)[,，]?",
+    r"(?:另外|此外|还有|還有|以及|(?:and )?also\b|additionally\b|besides\b|"
+    r"and (?=(?:who|what|when|where|which|how|why)\b))[,，]?",
     re.IGNORECASE,
 )
 _TIME = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|this (?:week|month|year|morning|evening|weekend)|since|until|"
-    r"recently|january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|"
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next(?! to\b)|this (?:week|month|year|morning|evening|weekend)|"
+    r"since|until|recently|january|february|march|april|june|july|august|september|october|november|december|monday|tuesday|"
     r"wednesday|thursday|friday|saturday|sunday|weekend|weeks?|months?|years?|days?|hours?|minutes|\d{4}|"
-    r"\d{1,2}(?::\d\d|st|nd|rd|th|am|pm)|am|pm|morning|evening|night)\b|"
-    r"昨天|今天|明天|上周|上週|下周|下週|[周週][一二三四五六日天]|星期|\d{1,2}[月日号號点點]|上个月|上個月|下个月|下個月|早上|晚上|下午",
+    r"\d{1,2}(?::\d\d|st|nd|rd|th| ?am| ?pm)|may \d{1,4}|in may|\d{1,2} may|morning|evening|night)\b|"
+    r"昨天|今天|明天|前天|后天|後天|今年|去年|明年|\d{4}年|上周|上週|下周|下週|[周週][一二三四五六日天]|星期|\d{1,2}[月日号號点點]|上个月|上個月|下个月|下個月|早上|晚上|下午",
     re.IGNORECASE,
 )
 

@@ -90,8 +90,9 @@ class Layout:
             # What fades into the room around a block reaches entries of the blocks next to it.
             first, own = of_thread[block.thread]
             at = start + first - block.first
-            begin, stop = max(0, start - REACH, at), min(end + REACH + 1, at + len(own))
-            there[begin:stop] |= own[begin - at : max(begin, stop) - at]
+            begin = max(0, start - REACH, at)
+            stop = max(begin, min(end + REACH + 1, at + len(own)))
+            there[begin:stop] |= own[begin - at : stop - at]
         return there
 
     def entries_at(self, places: Iterable[int]) -> Iterator[tuple[str, int]]:

@@ -342,8 +342,7 @@ def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float
         + MEANING * max(meant.get(place, 0.0), BESIDE * max(meant.get(beside, 0.0) for beside in _beside(place)))
         for place in said.keys() | meant.keys()
     }
-    counting = ((place, value) for place, value in sums.items() if value > 0)
-    return sorted(counting, key=lambda item: (-item[1], item[0]))
+    return sorted(sums.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _standardised(ranking: Sequence[tuple[Place, float]], least: int) -> dict[Place, float]:
