@@ -332,16 +332,17 @@ def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float
     """Two rankings as one. Each is standardised: a score counts as so many standard deviations above the ranking's
     least. So neither BM25's scale nor an embedder for which all texts are alike decides what a ranking counts.
 
-    What is near counts, a little less, for the entries beside it too: an answer stands next to its question.
+    What is near counts, a little less, for the entries beside it that keywords found too: an answer stands next to its
+    question.
     """
     near = [(place, value) for place, value in near if value > 0]
     said = _standardised(words, len(near))
     meant = _standardised(near, 0)
-    sums = {
-        place: said.get(place, 0.0)
-        + MEANING * max(meant.get(place, 0.0), BESIDE * max(meant.get(beside, 0.0) for beside in _beside(place)))
-        for place in said.keys() | meant.keys()
-    }
+    sums = {}
+    for place in said.keys() | meant.keys():
+        # Beside what is near, a place that shares no term with the question says nothing of it.
+        beside = max(meant.get(other, 0.0) for other in _beside(place)) if place in said else 0.0
+        sums[place] = said.get(place, 0.0) + MEANING * max(meant.get(place, 0.0), BESIDE * beside)
     return sorted(sums.items(), key=lambda item: (-item[1], item[0]))
 
 
