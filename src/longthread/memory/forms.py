@@ -1,4 +1,4 @@
-"""Words whose forms no ending tells: irregular verbs and plurals, months and ordinals; and days as people write them."""
+"""Words whose forms no ending tells (irregular verbs, plurals, months, ordinals), and days as people write them."""
 
 from __future__ import annotations
 
