@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -117,6 +119,26 @@ async def talk(database: Callable[[str], Path | str]) -> AsyncIterator[Callable[
 
     async def start(name: str) -> Conversation:
         source = await open_source(str(database(name)))
+        opened.append(source)
+        return Conversation({tool.name: tool for tool in analysis_tools(source)})
+
+    yield start
+    for source in opened:
+        await source.close()
+
+
+@pytest.fixture
+async def ask(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Callable[[str], Awaitable[Conversation]]]:
+    """Start a conversation about one of the small databases in the test module's `SCHEMAS`: SQL scripts by name."""
+    opened: list[Source] = []
+
+    async def start(name: str) -> Conversation:
+        path = tmp_path / f"{name}.sqlite"
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(request.module.SCHEMAS[name])
+        source = await open_source(str(path))
         opened.append(source)
         return Conversation({tool.name: tool for tool in analysis_tools(source)})
 

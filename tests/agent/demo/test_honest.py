@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import closing
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from longthread.agent.citations import Query, citations
-from longthread.tools.analysis import analysis_tools, open_source
 
 Talk = Callable[[str], Awaitable[Any]]
 
@@ -104,7 +100,7 @@ CREATE TABLE 捐款 (编号 INTEGER PRIMARY KEY, 捐款人 TEXT, 金额 REAL, �
 INSERT INTO 捐款 VALUES (1, '远洋公司', 300, '2022-02-01'), (2, '王女士', 20, '2023-02-01'),
   (3, '王女士', 30, '2023-03-01');
 """
-_SCHEMAS = {
+SCHEMAS = {
     "haulier": _HAULIER,
     "farm": _FARM,
     "practice": _PRACTICE,
@@ -112,24 +108,6 @@ _SCHEMAS = {
     "cinema": _CINEMA,
     "stores": _STORES,
 }
-
-
-@pytest.fixture
-async def ask(tmp_path: Path, converse: Any) -> AsyncIterator[Talk]:
-    """A conversation about one of the small databases of this file."""
-    opened = []
-
-    async def start(name: str) -> Any:
-        path = tmp_path / f"{name}.sqlite"
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(_SCHEMAS[name])
-        source = await open_source(str(path))
-        opened.append(source)
-        return converse({tool.name: tool for tool in analysis_tools(source)})
-
-    yield start
-    for source in opened:
-        await source.close()
 
 
 def refused(answer: str) -> bool:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import closing
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-
-from longthread.tools.analysis import analysis_tools, open_source
 
 Talk = Callable[[str], Awaitable[Any]]
 
@@ -64,25 +59,7 @@ INSERT INTO 广告商 VALUES (1, '云杯', '饮料'), (2, '快修', '汽车'), (
 CREATE TABLE 广告投放 (编号 INTEGER PRIMARY KEY, 广告商编号 INTEGER REFERENCES 广告商(编号), 金额 REAL, 付款状态 TEXT);
 INSERT INTO 广告投放 VALUES (1, 1, 100, '已付款'), (2, 1, 300, '未付款'), (3, 2, 600, '已付款');
 """
-_SCHEMAS = {"fitness": _FITNESS, "herbarium": _HERBARIUM, "radio": _RADIO}
-
-
-@pytest.fixture
-async def ask(tmp_path: Path, converse: Any) -> AsyncIterator[Talk]:
-    """A conversation about one of the small databases of this file."""
-    opened = []
-
-    async def start(name: str) -> Any:
-        path = tmp_path / f"{name}.sqlite"
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(_SCHEMAS[name])
-        source = await open_source(str(path))
-        opened.append(source)
-        return converse({tool.name: tool for tool in analysis_tools(source)})
-
-    yield start
-    for source in opened:
-        await source.close()
+SCHEMAS = {"fitness": _FITNESS, "herbarium": _HERBARIUM, "radio": _RADIO}
 
 
 @pytest.mark.parametrize(

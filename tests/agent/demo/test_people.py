@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import closing
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-
-from longthread.tools.analysis import analysis_tools, open_source
 
 Talk = Callable[[str], Awaitable[Any]]
 
@@ -65,25 +60,7 @@ INSERT INTO 剧目戏服 VALUES (1, 1), (1, 2), (2, 3);
 CREATE TABLE 修补记录 (编号 INTEGER PRIMARY KEY, 戏服编号 INTEGER REFERENCES 戏服(编号), 费用 REAL);
 INSERT INTO 修补记录 VALUES (1, 1, 5), (2, 1, 6), (3, 3, 7);
 """
-_SCHEMAS = {"ferry": _FERRY, "fire": _FIRE, "clubs": _CLUBS, "costumes": _COSTUMES}
-
-
-@pytest.fixture
-async def ask(tmp_path: Path, converse: Any) -> AsyncIterator[Talk]:
-    """A conversation about one of the small databases of this file."""
-    opened = []
-
-    async def start(name: str) -> Any:
-        path = tmp_path / f"{name}.sqlite"
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(_SCHEMAS[name])
-        source = await open_source(str(path))
-        opened.append(source)
-        return converse({tool.name: tool for tool in analysis_tools(source)})
-
-    yield start
-    for source in opened:
-        await source.close()
+SCHEMAS = {"ferry": _FERRY, "fire": _FIRE, "clubs": _CLUBS, "costumes": _COSTUMES}
 
 
 @pytest.mark.parametrize(
