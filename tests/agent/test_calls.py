@@ -72,7 +72,8 @@ class Pair(NamedTuple):
 ARGS: dict[str, Any] = {
     "numbers as keys": {"scores": {1: "a", 2: "b"}},
     "two keys of one text": {"d": {1: "a", "1": "b", None: "c", "null": "d", (1, 2): "e", 1.5: "f"}},
-    "set of pairs": {"pairs": {("a", 1), ("b", 2)}},
+    # Of numbers: the order of texts in a set is another in each process, and is what the stock saver gives back.
+    "set of pairs": {"pairs": {(1, 2), (3, 4)}},
     "set": {"tags": {"x", "y"}, "more": frozenset([1])},
     "date": {"on": date(2026, 1, 1), "at": datetime(2026, 1, 1, tzinfo=UTC), "for": timedelta(1)},
     "id": {"id": uuid.UUID(int=5)},
