@@ -315,7 +315,7 @@ async def test_the_log_says_it_once_and_what_sql_reads_is_json(store: Driver, ta
     told = [json.loads(row["tool_calls"])[0]["args"] for row in rows]
     assert told[0] == {"scores": {"1": "a", "2": "b"}}
     assert sorted(told[1]["d"].values()) == ["a", "b", "c", "d", "e", "f"], "none is lost"
-    assert told[2] == {"pairs": [["a", 1], ["b", 2]]}
+    assert told[2] == {"pairs": [[1, 2], [3, 4]]}
     assert told[3] == {"on": "2026-01-01", "at": "2026-01-01 00:00:00+00:00", "for": "1 day, 0:00:00"}
 
 
