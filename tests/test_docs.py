@@ -27,7 +27,7 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return [(page, code) for page, (name, code) in found if name == language]
 
 
-AS_INSTALLED = {"README.md python", "docs/tools.md sh"}
+AS_INSTALLED = {"README.md python", "docs/how-to/tools.md sh"}
 """Blocks that start the interpreter and the command as they are; for all to do so would take minutes."""
 
 
@@ -53,7 +53,7 @@ def environment(folder: Path, commands: Path) -> dict[str, str]:
 
 
 def test_the_guide_to_exports_shows_the_schema_that_this_build_writes() -> None:
-    shown = json.loads((ROOT / "docs/export.md").read_text("utf-8").split("```json\n")[1].splitlines()[0])
+    shown = json.loads((ROOT / "docs/how-to/export.md").read_text("utf-8").split("```json\n")[1].splitlines()[0])
     assert shown == {FORMAT: VERSION, "schema": latest("sqlite"), "threads": 1}
 
 

@@ -265,12 +265,13 @@ class ArchiveInvalid(InvalidInput):
 
 
 class EvalInvalid(InvalidInput):
-    """{where} cannot be measured with: {reason} It holds entries and queries, one JSON object a line; docs/recall.md
-    shows them."""
+    """{where} cannot be measured with: {reason} It holds entries and queries, one JSON object a line;
+    docs/guide/recall.md shows them."""
 
 
 class StatementsInvalid(InvalidInput):
-    """{where} cannot be judged: {reason} It holds SQL statements, one JSON object a line; docs/sql.md shows them."""
+    """{where} cannot be judged: {reason} It holds SQL statements, one JSON object a line;
+    docs/guide/sql.md shows them."""
 
 
 class NotImported(InvalidInput):
@@ -317,7 +318,7 @@ class NotACheckpointDatabase(InvalidInput):
 
 class NothingToImport(InvalidInput):
     """{where} cannot be imported: {reason} Give an export of Longthread's, or the SQLite file or postgresql:// address
-    of a database that docs/import.md lists."""
+    of a database that docs/how-to/import.md lists."""
 
 
 class ImportedUnreadable(StoreError):
@@ -462,7 +463,7 @@ class ResultTooLong(InvalidInput):
 
 
 class PoliciesInvalid(InvalidInput):
-    """The policies in {where} cannot be read: {reason} docs/sql.md shows them."""
+    """The policies in {where} cannot be read: {reason} docs/guide/sql.md shows them."""
 
 
 class PolicyUnusable(SourceError):

@@ -72,7 +72,7 @@ def test_a_changed_message_is_noticed_when_a_copy_of_it_is_given() -> None:
     found = messages(RECENT + 20)
     kept = kept_of(found)
     found[3].content = "changed"
-    assert kept.equal(kept.listed(found)) == len(found)  # as docs/langgraph.md says
+    assert kept.equal(kept.listed(found)) == len(found)  # as docs/how-to/langgraph.md says
     found[3] = found[3].model_copy()
     assert kept.equal(kept.listed(found)) == 3
 

@@ -255,7 +255,7 @@ def test_help_and_guide_name_every_exit_code(run: Run) -> None:
         return {kind.exit_code}.union(*map(codes, kind.__subclasses__()))
 
     epilog = run("--help").stdout.rpartition("Exit codes:")[2]
-    guide = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8").rpartition("## Exit codes")[2]
+    guide = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text("utf-8").rpartition("## Exit codes")[2]
     for code in codes(LongthreadError) | {0, 10, 130}:
         assert re.search(rf"\b{code}\s+[a-z]", epilog), code
         assert f"\n| {code} |" in guide

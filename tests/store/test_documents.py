@@ -205,7 +205,7 @@ def meaning(family: str, value: Any) -> Any:
 
 
 def test_every_name_is_in_the_guide(source: str, documents: Documented) -> None:
-    page = (Path(__file__).parents[2] / "docs/documents.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs/reference/documents.md").read_text("utf-8")
     for table, columns in (described(source) | documents.shape).items():
         assert f"`{table}`" in page, table
         assert not [name for name in columns if f"`{name}`" not in page], table

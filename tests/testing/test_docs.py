@@ -21,26 +21,26 @@ def _blocks(page: str, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "source", _blocks("testing.md", "python"), ids=["model", "behind", "provider", "backend", "crashes"]
+    "source", _blocks("how-to/testing.md", "python"), ids=["model", "behind", "provider", "backend", "crashes"]
 )
 def test_the_examples_run(source: str) -> None:
-    exec(compile(source, "docs/testing.md", "exec"), {})
+    exec(compile(source, "docs/how-to/testing.md", "exec"), {})
 
 
 def test_the_guide_names_every_public_name_of_the_kit() -> None:
-    text = (DOCS / "testing.md").read_text(encoding="utf-8")
+    text = (DOCS / "how-to/testing.md").read_text(encoding="utf-8")
     assert [name for name in testing.__all__ if name not in text] == ["ModelCall", "RecordedRequest"]
 
 
 def test_the_table_of_settings_is_complete_and_in_order() -> None:
     rows = re.findall(
-        r"^\| `(\w+)` \| ((?:`[A-Z_]+`(?:, )?)+) \|", (DOCS / "models.md").read_text("utf-8"), re.MULTILINE
+        r"^\| `(\w+)` \| ((?:`[A-Z_]+`(?:, )?)+) \|", (DOCS / "reference/models.md").read_text("utf-8"), re.MULTILINE
     )
     documented = {field: tuple(re.findall(r"`([A-Z_]+)`", names)) for field, names in rows}
     assert documented == variables()
 
 
 def test_the_documented_replies_are_read() -> None:
-    replies = _blocks("models.md", "json")
+    replies = _blocks("reference/models.md", "json")
     assert len(replies) == 2
     assert not [reply for reply in replies if isinstance(parse_reply(reply, strict=True), Malformed)]

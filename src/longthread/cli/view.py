@@ -113,7 +113,7 @@ async def _last(store: Driver, thread_id: str, settings: Settings, *, is_of_one:
         raise InvalidInput(
             reason=f"Thread {thread_id} has no model call whose view is kept. Those of `longthread ask`, `chat` and "
             "the server are; of a LangGraph application the last one is, where its agent has MemoryMiddleware "
-            f"(docs/langgraph.md). `longthread threads show {thread_id}` shows its messages."
+            f"(docs/how-to/langgraph.md). `longthread threads show {thread_id}` shows its messages."
         )
     if is_of_one:
         raise InvalidInput(

@@ -1,6 +1,6 @@
-"""Memories: what is known of a user beyond one conversation. They are told, and found again; see docs/memories.md.
+"""Memories: what is known of a user beyond one conversation. They are told, and found again.
 
-No model is asked on this path. An embedder is used where there is one.
+No model is asked on this path. An embedder is used where there is one. See docs/guide/memories.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What pieces of text cost with the tokenizers of some families of models.
 
 Measured: each number was fitted to the true counts of about 200 texts in 50 languages and formats, so that no kind of
-text costs more than is estimated. `docs/view.md` says with which tables and how well they fit."""
+text costs more than is estimated. `docs/guide/view.md` says with which tables and how well they fit."""
 
 from __future__ import annotations
 
