@@ -225,7 +225,9 @@ async def test_a_guess_holds_only_as_long_as_nothing_has_changed(store: Driver) 
         await log.delete_thread(tx, "t", user_id="u")
     async with store.reading() as tx:
         assert await (await using.begin(tx, sought, [], using.guess(sought)))() == []
-    assert using._kept[MINE, MODEL].shelf.heads == []
+    known = using._kept.get((MINE, MODEL))
+    assert known is not None
+    assert known.shelf.heads == []
 
 
 async def test_scopes_and_users(store: Driver) -> None:
@@ -307,7 +309,7 @@ async def test_what_is_kept_in_memory_is_bounded(store: Driver) -> None:
     for n in (0, 1, 2, 0, 1, 2):
         found = await find(store, given[100 * n + 5], scope=Scope("u", f"t{n}"), using=using)
         assert found[0] == (f"t{n}", 6)
-        assert 0 < sum(shelf.size for shelf in using._kept.values()) <= 20_000
+        assert 0 < using._kept.size <= 20_000
 
 
 @pytest.mark.parametrize("dims", [384, 100])

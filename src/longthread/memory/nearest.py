@@ -6,7 +6,6 @@ in memory, within bounds; each question sees by their stamps whether they are st
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,6 +14,7 @@ import numpy as np
 
 from longthread.memory.embedding import Vectors
 from longthread.memory.shelf import Asked, Numbers, Ranges, Shelf, by_both, put_together
+from longthread.model.lru import LRU
 from longthread.store import driver, vectors
 from longthread.store.driver import Transaction
 from longthread.store.recall import Scope, Searched
@@ -90,9 +90,9 @@ class Nearest:
     def __init__(
         self, most_kept: int = MOST_KEPT, unsigned: Callable[[Sequence[str], str], None] | None = None
     ) -> None:
-        self._most_kept = most_kept
         self._unsigned = unsigned
-        self._kept: OrderedDict[tuple[Scope, str], Known] = OrderedDict()
+        self._most_kept = most_kept
+        self._kept = LRU[tuple[Scope, str], Known](most_size=most_kept, size=lambda known: known.size)
 
     def guess(self, sought: Sought) -> Guess | None:
         """What `begin` is going to choose if nothing has changed: it can be found while a server is at work."""
@@ -145,10 +145,9 @@ class Nearest:
             there = set(before.heads) if before else set()
             blocks = await _fetched(tx, scope, model, [head for head in heads if head not in there])
             known = Known(stamps, put_together(heads, blocks, before))
-            self._kept[scope, model] = known
-        self._kept.move_to_end((scope, model))
-        while self._kept and sum(each.size for each in self._kept.values()) > self._most_kept:
-            self._kept.popitem(last=False)
+            self._kept.put((scope, model), known)
+            if known.size > self._most_kept:
+                self._kept.pop((scope, model))
         return known
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from longthread.errors import ThreadNotFound
 from longthread.memory.postings import FORM
 from longthread.memory.shelf import Ranges
+from longthread.model.lru import LRU
 from longthread.store import recall, volumes
 from longthread.store.driver import Transaction
 from longthread.store.recall import Scope, Searched
@@ -123,7 +123,7 @@ class Library:
     """Knows what is to be searched. Safe to share between tasks."""
 
     def __init__(self) -> None:
-        self._rolls: OrderedDict[str, Roll] = OrderedDict()
+        self._rolls = LRU[str, Roll](MOST_KEPT)
 
     async def area(self, tx: Transaction, scope: Scope, apart: str | None = None) -> Area:
         """What there is in a scope; the thread `apart` is read on its own.
@@ -155,13 +155,10 @@ class Library:
 
     async def _rolls_of(self, tx: Transaction, user_id: str, found: Sequence[Volume]) -> dict[str, Roll]:
         """Who is in volumes. What a volume has does not change as long as it is there."""
-        missing = [volume.id for volume in found if volume.id not in self._rolls]
-        there = {volume.id: self._rolls[volume.id] for volume in found if volume.id in self._rolls}
+        there = {volume.id: roll for volume in found if (roll := self._rolls.get(volume.id)) is not None}
+        missing = [volume.id for volume in found if volume.id not in there]
         if missing:
-            there |= {name: Roll(own) for name, own in (await volumes.members(tx, user_id, missing)).items()}
-        for name, roll in there.items():
-            self._rolls[name] = roll
-            self._rolls.move_to_end(name)
-        while len(self._rolls) > MOST_KEPT:
-            self._rolls.popitem(last=False)
+            for name, own in (await volumes.members(tx, user_id, missing)).items():
+                there[name] = Roll(own)
+                self._rolls.put(name, there[name])
         return there
