@@ -16,13 +16,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 from tests.view.files import documents, noise
 
-from longthread.agent.messages import NOTE, draft_of
+from longthread.agent.messages import draft_of
 from longthread.agent.thinking import is_thinking
 from longthread.agent.untold import told
 from longthread.agent.window import DIGESTED, STEP, Fitted, Past, Spot, Wanted, fit, item_of
 from longthread.memory.digest import Digest, digest_entries, json_of
 from longthread.model.entry import Entry
 from longthread.model.manifest import Segment
+from longthread.model.payload import NOTE
 from longthread.testing.watching import orphans
 from longthread.view.tokens import IMAGE, estimate
 

@@ -12,7 +12,7 @@ from longthread.agent.approving import superseded
 from longthread.agent.closing import closing_of
 from longthread.agent.hot import Hot, HotWindows
 from longthread.agent.knowledge import Known, known
-from longthread.agent.messages import NOTE, draft_of
+from longthread.agent.messages import draft_of
 from longthread.agent.owner import may_be_alive, new_owner
 from longthread.agent.standing import Caller
 from longthread.agent.views import past_of
@@ -24,6 +24,7 @@ from longthread.model.entry import Draft
 from longthread.model.fold import CONTINUES
 from longthread.model.ids import new_id, new_id_after
 from longthread.model.memory import ANALYST
+from longthread.model.payload import NOTE
 from longthread.model.run import AgentRun, Answers, Protocol, Run, Step
 from longthread.model.thread import Thread, title_of
 from longthread.model.wish import asks_to_continue

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import marshal
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from enum import Enum
 from math import isfinite
 from typing import Any, NamedTuple
-
-from langchain_core.messages import AIMessage, BaseMessage
 
 from longthread.agent.packing import dumped, loaded
 from longthread.agent.storable import storable
@@ -31,22 +29,20 @@ class Calls(NamedTuple):
     """Whether JSON gives all arguments back, but for letters that no database holds."""
 
 
-def calls_of(message: BaseMessage) -> Calls:
+def calls_of(calls: Sequence[Mapping[str, Any]], message_id: str | None) -> Calls:
     """The calls of a message.
 
     Raises:
         MessageNotStorable: they are nested too deeply, or hold themselves.
     """
-    if not isinstance(message, AIMessage) or not message.tool_calls:
-        return Calls()
     told, are_exact = [], True
     try:
-        for call in message.tool_calls:
+        for call in calls:
             args, is_exact = _args(call["args"])
             told.append(ToolCall(storable(call["id"] or ""), storable(call["name"]), args))
             are_exact = are_exact and is_exact
     except RecursionError as error:
-        raise MessageNotStorable(message=message.id, reason=error) from error
+        raise MessageNotStorable(message=message_id, reason=error) from error
     return Calls(tuple(told), are_exact)
 
 

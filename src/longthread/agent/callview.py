@@ -155,7 +155,7 @@ def _entry(message: BaseMessage, key: str) -> Entry:
         id=key,
         role=_role(message),
         text=str(message.text),
-        tool_calls=calls_of(message).told,
+        tool_calls=calls_of(getattr(message, "tool_calls", ()), message.id).told,
         tool_call_id=message.tool_call_id if isinstance(message, ToolMessage) else None,
     )
 

@@ -13,7 +13,8 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.types import Overwrite, Send
 
 from longthread.agent.kept import Run, add_run
-from longthread.agent.messages import Fields, alike, copied, pack, unpack
+from longthread.agent.messages import copied, pack, unpack
+from longthread.messages.fields import Fields, alike
 
 _SCALARS = frozenset((str, int, float, bool, type(None), bytes))
 _ATTRIBUTES: dict[type, str] = {Send: "arg", Overwrite: "value", _DeltaSnapshot: "value"}

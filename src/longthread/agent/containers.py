@@ -9,7 +9,8 @@ from itertools import chain
 from operator import methodcaller
 from typing import Any
 
-from longthread.agent.messages import Fields, copied
+from longthread.agent.messages import copied
+from longthread.messages.fields import Fields
 
 FLAT = frozenset((str, int, float, bool, type(None), bytes))
 """Types of values that need not be copied."""

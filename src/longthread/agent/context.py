@@ -11,7 +11,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from longthread.agent.livetext import LiveText, ends_unopened
-from longthread.agent.messages import NOTE, draft_of
+from longthread.agent.messages import draft_of
 from longthread.agent.react import instructions
 from longthread.agent.recorder import CallRecorder
 from longthread.agent.results import Results
@@ -28,6 +28,7 @@ from longthread.model.facts import Facts
 from longthread.model.ids import new_id
 from longthread.model.manifest import How
 from longthread.model.memory import Memory, Used
+from longthread.model.payload import NOTE
 from longthread.model.run import Protocol, Run, Step
 from longthread.settings import Settings
 from longthread.store import log

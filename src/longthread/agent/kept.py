@@ -19,7 +19,8 @@ from pydantic import BaseModel
 from longthread.agent.collector import paused
 from longthread.agent.containers import FLAT, Containers
 from longthread.agent.listed import Listed
-from longthread.agent.messages import KNOWN, Fields, alike, build, copied, copy_of, pack, showing, unpack
+from longthread.agent.messages import KNOWN, build, copied, copy_of, pack, showing, unpack
+from longthread.messages.fields import Fields, alike
 
 RECENT = 64
 """So many of the last messages are compared whole even where they are the very objects that they were."""

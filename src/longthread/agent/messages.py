@@ -17,19 +17,26 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
-from longthread.agent.calls import Calls, as_json, calls_of, holds_enum
-from longthread.agent.packing import dumped, loaded
+from longthread.agent.calls import Calls, as_json, calls_of
 from longthread.agent.storable import storable
 from longthread.errors import MessageNotStorable, RowDamaged, ValueDamaged
-from longthread.model.entry import Draft, Entry, Role, ToolCall
+from longthread.messages.entries import NOT_NOTED, whole_number
+from longthread.messages.fields import (
+    BLANK,
+    PACKED,
+    PACKED_JSON,
+    Fields,
+    exact_json,
+    fields_of_row,
+    is_packed,
+    payload_of,
+    rest_of,
+)
+from longthread.model.entry import Draft, Entry, Role
 from longthread.model.ids import new_id
-from longthread.model.payload import NOTE as NOTE
-from longthread.model.payload import SHORT, note_in, shortened, whole
+from longthread.model.payload import note_in
 from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.log import MESSAGE_ID
-
-Fields = dict[str, Any]
-"""What a message's `__dict__` holds."""
 
 ROLES: Mapping[type[BaseMessage], Role] = {
     HumanMessage: "user",
@@ -38,10 +45,6 @@ ROLES: Mapping[type[BaseMessage], Role] = {
     SystemMessage: "system",
 }
 _CLASSES: dict[str, type[BaseMessage]] = {role: cls for cls, role in ROLES.items()}
-_BLANK: dict[type[BaseMessage], Fields] = {
-    cls: cls(content="", **({"tool_call_id": ""} if cls is ToolMessage else {})).__dict__ for cls in ROLES
-}
-"""A message of each class that says nothing: its defaults. Never given away."""
 _NAMED: dict[str, type[BaseMessage]] = {
     name: cls
     for name in lc.__all__
@@ -49,18 +52,10 @@ _NAMED: dict[str, type[BaseMessage]] = {
 }
 KNOWN = frozenset((*ROLES, *_NAMED.values()))
 """Classes that every serializer makes messages of. Others are an application's own."""
-_NOT_NOTED = {"latency_ms", MESSAGE_ID}
-"""What of a note is not kept as metadata: a column of its own, and the log's word."""
 _SERDE = JsonPlusSerializer()
 """Writes what JSON cannot hold, and reads it for those who have no other."""
 _OWN = JsonPlusSerializer(allowed_msgpack_modules=True)
 """Reads what this process has written a moment ago, of whichever class."""
-_PACKED = b"\x00"
-"""First byte of a payload that is not JSON but a whole message, with its kind up to the next such byte: a message that
-the columns and JSON cannot hold."""
-_JSON = "json:"
-"""The kind of a packed message that is JSON all the same, before the name of its class in `langchain_core.messages`."""
-
 _VEILED = "veiled:"
 """The kind of a packed message whose texts and numbers are veiled, before the serializer's own."""
 _NUMBER = "\uffff"
@@ -85,10 +80,10 @@ def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
     role = ROLES.get(type(message), "user")
     note = note_in(message.__dict__)
     usage = _field(message, "usage_metadata") or {}
-    calls = calls_of(message)
-    metadata = as_json({key: value for key, value in note.items() if key not in _NOT_NOTED}) if note else {}
+    calls = calls_of(message.tool_calls if isinstance(message, AIMessage) else (), message.id)
+    metadata = as_json({key: value for key, value in note.items() if key not in NOT_NOTED}) if note else {}
     text = storable(_text(message))
-    payload, metadata = _payload(message, text, calls, metadata)
+    payload, metadata = _payload(message, text, calls, metadata) or (pack(message), metadata)
     return Draft(
         id=storable(message.id) if message.id else new_id(),
         role=role,
@@ -97,8 +92,8 @@ def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
         tool_call_id=storable(_field(message, "tool_call_id")),
         name=storable(message.name),
         payload=payload,
-        tokens=_whole_number(usage.get("output_tokens")),
-        latency_ms=_whole_number(note.get("latency_ms")),
+        tokens=whole_number(usage.get("output_tokens")),
+        latency_ms=whole_number(note.get("latency_ms")),
         run_id=run_id,
         metadata=metadata,
     )
@@ -107,11 +102,6 @@ def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
 def _field(message: BaseMessage, name: str) -> Any:
     # To ask a message for an attribute that its class lacks takes as long as much of the rest of a draft.
     return message.__dict__[name] if name in message.__dict__ else (message.__pydantic_extra__ or {}).get(name)
-
-
-def _whole_number(value: Any) -> int | None:
-    """A number as a column holds it. Anything else is in the payload alone."""
-    return value if type(value) is int and abs(value) < 2**63 else None
 
 
 def message_of(entry: Entry | Draft) -> BaseMessage:
@@ -132,23 +122,10 @@ def message_of(entry: Entry | Draft) -> BaseMessage:
         raise damaged(place, error, damage_of(entry.payload)) from error
 
 
-def is_packed(payload: bytes) -> bool:
-    """Whether a payload is a whole message, and no JSON."""
-    return payload.startswith(_PACKED)
-
-
 def damage_of(payload: bytes | None) -> type[RowDamaged]:
     """What it is called that nothing can be made of a payload: a class of the application's may have changed."""
-    own = payload and is_packed(payload) and not payload.startswith(_PACKED + _JSON.encode())
+    own = payload and is_packed(payload) and not payload.startswith(PACKED + PACKED_JSON.encode())
     return ValueDamaged if own else RowDamaged
-
-
-def rest_of(payloads: Sequence[bytes]) -> list[Fields]:
-    """What payloads that are not packed hold; parsed at once, for that is faster."""
-    objects: list[Fields] = json.loads((b"[%b]" % b",".join(payloads)).decode("utf-8", "surrogatepass"))
-    if len(objects) != len(payloads):
-        raise ValueError("it is not one object")
-    return objects
 
 
 def read_message(
@@ -172,20 +149,8 @@ def read_message(
             message.id = sent_id or row["id"]
         return message
     cls = _CLASSES[row["role"]]
-    fields = _BLANK[cls].copy()
-    fields["content"], fields["name"], fields["id"] = row["text"], row["name"], sent_id or row["id"]
-    if calls and cls is AIMessage:
-        # The keys in the order in which LangChain has them.
-        fields["tool_calls"] = [
-            {"name": call["name"], "args": call["args"], "id": call["id"], "type": "tool_call"} for call in calls
-        ]
-    elif cls is ToolMessage:
-        fields["tool_call_id"] = row["tool_call_id"]
-    if rest:
-        fields |= whole(rest, row["text"], row["metadata"]) if SHORT in rest else rest
-        if len(fields) != len(_BLANK[cls]):
-            return _with_extra(cls, fields)
-    return cls, fields
+    fields = fields_of_row(row, calls, rest, sent_id)
+    return (cls, fields) if len(fields) == len(BLANK[row["role"]]) else _with_extra(cls, fields)
 
 
 def build(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
@@ -201,14 +166,6 @@ def showing(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
     _set_extra(message, {})
     _set_private(message, None)
     return message
-
-
-def alike(one: Any, other: Any) -> bool:
-    """Whether two values are equal. Those that cannot say so, such as arrays, are not."""
-    try:
-        return bool(one == other)
-    except (ValueError, TypeError, RuntimeError):
-        return False
 
 
 def copied(value: Any) -> Any:
@@ -233,11 +190,11 @@ def pack(message: BaseMessage) -> bytes:
     """
     name = type(message).__name__
     if _NAMED.get(name) is type(message):
-        body = _json(message.__dict__ | (message.__pydantic_extra__ or {}))
+        body = exact_json(message.__dict__ | (message.__pydantic_extra__ or {}))
         if body is not None:
-            return _PACKED + f"{_JSON}{name}".encode() + _PACKED + body
+            return PACKED + f"{PACKED_JSON}{name}".encode() + PACKED + body
     kind, body = _serialized(message)
-    return _PACKED + kind.encode() + _PACKED + body
+    return PACKED + kind.encode() + PACKED + body
 
 
 def unpack(packed: bytes, serde: SerializerProtocol) -> BaseMessage:
@@ -250,9 +207,9 @@ def unpack(packed: bytes, serde: SerializerProtocol) -> BaseMessage:
     Raises:
         ValueError: it makes no message of it.
     """
-    kind, body = packed[1:].split(_PACKED, 1)
-    if kind.startswith(_JSON.encode()):
-        cls = _NAMED[kind.decode().removeprefix(_JSON)]
+    kind, body = packed[1:].split(PACKED, 1)
+    if kind.startswith(PACKED_JSON.encode()):
+        cls = _NAMED[kind.decode().removeprefix(PACKED_JSON)]
         return _with_extra(cls, json.loads(body.decode("utf-8", "surrogatepass")))
     # Not as a subclass may have it: it was not written as that writes.
     message = JsonPlusSerializer.loads_typed(_plain(serde), (kind.decode().removeprefix(_VEILED), body))
@@ -346,44 +303,9 @@ def _text(message: BaseMessage) -> str:
     return message.content if type(message.content) is str else str(message.text)
 
 
-def _payload(message: BaseMessage, text: str, calls: Calls, metadata: Fields) -> tuple[bytes | None, Fields]:
-    """What the columns of an entry with this text do not hold of a message, and the metadata that goes with it."""
-    blank = _BLANK.get(type(message))
-    if blank is None or message.__dict__.keys() != blank.keys():
-        return pack(message), metadata
-    rest = _rest(message, text, calls, blank)
-    if not rest:
-        return None, metadata
-    encoded = _json(rest)
-    if encoded is None or SHORT in rest:
-        return pack(message), metadata
-    short, kept = shortened(rest, text, metadata)
-    return (dumped(short), kept) if SHORT in short else (encoded, metadata)
-
-
-def _rest(message: BaseMessage, text: str, calls: Calls, blank: Fields) -> Fields:
-    """What the columns of an entry do not hold of a message."""
-    fields = message.__dict__
-    held = {"content": text, "name": storable(message.name), "id": storable(message.id)}
-    if calls.told and calls.are_exact:
-        held["tool_calls"] = [_held(call) for call in calls.told]
-    if isinstance(message, ToolMessage):
-        held["tool_call_id"] = storable(message.tool_call_id)
-    rest = {key: value for key, value in fields.items() if not alike(value, held.get(key, blank[key]))}
-    return rest | (message.__pydantic_extra__ or {})
-
-
-def _held(call: ToolCall) -> dict[str, Any]:
-    """A call as its column gives it back."""
-    return {"id": call.id, "name": call.name, "args": call.args, "type": "tool_call"}
-
-
-def _json(value: Fields) -> bytes | None:
-    """An object as JSON, if JSON gives back the same. Halves of surrogate pairs are kept as they are."""
-    try:
-        if holds_enum(value):
-            return None
-        encoded = dumped(value)
-    except (TypeError, ValueError, RecursionError):
+def _payload(message: BaseMessage, text: str, calls: Calls, metadata: Fields) -> tuple[bytes | None, Fields] | None:
+    """As `payload_of` has it. None: the whole message must be packed, as one of another class."""
+    role = ROLES.get(type(message))
+    if role is None or message.__dict__.keys() != BLANK[role].keys():
         return None
-    return encoded if alike(loaded(encoded), value) else None
+    return payload_of(message.__dict__, message.__pydantic_extra__ or {}, role, text, calls, metadata)

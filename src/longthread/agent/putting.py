@@ -11,11 +11,11 @@ from longthread.agent.cells import Cell, Inline, cell_of, cell_of_runs
 from longthread.agent.given import Given
 from longthread.agent.kept import Kept, Message
 from longthread.agent.listed import Listed
-from longthread.agent.messages import alike
 from longthread.agent.places import Growth, Placed, Placing
 from longthread.agent.reading import filled, kept_on_branch
 from longthread.agent.record import Stored, Task, blob_of, is_large, stub
 from longthread.agent.remembered import CONVERSATION, Memory, Name
+from longthread.messages.fields import alike
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, Head, Place
 

@@ -15,11 +15,12 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.agent.cells import MESSAGES, Cell, Gap, merged
 from longthread.agent.collector import paused
 from longthread.agent.kept import Kept, Message, Run, seqs_of
-from longthread.agent.messages import Fields, damage_of, is_packed, read_message, rest_of
+from longthread.agent.messages import damage_of, read_message
 from longthread.agent.record import Stored, Task, cell_of_blob, in_order
 from longthread.agent.remembered import Memory
 from longthread.agent.trail import anew
 from longthread.errors import ValueDamaged
+from longthread.messages.fields import Fields, is_packed, rest_of
 from longthread.model.payload import names_in
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow

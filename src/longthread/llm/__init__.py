@@ -1,0 +1,1 @@
+"""Chat models: what a call takes and gives, and the providers."""

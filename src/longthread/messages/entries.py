@@ -1,0 +1,131 @@
+"""Messages as entries of the log, and back without loss."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from longthread.agent.calls import as_json, calls_of
+from longthread.agent.storable import storable
+from longthread.errors import MessageNotStorable
+from longthread.messages.fields import (
+    BLANK,
+    PACKED,
+    PACKED_JSON,
+    Fields,
+    exact_json,
+    fields_of_row,
+    is_packed,
+    payload_of,
+    rest_of,
+)
+from longthread.messages.message import Message
+from longthread.model.entry import Draft, Entry, Role
+from longthread.model.ids import new_id
+from longthread.model.payload import note_in
+from longthread.store.decoding import UNREADABLE, damaged
+from longthread.store.log import MESSAGE_ID
+
+NOT_NOTED = frozenset({"latency_ms", MESSAGE_ID})
+"""What of a note is not kept as metadata: a column of its own, and the log's word."""
+_COLUMNS = ("id", "role", "text", "tool_call_id", "name", "payload", "metadata")
+_CLASSES: dict[Role, str] = {
+    "system": "SystemMessage",
+    "user": "HumanMessage",
+    "assistant": "AIMessage",
+    "tool": "ToolMessage",
+}
+_ROLES: dict[str, Role] = {f"{name}{end}": role for role, name in _CLASSES.items() for end in ("", "Chunk")}
+"""The role that a packed message's class stands for."""
+_ATTRIBUTES = frozenset(Message.__dataclass_fields__) - {"role", "extra"}
+
+
+def draft_of(message: Message, *, run_id: str | None = None) -> Draft:
+    """A message as a draft. `message_of` on the entry gives an equal message.
+
+    Text that no database holds (NUL, halves of surrogate pairs) is U+FFFD in the draft, and exact in its payload.
+
+    Raises:
+        MessageNotStorable: it holds something that is no JSON.
+    """
+    calls = calls_of(message.tool_calls, message.id)
+    text = storable(message.text)
+    note = note_in({"additional_kwargs": message.additional_kwargs})
+    metadata = as_json({key: value for key, value in note.items() if key not in NOT_NOTED}) if note else {}
+    fields = fields_of(message)
+    found = payload_of(fields, message.extra, message.role, text, calls, metadata)
+    payload, metadata = found or (_pack(message, fields), metadata)
+    usage = message.usage_metadata or {}
+    return Draft(
+        id=storable(message.id) if message.id else new_id(),
+        role=message.role,
+        text=text,
+        tool_calls=calls.told,
+        tool_call_id=storable(message.tool_call_id),
+        name=storable(message.name),
+        payload=payload,
+        tokens=whole_number(usage.get("output_tokens")),
+        latency_ms=whole_number(note.get("latency_ms")),
+        run_id=run_id,
+        metadata=metadata,
+    )
+
+
+def whole_number(value: Any) -> int | None:
+    """A number as a column holds it. Anything else is in the payload alone."""
+    return value if type(value) is int and abs(value) < 2**63 else None
+
+
+def message_of(entry: Entry | Draft) -> Message:
+    """The message that an entry was made from, with the id that it had.
+
+    Of a message that is no JSON, which only applications of LangGraph write, it has what the entry's columns say.
+
+    Raises:
+        RowDamaged: nothing can be made of its payload.
+    """
+    try:
+        payload = entry.payload
+        if payload and is_packed(payload):
+            return _unpacked(entry, payload)
+        calls = [call.to_json() for call in entry.tool_calls]
+        row = {name: getattr(entry, name) for name in _COLUMNS}
+        rest = rest_of([payload])[0] if payload else None
+        return message_from(entry.role, fields_of_row(row, calls, rest, entry.metadata.get(MESSAGE_ID)))
+    except UNREADABLE as error:
+        place = f"entry {entry.seq} of thread {entry.thread_id}" if isinstance(entry, Entry) else f"entry {entry.id}"
+        raise damaged(place, error) from error
+
+
+def fields_of(message: Message) -> Fields:
+    """The fields that a message of this role has in the stored layout, in its order."""
+    blank = BLANK[message.role]
+    return {name: blank["type"] if name == "type" else getattr(message, name) for name in blank}
+
+
+def message_from(role: Role, fields: Fields) -> Message:
+    """The message of these fields of the stored layout."""
+    known = BLANK[role]
+    own = {name: value for name, value in fields.items() if name in known and name in _ATTRIBUTES}
+    extra = {name: value for name, value in fields.items() if name not in known}
+    return Message(role, **own, extra=extra)
+
+
+def _pack(message: Message, fields: Fields) -> bytes:
+    body = exact_json(fields | message.extra)
+    if body is None:
+        raise MessageNotStorable(message=message.id, reason="it is no JSON")
+    return PACKED + f"{PACKED_JSON}{_CLASSES[message.role]}".encode() + PACKED + body
+
+
+def _unpacked(entry: Draft, payload: bytes) -> Message:
+    kind, body = payload[1:].split(PACKED, 1)
+    name = kind.decode()
+    id_ = entry.metadata.get(MESSAGE_ID) or entry.id
+    if not name.startswith(PACKED_JSON):
+        calls = [call.to_json() for call in entry.tool_calls]
+        row = {column: getattr(entry, column) for column in _COLUMNS}
+        return message_from(entry.role, fields_of_row(row, calls, None, id_))
+    fields = json.loads(body.decode("utf-8", "surrogatepass"))
+    role = _ROLES.get(name.removeprefix(PACKED_JSON), entry.role)
+    return message_from(role, fields | {"id": fields.get("id") or id_})

@@ -1,0 +1,126 @@
+"""A message's fields as an entry keeps them: the columns hold most, and the payload the rest, as JSON.
+
+The layout is LangChain's, of version 1: the same names in the same order, so that every thread is read by both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longthread.agent.calls import Calls, holds_enum
+from longthread.agent.packing import dumped, loaded
+from longthread.agent.storable import storable
+from longthread.model.entry import Role, ToolCall
+from longthread.model.payload import SHORT, shortened, whole
+
+Fields = dict[str, Any]
+"""Names and values, in the order in which a payload has them."""
+
+PACKED = b"\x00"
+"""First byte of a payload that is not JSON but a whole message, with its kind up to the next such byte: a message that
+the columns and JSON cannot hold."""
+PACKED_JSON = "json:"
+"""The kind of a packed message that is JSON all the same, before the name of its class."""
+
+
+def _blank(kind: str, **own: Any) -> Fields:
+    shared: Fields = {"content": "", "additional_kwargs": {}, "response_metadata": {}, "type": kind}
+    return shared | {"name": None, "id": None} | own
+
+
+BLANK: Mapping[Role, Fields] = {
+    "system": _blank("system"),
+    "user": _blank("human"),
+    "assistant": _blank("ai", tool_calls=[], invalid_tool_calls=[], usage_metadata=None),
+    "tool": _blank("tool", tool_call_id="", artifact=None, status="success"),
+}
+"""What a message of each role says when it says nothing. Never given away: copy it."""
+
+
+def payload_of(
+    fields: Fields, extra: Fields, role: Role, text: str, calls: Calls, metadata: Fields
+) -> tuple[bytes | None, Fields] | None:
+    """What the columns of an entry with this text do not hold of a message, and the metadata that goes with it.
+
+    None: JSON does not give the fields back as they are, so that the whole message must be packed.
+    """
+    rest = _rest(fields, role, text, calls) | extra
+    if not rest:
+        return None, metadata
+    encoded = exact_json(rest)
+    if encoded is None or SHORT in rest:
+        return None
+    short, kept = shortened(rest, text, metadata)
+    return (dumped(short), kept) if SHORT in short else (encoded, metadata)
+
+
+def _rest(fields: Fields, role: Role, text: str, calls: Calls) -> Fields:
+    held = {"content": text, "name": storable(fields["name"]), "id": storable(fields["id"])}
+    if calls.told and calls.are_exact:
+        held["tool_calls"] = [_held(call) for call in calls.told]
+    if role == "tool":
+        held["tool_call_id"] = storable(fields["tool_call_id"])
+    blank = BLANK[role]
+    return {key: value for key, value in fields.items() if not alike(value, held.get(key, blank[key]))}
+
+
+def _held(call: ToolCall) -> Fields:
+    """A call as its column gives it back."""
+    return {"id": call.id, "name": call.name, "args": call.args, "type": "tool_call"}
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two values are equal. Those that cannot say so, such as arrays, are not."""
+    try:
+        return bool(one == other)
+    except (ValueError, TypeError, RuntimeError):
+        return False
+
+
+def exact_json(value: Fields) -> bytes | None:
+    """An object as JSON, if JSON gives back the same. Halves of surrogate pairs are kept as they are."""
+    try:
+        if holds_enum(value):
+            return None
+        encoded = dumped(value)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return encoded if alike(loaded(encoded), value) else None
+
+
+def is_packed(payload: bytes) -> bool:
+    """Whether a payload is a whole message, and no JSON."""
+    return payload.startswith(PACKED)
+
+
+def rest_of(payloads: Sequence[bytes]) -> list[Fields]:
+    """What payloads that are not packed hold; parsed at once, for that is faster."""
+    objects: list[Fields] = json.loads((b"[%b]" % b",".join(payloads)).decode("utf-8", "surrogatepass"))
+    if len(objects) != len(payloads):
+        raise ValueError("it is not one object")
+    return objects
+
+
+def fields_of_row(row: Mapping[str, Any], calls: Sequence[Fields], rest: Fields | None, sent_id: str | None) -> Fields:
+    """All fields of the message of an entry's row, whose payload is not packed.
+
+    Args:
+        calls: its tool calls, which become the message's.
+        rest: what its payload holds.
+        sent_id: the id that the message had, where the entry has another.
+    """
+    role: Role = row["role"]
+    fields = BLANK[role].copy()
+    fields["content"], fields["name"], fields["id"] = row["text"], row["name"], sent_id or row["id"]
+    if calls and role == "assistant":
+        # The keys in the order in which LangChain has them.
+        fields["tool_calls"] = [
+            {"name": call["name"], "args": call["args"], "id": call["id"], "type": "tool_call"} for call in calls
+        ]
+    elif role == "tool":
+        fields["tool_call_id"] = row["tool_call_id"]
+    if rest:
+        fields |= whole(rest, row["text"], row["metadata"]) if SHORT in rest else rest
+    return fields
