@@ -14,13 +14,13 @@ from rich.cells import cell_len
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from longthread.agent.looking import Seen
 from longthread.cli.app import app
 from longthread.cli.view import _ranges, _table
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.testing import ScriptedChatModel
 from longthread.testing.watching import watch
+from longthread.view.view_entry import ViewEntry
 
 
 @pytest.fixture
@@ -50,8 +50,8 @@ def test_a_view_is_shown_with_what_each_message_cost(run: CliRunner) -> None:
 
 
 def test_messages_that_were_deleted_since_share_a_row_that_says_so() -> None:
-    gone = [Seen(seq, "", "whole", "pruned", 3, 0, "") for seq in (3, 4, 5)]
-    there = Seen(6, "user", "whole", None, 3, 7, "And now?")
+    gone = [ViewEntry(seq, "", "whole", "pruned", 3, 0, "") for seq in (3, 4, 5)]
+    there = ViewEntry(6, "user", "whole", None, 3, 7, "And now?")
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(_table([*gone, there], 60))
     deleted, shown = console.export_text().splitlines()[1:]

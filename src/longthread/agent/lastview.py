@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from longthread.agent.callview import Messages
 from longthread.agent.callview import Seen as Kept
 from longthread.agent.checkpointer import LongthreadSaver
-from longthread.agent.looking import Seen
 from longthread.agent.window import as_answered
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.view.manifest import shown
 from longthread.view.tokens import estimate, family_of
+from longthread.view.view_entry import ViewEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class LastView:
     model: str
     estimated: int
     reported: int
-    entries: Sequence[Seen]
+    entries: Sequence[ViewEntry]
 
 
 async def last_view(store: Driver, thread_id: str, *, user_id: str) -> LastView | None:
@@ -44,16 +44,16 @@ async def last_view(store: Driver, thread_id: str, *, user_id: str) -> LastView 
         there = await log.find_entries(tx, thread_id, [spot.entry.id for spot in spots])
     seqs = {spot.entry.seq: there[spot.entry.id].seq for spot in spots if spot.entry.id in there}
     edge = max((each.last for each in segments if each.how == "condensed"), default=0)
-    entries: list[Seen] = []
+    entries: list[ViewEntry] = []
     if text := summary.get("shown", ""):
-        entries.append(Seen(int(summary.get("mark", 0)), "user", "summary", None, 1, estimate(text, family), text))
+        entries.append(ViewEntry(int(summary.get("mark", 0)), "user", "summary", None, 1, estimate(text, family), text))
     for segment in segments:
         for spot in spots[max(0, segment.first - 1) : segment.last]:
             item, seq = spot.item_for(family), seqs.get(spot.entry.seq, 0)
             part = shown(segment, item)
             if part is None:
-                entries.append(Seen(seq, spot.entry.role, "left out", segment.why, None, 0, item.text))
+                entries.append(ViewEntry(seq, spot.entry.role, "left out", segment.why, None, 0, item.text))
                 continue
             tier, told = (2 if spot.entry.seq <= edge else 3), item.text if part.text is None else part.text
-            entries.append(Seen(seq, spot.entry.role, part.how, None, tier, part.tokens, told))
+            entries.append(ViewEntry(seq, spot.entry.role, part.how, None, tier, part.tokens, told))
     return LastView(thread_id, kept.model, kept.estimated, kept.reported, entries)

@@ -4,41 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
 from longthread.agent.views import Prompt, seen_between
 from longthread.errors import EntryNotFound
-from longthread.model.manifest import TEXTS, How, Segment, Why, segments_of
+from longthread.model.manifest import TEXTS, How, Segment, segments_of
 from longthread.model.run import Step
 from longthread.store import recall, runs
 from longthread.store.driver import Transaction
 from longthread.view.manifest import shown
+from longthread.view.view_entry import ViewEntry
 
 _END = 2**62
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One entry of a view, or several: those that a text stood for, or those that the call did not look at, for they
-    were no longer in the hot window (`why` is `window`). `tier` is None for what was left out. Of what retention has
-    deleted since (`why` is `pruned`) only the place is known, and how it went in.
-
-    `text` is what the model read of it, without thinking blocks. Of several `first` and `seq` are the first and the
-    last one, and `count` how many of the branch they are; what was recalled stands for none.
-    """
-
-    seq: int
-    role: str
-    how: How
-    why: Why | Literal["window", "pruned"] | None
-    tier: int | None
-    tokens: int
-    text: str
-    first: int | None = None
-    count: int = 1
-
-    def to_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +28,7 @@ class Look:
     number: int
     step: Step
     segments: Sequence[Segment]
-    entries: Sequence[Seen]
+    entries: Sequence[ViewEntry]
     why_planned: str
     system: str = ""
     tools: Sequence[str] = ()
@@ -117,38 +93,40 @@ def difference(one: Look, other: Look) -> Difference:
     )
 
 
-async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], prompt: Prompt | None) -> list[Seen]:
+async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], prompt: Prompt | None) -> list[ViewEntry]:
     # What stands before the last condensed message is tier 2, also where there was nothing to condense.
     edge = max((segment.last for segment in segments if segment.how == "condensed"), default=0)
     earlier = await _earlier(tx, step.thread_id, segments)
     begins, _ = await recall.first_seq(tx, step.thread_id)
-    found: list[Seen] = []
+    found: list[ViewEntry] = []
     mark = 0
     for segment, spots in zip(segments, await seen_between(tx, step.thread_id, segments, begins), strict=True):
         if segment.how == "summary":
             text, mark = prompt.summary if prompt else "", segment.last
             told = _several(earlier, 1, mark)
-            found.append(Seen(mark, "user", "summary", segment.why, 1, segment.tokens, text, *told[::2]))
+            found.append(ViewEntry(mark, "user", "summary", segment.why, 1, segment.tokens, text, *told[::2]))
             continue
         if segment.how in TEXTS:
             text = prompt.notes.get(segment.how, "") if prompt else ""
-            found.append(Seen(segment.last, "user", segment.how, segment.why, None, segment.tokens, text, None, 0))
+            found.append(ViewEntry(segment.last, "user", segment.how, segment.why, None, segment.tokens, text, None, 0))
             continue
         for seq in range(segment.first, min(begins, segment.last + 1)):
             tier = None if segment.how == "left out" else 2 if seq <= edge else 3
-            found.append(Seen(seq, "", segment.how, "pruned", tier, 0, ""))
+            found.append(ViewEntry(seq, "", segment.how, "pruned", tier, 0, ""))
         for spot in spots:
             part = shown(segment, spot.item)
             if part is None:
-                found.append(Seen(spot.entry.seq, spot.entry.role, "left out", segment.why, None, 0, spot.item.text))
+                found.append(
+                    ViewEntry(spot.entry.seq, spot.entry.role, "left out", segment.why, None, 0, spot.item.text)
+                )
                 continue
             text = spot.item.text if part.text is None else part.text
             tier = 2 if spot.entry.seq <= edge else 3
-            found.append(Seen(spot.entry.seq, spot.entry.role, part.how, None, tier, part.tokens, text))
+            found.append(ViewEntry(spot.entry.seq, spot.entry.role, part.how, None, tier, part.tokens, text))
     first, last, count = _several(earlier, mark + 1, _END)
     if count:
         place = 1 if found and found[0].how == "summary" else 0
-        found.insert(place, Seen(last, "", "left out", "window", None, 0, "", first, count))
+        found.insert(place, ViewEntry(last, "", "left out", "window", None, 0, "", first, count))
     return found
 
 
@@ -170,7 +148,7 @@ def _several(ranges: Sequence[tuple[int, int]], first: int, last: int) -> tuple[
     return min(a for a, _ in there), max(b for _, b in there), sum(b - a + 1 for a, b in there)
 
 
-def _why(before: Sequence[Seen], now: Sequence[Seen]) -> str:
+def _why(before: Sequence[ViewEntry], now: Sequence[ViewEntry]) -> str:
     """Why a view does not begin with the view before; empty where it does."""
     old = [seen for seen in before if seen.tier is not None]
     new = [seen for seen in now if seen.tier is not None]
@@ -184,6 +162,6 @@ def _why(before: Sequence[Seen], now: Sequence[Seen]) -> str:
     return "the high-water mark was reached"
 
 
-def _said(seen: Seen) -> tuple[int, str, int]:
+def _said(seen: ViewEntry) -> tuple[int, str, int]:
     # Where only the thinking is left out, the text is the same and the tokens are not.
     return seen.seq, seen.text, seen.tokens

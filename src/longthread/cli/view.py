@@ -25,7 +25,8 @@ from longthread.store.driver import Driver
 
 if TYPE_CHECKING:
     from longthread.agent.lastview import LastView
-    from longthread.agent.looking import Difference, Look, Seen
+    from longthread.agent.looking import Difference, Look
+    from longthread.view.view_entry import ViewEntry
 
 _WIDTH = 100
 """Columns where the output is no terminal."""
@@ -205,7 +206,7 @@ def _print_last(console: Console, found: LastView) -> None:
             console.print(f"\n[dim]{escape(entry.text)}[/dim]", highlight=False)
 
 
-def _table(entries: Sequence[Seen], width: int) -> Table:
+def _table(entries: Sequence[ViewEntry], width: int) -> Table:
     table = Table(box=None, pad_edge=False)
     for name, options_ in (
         ("entry", {"justify": "right"}),
@@ -225,9 +226,9 @@ def _table(entries: Sequence[Seen], width: int) -> Table:
     return table
 
 
-def _rows(entries: Sequence[Seen]) -> list[tuple[int, int, Seen]]:
+def _rows(entries: Sequence[ViewEntry]) -> list[tuple[int, int, ViewEntry]]:
     """A row for each entry; those one after the other that were left out for one reason, or were deleted, share one."""
-    rows: list[tuple[int, int, Seen]] = []
+    rows: list[tuple[int, int, ViewEntry]] = []
     for seen in entries:
         last = rows[-1][2] if rows else None
         if last is not None and (last.how, last.why) == (seen.how, seen.why) and _is_not_shown(seen):
@@ -237,12 +238,12 @@ def _rows(entries: Sequence[Seen]) -> list[tuple[int, int, Seen]]:
     return rows
 
 
-def _is_not_shown(seen: Seen) -> bool:
+def _is_not_shown(seen: ViewEntry) -> bool:
     """Whether the call did not see it, or what it saw is no longer there."""
     return seen.how == "left out" or seen.why == "pruned"
 
 
-def _stands_for(seen: Seen) -> str:
+def _stands_for(seen: ViewEntry) -> str:
     """Which messages a summary tells of, in a line of its own."""
     if not seen.count or seen.first is None:
         return ""

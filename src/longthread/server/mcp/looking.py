@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from longthread.agent.looking import Seen, calls_of, look
+from longthread.agent.looking import calls_of, look
 from longthread.errors import InvalidInput
 from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, Answer, Offer, Progress, each, schema
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.view.condense import cut_middle
+from longthread.view.view_entry import ViewEntry
 
 _CHARS = 400
 """Characters of a message that are shown; the summary is shown whole."""
@@ -64,7 +65,7 @@ class Looking:
         return Answer(data, "\n".join([head, *lines]))
 
 
-def _seen(one: Seen) -> dict[str, Any]:
+def _seen(one: ViewEntry) -> dict[str, Any]:
     text = one.text if one.how == "summary" else cut_middle(one.text, _CHARS)
     data: dict[str, Any] = {"seq": one.seq, "role": one.role, "how": one.how, "tokens": one.tokens, "text": text}
     data |= {"why": one.why} if one.why else {}
