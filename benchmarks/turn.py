@@ -1,9 +1,13 @@
-"""What one turn of the analyst costs on threads of different lengths, and what its turns leave on disk.
+"""What one turn of our own agent costs: CPU and commits, disk, and how long the commands take to start.
 
-A turn is a question, one tool call and an answer (4 entries) through the whole run loop on each backend, with a model
-that answers at once: all of the time is Longthread's and LangGraph's.
+A turn is a question, one tool call and an answer (4 entries) through the whole run loop, with a model that answers at
+once: all of the CPU time is Longthread's own. CPU and commits are of turns on a thread of 100, on SQLite. Disk is what
+many turns leave, with everything kept, beside their messages as JSON, on the backend that takes more.
 
-    python benchmarks/turn.py [--quick] [--json] [--turns N]
+    python benchmarks/turn.py [--quick] [--json] [--turns N] [--against PATH]
+
+`--against` names the root of another checkout. Its turns are measured in the same run, one process after the other, and
+a line before the last tells the ratio.
 """
 
 from __future__ import annotations
@@ -11,9 +15,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
 
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.ids import new_id
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMAND = "from longthread.cli.start import main; main()"
 
 
 def turn(number: int) -> list[Draft]:
@@ -28,31 +43,71 @@ def turn(number: int) -> list[Draft]:
     ]
 
 
-async def main() -> None:
+def alternating(checkouts: list[Path], pairs: int, turns: int) -> dict[Path, dict[str, float]]:
+    """CPU and commits of a turn in each checkout: the median of some processes, which take turns."""
+    found: dict[Path, list[dict[str, float]]] = {checkout: [] for checkout in checkouts}
+    for _ in range(pairs):
+        for checkout in checkouts:
+            worker = [sys.executable, "-P", str(ROOT / "benchmarks" / "oneturn.py"), str(turns)]
+            done = subprocess.run(worker, env=_env(checkout), stdout=subprocess.PIPE, text=True, check=True)
+            found[checkout].append(json.loads(done.stdout))
+    return {
+        checkout: {name: round(statistics.median(each[name] for each in rows), 2) for name in rows[0]}
+        for checkout, rows in found.items()
+    }
+
+
+def started(checkout: Path, times: int) -> dict[str, float]:
+    """Seconds of CPU that two commands take, the processes that they start included: the median of some."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = _env(checkout) | {"HOME": folder, "LONGTHREAD_DATABASE": f"{folder}/c.db", "LLM_MODEL": "demo"}
+        asks = [_cpu(env, "ask", "How many rockets are there?", "--source", "demo") for _ in range(times + 1)]
+        lists = [_cpu(env, "threads", "list") for _ in range(times)]
+    return {"import_cpu_s": statistics.median(lists), "ask_cpu_s": statistics.median(asks[1:])}
+
+
+def _cpu(env: dict[str, str], *arguments: str) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-c", COMMAND, *arguments]
+    subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=True, cwd=env["HOME"])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2)
+
+
+def _env(checkout: Path) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": os.pathsep.join([f"{checkout}/src", f"{checkout}/benchmarks"])}
+
+
+async def disk_ratios(turns: int) -> dict[str, float]:
+    """Bytes of the database ÷ the messages as JSON, after so many turns, on each backend."""
+    from agent import disk  # it takes the seeded turn from here
     from databases import databases
 
-    from agent import disk, turns  # it takes the seeded turn from here
+    with databases() as made:
+        rows = await disk(made, [turns])
+    return {row["backend"]: round(row["grown_bytes"] / row["raw_bytes"], 2) for row in rows}
 
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, and fewer turns for the disk")
-    parser.add_argument("--json", action="store_true", help="print only the JSON object")
+    parser.add_argument("--json", action="store_true", help="print nothing but JSON objects, one a line")
     parser.add_argument("--turns", type=int, default=0, help="turns that are written to disk (2,000; 200 with --quick)")
+    parser.add_argument("--against", type=Path, help="another checkout, whose turns are measured beside these")
     args = parser.parse_args()
-    with databases() as made:
-        taken = await turns(made, [10, 5000], 2 if args.quick else 5)
-        kept = await disk(made, [args.turns or (200 if args.quick else 2000)])
-    found: dict[str, dict[str, float]] = {}
-    for row in taken:
-        found.setdefault(row["backend"], {})[f"turn_ms_{row['turns']}"] = row["turn_ms"]
-    for row in kept:
-        found[row["backend"]]["disk_ratio"] = round(row["grown_bytes"] / row["raw_bytes"], 2)
-    for each in found.values():
-        each["turn_ratio_5000_10"] = round(each["turn_ms_5000"] / each["turn_ms_10"], 3)
-    if not args.json:
-        for backend, each in found.items():
-            print(backend, *(f"{name} {value}" for name, value in each.items()), sep="  ")
-    print(json.dumps(found))
+    rows: list[dict[str, Any]] = []
+    other = args.against.resolve() if args.against else None
+    taken = alternating([*([other] if other else []), ROOT], 3 if args.quick else 7, 40)
+    ours = taken[ROOT]
+    if other:
+        ratio = {"cpu_ratio": round(ours["cpu_ms"] / taken[other]["cpu_ms"], 3)}
+        rows.append({"measured": "against", **taken[other], **started(other, 3), **ratio})
+    kept = asyncio.run(disk_ratios(args.turns or (200 if args.quick else 2000)))
+    rows.append({"measured": "disk", **kept})
+    for row in rows:
+        print(json.dumps(row) if args.json else "  ".join(f"{name} {value}" for name, value in row.items()))
+    print(json.dumps({**ours, "disk_ratio": max(kept.values()), **started(ROOT, 3)}))
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

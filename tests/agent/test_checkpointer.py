@@ -23,13 +23,11 @@ from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.messages import message_of
 from longthread.agent.packing import pack_body, unpack_body
 from longthread.agent.trail import anew
-from longthread.errors import LeaseLost, StoreDamaged, ThreadConflict, ThreadNotFound, ThreadTaken
-from longthread.model.entry import Draft
-from longthread.store import log, runs
+from longthread.errors import StoreDamaged, ThreadNotFound, ThreadTaken
+from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
-from longthread.store.runs import Lease, Plan
 
 Said = list[tuple[str, str]]
 
@@ -77,13 +75,6 @@ async def size(store: Driver, thread_id: str = "t") -> int:
 
 def said(messages: Sequence[BaseMessage]) -> Said:
     return [(message.id or "", str(message.text)) for message in messages]
-
-
-async def lease_on(store: Driver, run_id: str = "r", *, user_id: str = "default") -> Lease:
-    async with store.writing() as tx:
-        await log.create_thread(tx, "t", user_id=user_id)
-        plan = Plan(run_id, "question", None, "model", "auto", 3)
-        return await runs.begin(tx, "t", plan, owner=f"owner of {run_id}", alive=lambda _: False)
 
 
 def rows_in(path: Path, table: str) -> int:
@@ -173,12 +164,9 @@ class TestMessagesAreKept:
     async def test_messages_that_are_known_are_not_looked_up(
         self, store: Driver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        async with store.writing() as tx:
-            await log.create_thread(tx, "t", user_id="default")
-            entries = await log.extend(tx, "t", [Draft(id=f"m{n}", role="user", text="x") for n in range(3)])
+        await put(LongthreadSaver(store), [human(f"m{n}") for n in range(3)])
         saver = LongthreadSaver(store)
-        messages = [message_of(entry) for entry in entries]
-        saver.know(messages, entries)
+        messages = await loaded(saver)
         asked: list[Any] = []
 
         async def find_entries(tx: Any, thread_id: str, ids: Any) -> dict[str, Any]:
@@ -187,8 +175,8 @@ class TestMessagesAreKept:
 
         monkeypatch.setattr(log, "find_entries", find_entries)
         await put(saver, [*messages, human("new")])
-        assert asked == ["new"]
-        assert await on_branch(store) == [("m0", "x"), ("m1", "x"), ("m2", "x"), ("new", "text of new")]
+        assert set(asked) <= {"new"}
+        assert [key for key, _ in await on_branch(store)] == ["m0", "m1", "m2", "new"]
 
 
 class TestEdits:
@@ -356,40 +344,6 @@ class TestUsers:
         assert await theirs.aget_tuple(at("t")) is None
         with pytest.raises(ThreadTaken):
             await put(theirs, [], count=4)
-
-
-class TestLeases:
-    async def test_a_process_that_lost_its_run_writes_nothing(self, store: Driver) -> None:
-        lease = await lease_on(store)
-        saver = LongthreadSaver(store, lease=lease)
-        config = await put(saver, [human("m1")])
-        await lease_on(store, "r2")
-        with pytest.raises(LeaseLost):
-            await put(saver, [human("m1"), human("m2")])
-        with pytest.raises(LeaseLost):
-            await put(saver, [], count=1)
-        with pytest.raises(LeaseLost):
-            await saver.aput_writes(config, [("count", 1)], "task")
-        found = await LongthreadSaver(store).aget_tuple(at("t"))
-        assert found is not None
-        assert found.checkpoint["channel_values"] == {"messages": [human("m1")]}
-        assert found.pending_writes == []
-        assert await size(store) == 1
-
-    async def test_a_run_finds_that_another_writer_was_faster(self, store: Driver) -> None:
-        saver = LongthreadSaver(store, lease=await lease_on(store))
-        await put(saver, [human("m1")])
-        async with store.writing() as tx:
-            await log.extend(tx, "t", [Draft(id="other", role="user", text="faster")])
-        for messages in ([human("m1"), human("m2")], [human("m1")]):
-            with pytest.raises(ThreadConflict):
-                await put(saver, messages)
-        assert await on_branch(store) == [("m1", "text of m1"), ("other", "faster")]
-
-    async def test_a_runs_entries_name_it(self, store: Driver) -> None:
-        await put(LongthreadSaver(store, lease=await lease_on(store)), [human("m1")])
-        async with store.reading() as tx:
-            assert (await log.find_entry(tx, "t", "m1")).run_id == "r"
 
 
 class TestDeletion:

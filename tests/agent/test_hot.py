@@ -13,13 +13,14 @@ from tests.agent.counting import Counting
 from tests.agent.script import COUNT, call, finish
 
 from longthread.agent.analyst import Analyst
-from longthread.agent.checkpointer import LongthreadSaver
-from longthread.agent.graph import Graphs, Models
+from longthread.agent.hot import HotWindows
+from longthread.agent.window import Spot
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.recall import Recaller
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.ids import new_id
+from longthread.model.thread import Thread
 from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store.driver import Driver
@@ -128,30 +129,30 @@ async def test_the_first_turn_on_a_seeded_thread_reads_no_more_than_its_facts_ne
 
 
 @pytest.mark.parametrize("limit", [1, 6, 9, 30])
-async def test_the_state_never_holds_more_than_the_window_and_whole_units(
-    store: Driver, tmp_path: Path, shop: str, limit: int
+async def test_a_run_never_holds_more_than_the_window_and_whole_units(
+    store: Driver, tmp_path: Path, shop: str, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    held: list[list[BaseMessage]] = []
+    keep = HotWindows.keep
+
+    def seen(self: HotWindows, thread: Thread, spots: Sequence[Spot], *rest: Any) -> None:
+        held.append([spot.message for spot in spots])
+        keep(self, thread, spots, *rest)
+
+    monkeypatch.setattr(HotWindows, "keep", seen)
     await seeded(store, "t", 500)
     model = ScriptedChatModel(reply)
     analyst = analyst_on(store, tmp_path, model, memory_max_messages_per_thread=limit)
     for _ in range(3):
         await ask(analyst, "t", shop)
-        state = await state_of(store, "t")
         # It has some more until it is pruned, behind a turn; the question and four messages follow.
-        assert len(state) <= limit + min(20, limit // 2) + 5
-        assert_whole(state)
+        assert 5 <= len(held[-1]) <= limit + min(20, limit // 2) + 5
+        assert_whole(held[-1])
+    assert len(held) == 3
     for made in model.calls:
         assert_whole(made.messages[1:])
     async with store.reading() as tx:
         assert (await log.position(tx, "t"))[0] == 2000 + 3 * 5, "the log holds all"
-
-
-async def state_of(store: Driver, thread_id: str) -> list[BaseMessage]:
-    """What a thread's state in LangGraph holds."""
-    graph = Graphs().graph(Models("m", ScriptedChatModel([])), {}, LongthreadSaver(store, user_id="default"))
-    state = await graph.aget_state({"configurable": {"thread_id": thread_id}})
-    messages: list[BaseMessage] = state.values["messages"]
-    return messages
 
 
 def assert_whole(messages: Sequence[BaseMessage]) -> None:

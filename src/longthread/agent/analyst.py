@@ -401,7 +401,7 @@ class Analyst(Deciding):
 
         async def work() -> None:
             try:
-                await execute(context, models, self._graphs, begun.known, user_id=user_id)
+                await execute(context, models, self._graphs, begun.known)
             finally:
                 await delegates.stop()
                 kept = (begun.run.id, context.past, context.mark)

@@ -7,11 +7,10 @@ the transaction that stores the checkpoint. What else a checkpoint holds is smal
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, get_args
 
-from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     BaseCheckpointSaver,
@@ -28,22 +27,19 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from longthread.agent import upkeep
 from longthread.agent.given import Given, GivenWrites
 from longthread.agent.history import channel_history
-from longthread.agent.kept import Kept, private
 from longthread.agent.places import Growth
 from longthread.agent.putting import Putting
 from longthread.agent.reading import NotRemembered, Reader
-from longthread.agent.remembered import CONVERSATION, Memory, Remembered
+from longthread.agent.remembered import Remembered
 from longthread.agent.trail import Trail, anew, named
 from longthread.agent.turns import Turns
 from longthread.agent.versions import next_version
 from longthread.agent.writing import Writing
 from longthread.errors import SerializerNotUsable, StoreConflict, ThreadBegunAnew, ThreadConflict, ThreadNotFound
 from longthread.memory.forgetting import delete_thread
-from longthread.model.entry import Entry
-from longthread.store import checkpoints, runs
+from longthread.store import checkpoints
 from longthread.store.checkpoints import LAST, CheckpointRow, Locked, Place, Where
 from longthread.store.driver import Driver, Transaction
-from longthread.store.runs import Lease
 from longthread.store.scrubbing import scrub
 
 _NEW_THREADS = 1024
@@ -56,9 +52,8 @@ _PAGE = 64
 class LongthreadSaver(BaseCheckpointSaver[Any]):
     """Keeps LangGraph's checkpoints in a Longthread store.
 
-    With a `lease`, every write first makes sure that the run is still ours: a process that lost its run to another
-    writes nothing more (`LeaseLost`). The thread named by `configurable.thread_id` is made when it is new. Threads of
-    other users than `user_id` are as if they were not there.
+    The thread named by `configurable.thread_id` is made when it is new. Threads of other users than `user_id` are as
+    if they were not there.
 
     The last message of the channel `messages` is the thread's tip, and the tip's branch reads like that channel: see
     `Placing` for what an edit does. Of two runs that go on from the same checkpoint, the second to store one gets a
@@ -72,13 +67,11 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         store: Driver,
         *,
         user_id: str = "default",
-        lease: Lease | None = None,
         serde: SerializerProtocol | None = None,
     ) -> None:
         super().__init__(serde=serde)
         self._store = store
         self._user_id = user_id
-        self._lease = lease
         self._remembered = Remembered()
         self._trail = Trail()
         self._turns = Turns()
@@ -95,19 +88,6 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         if isinstance(given, EncryptedSerializer):
             raise SerializerNotUsable(serde=type(given).__name__)
         self._serde = given
-
-    def know(self, messages: Iterable[BaseMessage], entries: Iterable[Entry]) -> None:
-        """Messages of a conversation that were made from these entries, so that they need not be looked up.
-
-        For the holder of the thread's lease, who would lose it if the thread were deleted meanwhile.
-        """
-        known: dict[str, Kept] = {}
-        for message, entry in zip(messages, entries, strict=True):
-            known.setdefault(entry.thread_id, Kept()).extend([private(message, entry.seq, entry.parent_seq)])
-        for thread_id, kept in known.items():
-            memory = self._remembered.of(thread_id)
-            memory.keep(CONVERSATION, kept)
-            self._remembered.trim(memory)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that `config` names, or its thread's newest."""
@@ -135,7 +115,8 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 memory = self._remembered.of_locked(thread)
                 self._remembered.see(thread_id)
                 if row is not None:
-                    found = await self._reader(None if at_once else tx, thread, memory).read(row, rows)
+                    asked = None if at_once else tx, thread.id, memory, self.serde, thread.first_seq
+                    found = await Reader(*asked, remembers=True).read(row, rows)
                 self._remembered.trim(memory)
             else:
                 self._expect_new(thread_id)
@@ -192,7 +173,6 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         """Store a checkpoint and the entries that are new with it, in one transaction.
 
         Raises:
-            LeaseLost: the run belongs to another process now.
             ThreadConflict: another run, or somebody else, has written to the thread since this one looked.
             ThreadNotFound: the thread is another user's, or was deleted meanwhile.
         """
@@ -219,7 +199,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 self._trail.belongs(given.id, thread_id, born)
             try:
                 with self._remembered.unless_it_fails(thread_id):
-                    if (known := self._known(thread_id, ns, parent_id)) is not None:
+                    if (known := self._remembered.peek(thread_id).place(ns, parent_id)) is not None:
                         with suppress(StoreConflict, ThreadConflict):
                             putting = await self._putting(given, known)
                     if putting is None:
@@ -257,17 +237,10 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             await self._check_is_of(tx, place.thread, ns, given.parent_id, born)
             memory = self._remembered.of_locked(place.thread)
             self._trail.check((thread_id, ns), place.head, given.config, given.id)
-            growth = Growth(tx, place.thread, self._lease.run_id if self._lease else None, guesses=known is not None)
+            growth = Growth(tx, place.thread, guesses=known is not None)
             putting = Putting(growth, memory, self.serde, ns, place)
             await putting.put(given.referring_to(memory, self.serde))
         return putting
-
-    def _known(self, thread_id: str, ns: str, checkpoint_id: str | None) -> Place | None:
-        """Where to store what goes on from a checkpoint, unless somebody else has written since.
-
-        The log of a run of ours grows between its checkpoints.
-        """
-        return self._remembered.peek(thread_id).place(ns, checkpoint_id) if self._lease is None else None
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -275,7 +248,6 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         """Store what a task has written before its step is over.
 
         Raises:
-            LeaseLost: the run belongs to another process now.
             ThreadConflict: another run has stored a checkpoint where this one was to store its own.
             ThreadNotFound: the thread was deleted meanwhile, or is another user's.
         """
@@ -297,7 +269,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             remember = None
             try:
                 with self._remembered.unless_it_fails(thread_id):
-                    if (known := self._known(thread_id, ns, checkpoint_id)) is not None:
+                    if (known := self._remembered.peek(thread_id).place(ns, checkpoint_id)) is not None:
                         with suppress(StoreConflict, ThreadConflict):
                             remember = await self._writing(given, checkpoint_id, known)
                     if remember is None:
@@ -437,10 +409,6 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             self._new.clear()
         self._new.add(thread_id)
 
-    def _reader(self, tx: Transaction | None, thread: Locked, memory: Memory) -> Reader:
-        """Reads a thread as it is in a snapshot, for who goes on from what is read."""
-        return Reader(tx, thread.id, memory, self.serde, thread.first_seq, remembers=True)
-
     def _forget(self, thread_id: str) -> None:
         self._remembered.forget(thread_id)
         self._trail.forget(thread_id)
@@ -449,8 +417,6 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
     async def _place(
         self, tx: Transaction, thread_id: str, ns: str, *, create: bool, checkpoint_id: str = "", written_id: str = ""
     ) -> Place:
-        if self._lease:
-            await runs.check(tx, self._lease)
         ids = {"user_id": self._user_id, "checkpoint_id": checkpoint_id, "written_id": written_id}
         found = await checkpoints.place(tx, thread_id, ns, **ids)
         if found is None and create:

@@ -48,7 +48,7 @@ class RunContext:
     `output` the most tokens of a reply. `earlier` holds, by call id, the tool
     steps that this run made in a process that has died; `approvals` what a person has decided about its calls, `asked`
     the calls that it now waits with. `queries` is the number of the last query label given out in
-    the thread. `learn` is told of each message that the run adds. `spoken` is the protocol of the last model call, and
+    the thread. `spoken` is the protocol of the last model call, and
     `prompts` are the ids of those that this run has stored: others may be deleted with the runs that named them.
     `categories` are the kinds of tools that are known to have run on the thread.
 
@@ -100,7 +100,6 @@ class RunContext:
     known: Facts | None = None
     terms: Sequence[str] = ()
     budget: int = 0
-    learn: Callable[[Sequence[BaseMessage], Sequence[Entry]], None] | None = None
     allowance: Allowance | None = None
     missing: Sequence[str] = ()
     source_notes: Sequence[str] = ()
@@ -197,8 +196,6 @@ class RunContext:
         """Take messages into the window that are in the log now."""
         for entry, message in zip(entries, messages, strict=True):
             self.window.add(entry, message)
-        if entries and self.learn is not None:
-            self.learn(messages, entries)
 
 
 def note_of(message: BaseMessage) -> dict[str, Any]:

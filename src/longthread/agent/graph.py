@@ -12,7 +12,6 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import ModelFallbackMiddleware, ModelRetryMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool, StructuredTool
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 
 from longthread.agent.budget import Budget
@@ -52,8 +51,8 @@ class Graphs:
     def __init__(self) -> None:
         self._made: OrderedDict[Any, tuple[Models, Graph]] = OrderedDict()
 
-    def graph(self, models: Models, tools: Mapping[str, Tool], saver: BaseCheckpointSaver[Any]) -> Graph:
-        """The graph for these models and tools, with a run's own checkpointer."""
+    def graph(self, models: Models, tools: Mapping[str, Tool]) -> Graph:
+        """The graph for these models and tools."""
         offered = json.dumps([[tool.name, tool.description, dict(tool.parameters)] for tool in tools.values()])
         # The models are kept with the graph, so that no other can come to have the same identity.
         key = (id(models.model), id(models.fallback), models.retries, offered)
@@ -62,8 +61,7 @@ class Graphs:
         self._made.move_to_end(key)
         while len(self._made) > GRAPHS:
             self._made.popitem(last=False)
-        # What LangChain would have said of itself in the metadata of each checkpoint is said by nobody else.
-        return found[1].copy({"checkpointer": saver, "config": {}})
+        return found[1]
 
 
 def _made(models: Models, tools: Mapping[str, Tool]) -> Graph:

@@ -10,7 +10,6 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from longthread.agent.kept import Kept, Message, Run, add_run, private
 from longthread.agent.messages import draft_of
-from longthread.errors import ThreadConflict
 from longthread.model.entry import Draft, Entry
 from longthread.model.thread import title_of
 from longthread.store import checkpoints, log
@@ -29,10 +28,10 @@ class Taken:
     draft: Draft
 
     @classmethod
-    def of(cls, message: BaseMessage, run_id: str | None) -> Taken:
+    def of(cls, message: BaseMessage) -> Taken:
         """The message as it is now."""
         taken = private(message, 0, 0)
-        return cls(taken, draft_of(taken.shown(), run_id=run_id))
+        return cls(taken, draft_of(taken.shown()))
 
 
 @dataclass(slots=True)
@@ -44,7 +43,6 @@ class Growth:
 
     tx: Transaction
     thread: Locked
-    run_id: str | None = None
     guesses: bool = False
     """Whether new messages are taken for new, and the transaction fails if they are not: see `Transaction.expect`."""
     tip: int = field(init=False)
@@ -131,8 +129,6 @@ class Placing:
     list, save for messages that the list leaves out: they stay in the log and on the branch. So a message behind an
     edited one is written again, as the edit's descendant; the entries on the branch from before the edit stay.
 
-    With a run, the conversation may only grow at the tip: whoever holds a run's lease is its only writer.
-
     `known` is a list of the thread's whose places are known: the one that was stored or read last.
     """
 
@@ -141,14 +137,9 @@ class Placing:
     leads: bool
 
     async def place(self, rest: Sequence[BaseMessage], count: int) -> Placed:
-        """The place of each message: the first `count` are those that are known first, and `rest` come behind them.
-
-        Raises:
-            ThreadConflict: the conversation was extended by somebody else than the run.
-        """
+        """The place of each message: the first `count` are those that are known first, and `rest` come behind them."""
         more: list[Message] = []
         before = self.known.at(count - 1) if count else None
-        tip = self.growth.tip
         there = await self._look_up(rest)
         for message in rest:
             place = await self._known(message, before)
@@ -156,12 +147,10 @@ class Placing:
                 taken, entry = there.get(id(message)) or await self._look_again(message)
                 place = await self._fitting(taken, entry, before)
                 if place is None:
-                    place = await self._add(taken, entry, before, tip)
-                    tip = place.seq
+                    place = await self._add(taken, entry, before)
             more.append(place)
             before = place
         if self.leads and before is not None:
-            self._expect_tip(tip, before.seq)
             self.growth.tip = before.seq
             self.growth.name(rest)
         return Placed(self.known, count, more)
@@ -169,13 +158,13 @@ class Placing:
     async def _look_up(self, messages: Sequence[BaseMessage]) -> dict[int, tuple[Taken, Entry | None]]:
         """Those messages that are not known, and the entries that have their ids."""
         unknown = [message for message in messages if self._same(message) is None]
-        taken = {id(message): Taken.of(message, self.growth.run_id) for message in unknown}
+        taken = {id(message): Taken.of(message) for message in unknown}
         found = await self.growth.find([each.draft.id for each in taken.values()]) if taken else {}
         return {key: (each, found.get(each.draft.id)) for key, each in taken.items()}
 
     async def _look_again(self, message: BaseMessage) -> tuple[Taken, Entry | None]:
         """The same of one that is known, and does not stand behind the one before it."""
-        taken = Taken.of(message, self.growth.run_id)
+        taken = Taken.of(message)
         return taken, (await self.growth.find([taken.draft.id])).get(taken.draft.id)
 
     def _same(self, message: BaseMessage) -> Message | None:
@@ -203,10 +192,8 @@ class Placing:
         await self.growth.flush()
         return await log.descends(self.growth.tx, self.growth.thread.id, seq, before.seq)
 
-    async def _add(self, taken: Taken, entry: Entry | None, before: Message | None, tip: int) -> Message:
+    async def _add(self, taken: Taken, entry: Entry | None, before: Message | None) -> Message:
         parent = before.seq if before is not None else self._parent_of_first(taken, entry)
-        if self.leads:
-            self._expect_tip(tip, parent)
         return await self.growth.add(taken, parent, is_free=entry is None)
 
     def _parent_of_first(self, taken: Taken, entry: Entry | None) -> int:
@@ -215,7 +202,3 @@ class Placing:
         if place is not None:
             return self.known.at(place).parent_seq
         return entry.parent_seq if entry is not None else 0
-
-    def _expect_tip(self, tip: int, seq: int) -> None:
-        if self.growth.run_id is not None and seq != tip:
-            raise ThreadConflict(thread=self.growth.thread.id)

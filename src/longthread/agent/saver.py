@@ -22,7 +22,6 @@ from longthread.agent.callers import Stores
 from longthread.agent.portal import Portal, several
 from longthread.agent.trail import Place, named
 from longthread.store.driver import Driver
-from longthread.store.runs import Lease
 
 BATCH = 64
 """At most so many listed checkpoints are fetched in advance: one at first, then twice as many each time."""
@@ -47,7 +46,6 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
         store: Driver,
         *,
         user_id: str = "default",
-        lease: Lease | None = None,
         serde: SerializerProtocol | None = None,
     ) -> None:
         """A saver over a store that is open already, on the running event loop.
@@ -57,7 +55,7 @@ class LongthreadSaver(checkpointer.LongthreadSaver):
             SerializerNotUsable: `serde`, which writes values other than messages, encrypts.
         """
         expect_store(store, "LongthreadSaver")
-        super().__init__(store, user_id=user_id, lease=lease, serde=serde)
+        super().__init__(store, user_id=user_id, serde=serde)
         self._home = Portal()
         self._stores = Stores()
 
