@@ -29,8 +29,8 @@ async def _kill(warmed: Path, **plan: Any) -> int:
 async def test_a_run_survives_a_kill_anywhere(store_address: str, tmp_path: Path, shop: str, warmed: Path) -> None:
     where = {"store": store_address, "data": str(tmp_path), "source": shop}
     # Primes: all kinds of boundaries have their turn.
-    plans = [{"scenario": "analyst", "every": 17, "first": 8}, {"scenario": "graph", "every": 11, "first": 5}]
-    plans.append({"scenario": "approval", "every": 47, "first": 9})
+    plans = [{"scenario": "analyst", "every": 11, "first": 8}, {"scenario": "graph", "every": 11, "first": 5}]
+    plans.append({"scenario": "approval", "every": 31, "first": 9})
     assert sum(await asyncio.gather(*(_kill(warmed, **plan, **where) for plan in plans))) > 30
 
 
@@ -39,7 +39,7 @@ async def test_agents_that_are_asked_survive_a_kill(
 ) -> None:
     where = {"store": store_address, "data": str(tmp_path), "source": shop}
     # One while two are asked at once, one while the first of them is asked again.
-    assert await _kill(warmed, scenario="delegates", first=230, every=400, **where) == 2
+    assert await _kill(warmed, scenario="delegates", first=170, every=300, **where) == 2
 
 
 @pytest.mark.slow
