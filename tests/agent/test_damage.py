@@ -22,6 +22,7 @@ from tests.agent.script import COUNT, finish
 
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.messages import message_of
+from longthread.agent.reading import Reader
 from longthread.agent.retaining import CheckpointKeeper
 from longthread.agent.views import Prompt
 from longthread.errors import StoreDamaged, ValueDamaged
@@ -378,7 +379,7 @@ async def test_what_another_snapshot_has_is_no_damage_in_this_one(store: Driver)
             row = await checkpoints.find(tx, "t", "", None)
             assert early is not None and late is not None and row is not None
             memory = saver._remembered.of_locked(late)
-            reader = saver._reader(tx, late, memory)
+            reader = Reader(tx, "t", memory, saver.serde, late.first_seq, remembers=True)
             saver._remembered.of_locked(early)  # somebody who began before
             found = await reader.read(row, [])
     assert found.checkpoint["channel_values"]["messages"][0].text == "answer 3"
