@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from inspect import get_annotations
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from longthread import errors
-from longthread.errors import LongthreadError, ModelNotUsable, NotAsExpected, StoreConflict, ThreadNotFound
+from longthread.errors import (
+    InvalidInput,
+    LongthreadError,
+    McpFailed,
+    ModelNotUsable,
+    NotAsExpected,
+    RunWaiting,
+    StoreConflict,
+    ThreadNotFound,
+    ToolInvalid,
+)
 
 KNOWN = """
     address_unavailable agent_of_thread agent_off
@@ -42,7 +61,7 @@ def test_a_code_is_the_name_of_its_class_unless_it_is_given() -> None:
     assert (NotAsExpected.code, ModelNotUsable.code) == (StoreConflict.code, "model_unavailable")
 
     class MadeUp(StoreConflict):
-        """Made up."""
+        message = "Made up."
 
     assert (MadeUp.code, MadeUp.exit_code) == ("made_up", StoreConflict.exit_code)
 
@@ -53,3 +72,64 @@ def test_a_code_is_that_of_one_class_or_of_those_below_it() -> None:
         if each.__module__ == errors.__name__:
             assert re.fullmatch(r"[a-z]+(_[a-z]+)*", each.code)
             assert issubclass(each, first.setdefault(each.code, each))
+
+
+def test_a_message_is_filled_from_the_fields() -> None:
+    error = RunWaiting(thread="t", run="r")
+    assert (error.thread, error.run, error.details) == ("t", "r", {"thread": "t", "run": "r"})
+    assert str(error).startswith("Run r on thread t waits") and "`longthread approve t`" in str(error)
+    assert error.described() == {"type": "run_waiting", "message": str(error), "params": {"thread": "t", "run": "r"}}
+    assert str(InvalidInput(reason="a\n  {b}")) == "a {b}"
+    assert ToolInvalid(problem="it is broken.").known is False
+
+
+@pytest.mark.parametrize(
+    ("kind", "details"),
+    [
+        (ThreadNotFound, {"thrad": "a"}),
+        (ThreadNotFound, {}),
+        (ThreadNotFound, {"thread": "a", "reason": "it has none."}),
+        (InvalidInput, {}),
+        (McpFailed, {"server": "s", "forgotten": True}),
+    ],
+)
+def test_a_missing_or_misspelt_field_is_a_type_error(kind: type[LongthreadError], details: Mapping[str, Any]) -> None:
+    with pytest.raises(TypeError, match=kind.__name__):
+        kind(**details)
+
+
+def test_a_class_declares_what_its_message_names() -> None:
+    for each in classes():
+        declared = {"reason"}.union(*(get_annotations(base) for base in each.__mro__))
+        named = set(re.findall(r"\{(\w+)\}", each.message))
+        assert named <= declared and each.message, each
+        unused = {name for name in get_annotations(each) if name not in named and not hasattr(each, name)}
+        assert not unused or each is LongthreadError, each
+
+
+def test_each_place_that_raises_gives_the_fields_of_its_class() -> None:
+    kinds = {each.__name__: each for each in classes() if each.__module__ == errors.__name__}
+    checked = 0
+    for path in Path(errors.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
+                given = [keyword.arg for keyword in node.keywords if keyword.arg is not None]
+                if node.func.id != "ExtraMissing" and len(given) == len(node.keywords):
+                    kinds[node.func.id](**dict.fromkeys(given, ()))
+                    checked += 1
+    assert checked > 400
+
+
+def test_messages_and_help_are_there_without_docstrings(tmp_path: Path) -> None:
+    script = """
+from longthread import errors
+from longthread.cli.app import main
+print(errors.LongthreadError.__doc__, errors.PortInUse(host="h", port=1))
+main()
+"""
+    env = os.environ | {"PYTHONOPTIMIZE": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, "threads", "--help"], env=env, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stdout.startswith("None Port 1 of h is in use by another program."), done.stderr
+    assert "The conversations, the latest first." in done.stdout

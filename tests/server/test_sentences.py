@@ -38,7 +38,7 @@ def names(text: str) -> set[str]:
 
 
 def test_an_error_for_a_command_line_has_a_sentence_for_the_page() -> None:
-    told = {kind.code for kind in kinds() if COMMAND.search(kind.__doc__ or "")} - NEVER_ON_THE_PAGE.keys()
+    told = {kind.code for kind in kinds() if COMMAND.search(kind.message)} - NEVER_ON_THE_PAGE.keys()
     assert len(told) > 15
     for language in ("en", "zh"):
         assert told - sentences(language).keys() == set(), language
@@ -53,7 +53,7 @@ def test_the_sentences_of_both_languages_say_the_same_and_name_no_command() -> N
 
 
 def test_a_sentence_asks_for_nothing_that_its_error_does_not_say() -> None:
-    messages = {kind.code: kind.__doc__ or "" for kind in kinds()}
+    messages = {kind.code: kind.message for kind in kinds()}
     for code, text in sentences("en").items():
         if code in messages:
             # Errors of MySQL's and PostgreSQL's login have the same names as their parent.

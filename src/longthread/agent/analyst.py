@@ -334,10 +334,10 @@ class Analyst(Deciding):
         try:
             return await role_named(self.store, thread.agent_id or ANALYST)
         except DefinitionNotFound as error:
-            if error.details["kind"] != "agent":
+            if error.kind != "agent":
                 raise
             there = "The conversation is with it: apply its definition, with this as its `id`."
-            raise DefinitionNotFound(kind="agent", name=thread.agent_id, nearest=there) from error
+            raise DefinitionNotFound(kind="agent", name=thread.agent_id or ANALYST, nearest=there) from error
 
     @asynccontextmanager
     async def _sources(

@@ -42,7 +42,7 @@ def calls_of(calls: Sequence[Mapping[str, Any]], message_id: str | None) -> Call
             told.append(ToolCall(storable(call["id"] or ""), storable(call["name"]), args))
             are_exact = are_exact and is_exact
     except RecursionError as error:
-        raise MessageNotStorable(message=message_id, reason=error) from error
+        raise MessageNotStorable(message_id=message_id, reason=str(error)) from error
     return Calls(tuple(told), are_exact)
 
 

@@ -127,7 +127,7 @@ class Import:
             imported = await import_langgraph(self._address, LongthreadSaver(store, user_id=self._user), progress=told)
             report.already["checkpoints"] = imported.already
         except ImportIncomplete as error:
-            report.left.append(str(error.details["reason"]))
+            report.left.append(error.reason)
         report.here["LangGraph threads"] = len(here)
 
     async def _finish(self, foreign: Foreign, kinds: Kinds, report: Report) -> None:
@@ -142,7 +142,7 @@ async def _opened(address: str) -> AsyncIterator[Foreign]:
         try:
             foreign = await stack.enter_async_context(open_foreign(address))
         except StoreError as error:
-            raise NothingToImport(where=shown_address(address), reason=error.details["reason"]) from error
+            raise NothingToImport(where=shown_address(address), reason=error.reason) from error
         yield foreign
 
 

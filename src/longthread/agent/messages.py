@@ -231,7 +231,7 @@ def copy_of(message: BaseMessage) -> BaseMessage:
     try:
         return unpack(pack(message), _OWN)  # it holds a lock, say, which is not stored
     except ValueError as error:
-        raise MessageNotStorable(message=message.id, reason=error) from error
+        raise MessageNotStorable(message_id=message.id, reason=str(error)) from error
 
 
 def _plain(serde: SerializerProtocol) -> JsonPlusSerializer:
@@ -250,7 +250,7 @@ def _serialized(message: BaseMessage) -> tuple[str, bytes]:
             kind, message = _VEILED, _with_extra(type(message), _veiled(fields))
         own, body = _SERDE.dumps_typed(message)
     except (TypeError, ValueError, RecursionError) as error:
-        raise MessageNotStorable(message=message.id, reason=error) from error
+        raise MessageNotStorable(message_id=message.id, reason=str(error)) from error
     return kind + own, body
 
 

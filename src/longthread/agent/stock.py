@@ -130,7 +130,7 @@ async def open_stock(address: str) -> AsyncIterator[Stock]:
         try:
             foreign = await stack.enter_async_context(open_foreign(address))
         except StoreError as error:
-            raise NotACheckpointDatabase(where=shown_address(address), reason=error.details["reason"]) from error
+            raise NotACheckpointDatabase(where=shown_address(address), reason=error.reason) from error
         if reason := _why_not(foreign.tables, _WRITES[foreign.dialect]):
             raise NotACheckpointDatabase(where=shown_address(address), reason=reason)
         serde = Faithful()

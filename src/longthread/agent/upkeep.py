@@ -53,7 +53,7 @@ class Damaged:
             raise error
         named = ", ".join(others[:_MOST_NAMED])
         more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
-        reason = f"{error.details['reason']} Damaged too: thread{'s' * (len(others) > 1)} {named}{more}."
+        reason = f"{error.reason} Damaged too: thread{'s' * (len(others) > 1)} {named}{more}."
         raise type(error)(reason=reason) from error
 
 

@@ -6,7 +6,10 @@ Exit codes: 0 finished · 1 failed · 2 bad input · 3 the source · 4 the threa
 
 from __future__ import annotations
 
+import ast
+import inspect
 import sys
+import textwrap
 
 import typer
 from rich.markup import escape
@@ -62,9 +65,22 @@ def _root(version: bool = typer.Option(False, "--version", callback=_version, is
     """Ask your database in natural language, in a conversation that is never lost."""
 
 
+def _restore_help(group: typer.Typer) -> None:
+    """Read the help of the commands, which is their docstrings, from their source: `python -OO` drops docstrings."""
+    for command in group.registered_commands:
+        if command.help is None and command.callback is not None:
+            function = ast.parse(textwrap.dedent(inspect.getsource(command.callback))).body[0]
+            command.help = ast.get_docstring(function)  # type: ignore[arg-type]  # it is a function
+    for below in group.registered_groups:
+        if below.typer_instance is not None:
+            _restore_help(below.typer_instance)
+
+
 def main() -> None:
     """Run the command line; every error that Longthread raises becomes one line and its exit code."""
     make_logs_visible()
+    if sys.flags.optimize > 1:
+        _restore_help(app)
     try:
         app()
     except LongthreadError as error:

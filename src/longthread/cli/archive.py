@@ -98,7 +98,7 @@ async def _export(
                 except RowDamaged as error:
                     if names:
                         raise
-                    damaged[thread_id] = str(error.details["reason"])
+                    damaged[thread_id] = error.reason
                     continue
                 file.write(markdown(thread, entries).encode())
     return len(ids) - (len(damaged) if chosen is Format.MARKDOWN else 0)
@@ -115,7 +115,7 @@ async def _whole(tx: Transaction, ids: Sequence[str], user: str, damaged: dict[s
                 await log.find_thread(tx, thread_id, user_id=user)
                 reason = await why_not_whole(tx, thread_id)
             except RowDamaged as error:
-                reason = str(error.details["reason"])
+                reason = error.reason
             if reason is None:
                 whole.append(thread_id)
             else:

@@ -114,7 +114,7 @@ def message_from(role: Role, fields: Fields) -> Message:
 def _pack(message: Message, fields: Fields) -> bytes:
     body = exact_json(fields | message.extra)
     if body is None:
-        raise MessageNotStorable(message=message.id, reason="it is no JSON")
+        raise MessageNotStorable(message_id=message.id, reason="it is no JSON")
     return PACKED + f"{PACKED_JSON}{_CLASSES[message.role]}".encode() + PACKED + body
 
 

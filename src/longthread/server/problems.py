@@ -101,8 +101,8 @@ async def _known(request: Request, error: Exception) -> Problem:
     status = status_of(error)
     if status >= 500:
         _log.error("%s %s: %s", request.method, request.url.path, error)
-    members = {name: error.details[name] for name in ("thread", "run") if name in error.details}
     params = error.described()["params"]
+    members = {name: params[name] for name in ("thread", "run") if name in params}
     return Problem(status, error.code, str(error), path=request.url.path, params=params, **members)
 
 

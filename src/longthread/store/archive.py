@@ -74,7 +74,7 @@ async def why_not_whole(tx: Transaction, thread_id: str) -> str | None:
             if check.reason is not None:
                 break
     except RowDamaged as error:
-        return str(error.details["reason"])
+        return error.reason
     return check.end()
 
 

@@ -105,7 +105,7 @@ class _Copying:
         try:
             reason = await self._copy_thread(thread_id)
         except (RowDamaged, ValueRefused, NotStorable) as error:
-            why = str(error.details.get("reason", error)).rstrip(".")
+            why = (error.reason or str(error)).rstrip(".")
             self.outcome.refused.append(Refusal(f"thread {thread_id}", why, is_damaged=True))
         else:
             if reason is not None:

@@ -58,7 +58,7 @@ def told() -> Iterator[None]:
     try:
         yield
     except StoreDamaged as error:
-        raise ImportedUnreadable(reason=error.details["reason"]) from error
+        raise ImportedUnreadable(reason=error.reason) from error
     except (sqlite3.Error, psycopg.Error, OSError) as error:
         raise ImportedUnreadable(reason=_reason(error)) from error
 

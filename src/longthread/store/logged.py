@@ -58,7 +58,7 @@ def threads_of(rows: Iterable[Row], unreadable: dict[str, str] | None = None) ->
         except RowDamaged as error:
             if unreadable is None:
                 raise
-            unreadable[row["id"]] = str(error.details["reason"])
+            unreadable[row["id"]] = error.reason
     return found
 
 

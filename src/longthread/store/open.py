@@ -69,7 +69,7 @@ async def _opened(address: str, *, creates: bool, migrates: bool) -> Driver:
         if not lacks_room(error.__cause__):
             raise
         if creates:
-            raise StoreFull(reason=error.details["reason"]) from error
+            raise StoreFull(reason=error.reason) from error
         with suppress(StoreUnavailable):  # what the user can do about it is to make room
             return await FrozenSqliteDriver.open(path, migrates=migrates, full=True)
         raise

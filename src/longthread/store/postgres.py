@@ -261,7 +261,7 @@ class PostgresTransaction:
             return NotAsExpected(reason=CHANGED)
         told = _failure(error)
         if self._alone and isinstance(told, StoreDisconnected):
-            return CommitUnknown(**told.details)
+            return CommitUnknown(reason=told.reason)
         return told
 
 

@@ -55,7 +55,7 @@ async def prune(store: Driver, retention: Retention, progress: Progress, *, appl
         try:
             await (pruning.apply(thread_id) if apply else pruning.look(thread_id))
         except RowDamaged as error:  # of this thread alone: a database that is damaged itself is not written to
-            pruning.pruned.damaged[thread_id] = str(error.details["reason"])
+            pruning.pruned.damaged[thread_id] = error.reason
     if retention.policy.now is not None:
         pruning.pruned.add("memories", await _expire_memories(store, retention.policy.now, apply=apply), 0)
     return pruning.pruned

@@ -53,5 +53,5 @@ def _unreadable(entry: Row) -> str | None:
             if entry.get(name):
                 read(entry[name])
         except UNREADABLE as error:
-            return str(damaged(f"{name} of entry {entry['seq']}", error).details["reason"])
+            return damaged(f"{name} of entry {entry['seq']}", error).reason
     return None

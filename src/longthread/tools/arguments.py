@@ -33,7 +33,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 def named(error: LongthreadError, tool: str) -> LongthreadError:
     """An error as the call of this tool meets it: a template that finds an argument unfit does not know whose it is."""
-    return ArgumentsInvalid(tool=tool, problem=error.details["problem"]) if type(error) is ArgumentsInvalid else error
+    return ArgumentsInvalid(tool=tool, problem=error.problem) if type(error) is ArgumentsInvalid else error
 
 
 class Arguments:

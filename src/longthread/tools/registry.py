@@ -63,8 +63,7 @@ async def build(
     try:
         tools = await _TYPES[definition.type].build(_Function(definition), workshop)
     except ToolInvalid as error:
-        about = {"problem": str(error), **error.details, "tool": definition.name}
-        raise ToolInvalid(**about) from error
+        raise ToolInvalid(tool=definition.name, problem=error.problem, known=error.known) from error
     approve = bool(definition.implementation.get("approve"))
     category = _CATEGORIES.get(definition.type, definition.type)
     tools = [replace(tool, approve=approve, definition=definition.id, category=category) for tool in tools]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator
 
@@ -22,7 +21,7 @@ def classes(of: type[LongthreadError] = LongthreadError) -> Iterator[type[Longth
 
 
 def test_every_error_names_tools_where_there_are_some() -> None:
-    messages = [" ".join(inspect.cleandoc(each.__doc__ or "").split()) for each in classes()]
+    messages = [" ".join(each.message.split()) for each in classes()]
     assert sum("`longthread" in each for each in messages) > 5
     told = [for_clients(each) for each in messages]
     commands = {found for each in told for found in re.findall(r"`longthread ([a-z]+(?: (?:list|export|copy))?)", each)}

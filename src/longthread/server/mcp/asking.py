@@ -116,7 +116,7 @@ class Asking:
         try:
             return await _answered(beginning, progress)
         except RunWaiting as error:
-            thread, run = str(error.details["thread"]), str(error.details["run"])
+            thread, run = error.thread, error.run
             calls = [{"tool": each.tool, "args": dict(each.args)} for each in await self._analyst.pending(thread)]
         data: dict[str, Any] = {"thread": thread, "run": run, "status": "waiting", "answer": ""}
         data |= {"citations": [], "queries": [], "calls": calls}

@@ -138,9 +138,9 @@ def _named(model: str | None) -> Iterator[None]:
     try:
         yield
     except ModelUnavailable as error:
-        if model is None or error.details.get("model") != model:
+        if model is None or error.model != model:
             raise
-        raise ModelNotUsable(**error.details) from error
+        raise ModelNotUsable(model=error.model, reason=error.reason) from error
 
 
 def _accepted(handle: RunHandle) -> dict[str, str]:

@@ -137,7 +137,7 @@ async def delete(served: ServedDep, thread_id: Segment) -> Response:
     try:
         await served.analyst.forget_thread(thread_id)
     except RunInProgress as error:
-        raise RunElsewhere(**error.details) from None
+        raise RunElsewhere(thread=error.thread, run=error.run) from None
     return Response(status_code=204)
 
 

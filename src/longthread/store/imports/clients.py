@@ -46,7 +46,7 @@ class Clients:
             if not isinstance(history, list):
                 raise ValueError("it is no JSON list")
         except StoreError as error:
-            report.left.append(f"{place}: {error.details['reason']}")
+            report.left.append(f"{place}: {error.reason}")
             return None
         except ValueError as error:
             report.left.append(f"{place}: {error}")

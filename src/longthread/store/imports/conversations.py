@@ -51,7 +51,7 @@ class Conversations:
             if not isinstance(state, Mapping):
                 raise ValueError("it is no JSON object")
         except StoreError as error:
-            report.left.append(f"{place}: {error.details['reason']}")
+            report.left.append(f"{place}: {error.reason}")
             return None
         except ValueError as error:
             report.left.append(f"{place}: it is no JSON: {error}")

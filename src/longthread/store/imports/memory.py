@@ -78,7 +78,7 @@ async def beside(foreign: Foreign, thread_id: str, report: Report) -> Beside | N
                 taken.holds[f"rows of {name}"] += 1
                 _TAKE[name](taken, row)
     except StoreError as error:
-        report.left.append(f"labels, summaries and topics of thread {thread_id}: {error.details['reason']}")
+        report.left.append(f"labels, summaries and topics of thread {thread_id}: {error.reason}")
         return None
     report.there.update(taken.holds)
     taken.chunks.sort(key=lambda chunk: (chunk.at, chunk.id))

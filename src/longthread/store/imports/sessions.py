@@ -63,7 +63,7 @@ class Sessions:
             [row, *_] = await rows(foreign, "sessions", id=thread_id)
             found = await rows(foreign, "messages", order="created_at", session_id=thread_id)
         except StoreError as error:
-            report.left.append(f"session {thread_id}: {error.details['reason']}")
+            report.left.append(f"session {thread_id}: {error.reason}")
             return None
         report.there["messages"] += len(found)
         created = moment(row.get("created_at"), moment_or_none(row.get("started_at")))

@@ -80,7 +80,7 @@ class Writing:
                     return None
                 return await self._over(tx, conversation, rows, counts, report)
         except _REFUSED as error:
-            report.left.append(f"{place}: {str(error.details.get('reason', error)).rstrip('.')}")
+            report.left.append(f"{place}: {(error.reason or str(error)).rstrip('.')}")
             return None
 
     async def _over(
@@ -152,7 +152,7 @@ class Writing:
                     return None
                 await write_rows(tx, self._tables[table], [given])
         except _REFUSED as error:
-            report.left.append(f"{label}: {str(error.details.get('reason', error)).rstrip('.')}")
+            report.left.append(f"{label}: {(error.reason or str(error)).rstrip('.')}")
             return None
         return "new"
 
@@ -193,7 +193,7 @@ class Writing:
                     return None
                 return await self._write_beside(tx, taken)
         except _REFUSED as error:
-            report.left.append(f"{place}: {str(error.details.get('reason', error)).rstrip('.')}")
+            report.left.append(f"{place}: {(error.reason or str(error)).rstrip('.')}")
             return None
 
     async def _write_beside(self, tx: Transaction, taken: Beside) -> Written:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
-from longthread.errors import SourceError, SourceUnreachable, SqlRefused, SqlTimeout
+from longthread.errors import SourceError, SourceFailed, SourceUnreachable, SqlRefused, SqlTimeout
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.limits import Limits
@@ -301,7 +301,7 @@ class _Job(Generic[T]):
     def _reason(self) -> SourceError:
         if self._stopped:
             return _closed(self._source.spec)
-        return SqlTimeout(source=self._source.spec, seconds=f"{self._seconds:g}")
+        return SqlTimeout(seconds=f"{self._seconds:g}")
 
 
 async def _ended(waiting: asyncio.Future[T]) -> None:
@@ -320,4 +320,4 @@ def _executor(workers: int) -> ThreadPoolExecutor:
 
 
 def _closed(spec: str) -> SourceError:
-    return SourceError(source=spec, reason="it was closed.")
+    return SourceFailed(source=spec, reason="it was closed.")

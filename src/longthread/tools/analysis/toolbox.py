@@ -245,7 +245,7 @@ class _Toolbox:
 
 def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:
     """The error with the names that may have been meant, where the database names none."""
-    reason = str(error.details.get("reason", ""))
+    reason = error.reason
     unknown = _UNKNOWN.search(reason)
     if unknown is None:
         return error

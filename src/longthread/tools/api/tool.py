@@ -86,7 +86,7 @@ class _Api:
         try:
             answer = await self._once(request, network)
         except ApiFailed as error:
-            sent = error.details.get("sent")
+            sent = error.sent
             if sent == NOT_SENT or (sent == BROKEN and self.repeatable):
                 return None
             raise

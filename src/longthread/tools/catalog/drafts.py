@@ -205,12 +205,12 @@ def _check_tool(fields: Fields, name: str, body: Body) -> None:
     try:
         Arguments(parameters, tool=name)
     except ToolInvalid as error:
-        fields.problem("schema.parameters", str(error.details.get("problem", error)))
+        fields.problem("schema.parameters", error.problem)
         return
     try:
         check(body["type"], name, body["implementation"], parameters)
     except ToolInvalid as error:
-        fields.problem("implementation", str(error.details.get("problem", error)))
+        fields.problem("implementation", error.problem)
 
 
 def _source(fields: Fields, document: Document) -> tuple[str, Body]:

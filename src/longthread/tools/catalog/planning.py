@@ -202,7 +202,7 @@ def _not_taken(tool: Definition, given: Mapping[str, Any]) -> Iterator[str]:
     try:
         Arguments({**parameters, "required": []}, tool=tool.name).checked(given)
     except ArgumentsInvalid as error:
-        yield f"{tool.name} does not take them. {error.details.get('problem', error)}"
+        yield f"{tool.name} does not take them. {error.problem}"
     except ToolInvalid:
         return  # said of the tool itself
 

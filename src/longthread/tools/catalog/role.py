@@ -133,7 +133,7 @@ class Role:
         except ToolInvalid as error:
             if each.required:
                 raise
-            if not error.details.get("known"):  # a server that is broken is told once, and again when it was mended
+            if not error.known:  # a server that is broken is told once, and again when it was mended
                 _logger.warning("The agent %s goes without a tool. %s", self.agent.name, error)
             return error
 

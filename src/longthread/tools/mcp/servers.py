@@ -63,7 +63,7 @@ class Servers:
                 try:
                     return await work(session)
                 except McpFailed as error:
-                    if not error.details.get("forgotten"):
+                    if not error.forgotten:
                         raise
                 session = self._session(endpoint)  # the server has started anew, and did nothing
                 return await work(session)

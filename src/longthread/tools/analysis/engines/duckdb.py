@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from longthread.errors import SourceError, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
+from longthread.errors import SourceFailed, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
 from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.engines.duckdbtypes import Shape, shape_of, shaped, written
 from longthread.tools.analysis.labels import labels_of_checks, labels_of_type
@@ -268,7 +268,7 @@ def _translation(error: Exception, source: str) -> Exception:
     if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
         return SqlTooLarge(reason="it needs more memory than the source may use. Aggregate or filter first.")
     if isinstance(error, duckdb.ConnectionException):
-        return SourceError(source=source, reason=message)
+        return SourceFailed(source=source, reason=message)
     return SqlFailed(reason=message)
 
 

@@ -90,7 +90,7 @@ class FilesEngine(DuckdbEngine):
             except SourceError as error:
                 if len(files) == 1:
                     raise self._about(path, error) from error
-                reason = str(error.details.get("reason", "it is empty."))
+                reason = error.reason or "it is empty."
                 failed.append(f"{path.name} is left out: {reason}")
         if files and len(failed) == len(files):
             raise SourceUnreadable(source=self._source, reason=" ".join(failed))
@@ -100,7 +100,7 @@ class FilesEngine(DuckdbEngine):
     def _about(self, path: Path, error: SourceError) -> SourceError:
         if isinstance(error, SourceUnreadable | SourceEmpty):
             return error
-        return SourceUnreadable(source=self._source, reason=f"{path.name}: {error.details.get('reason', error)}")
+        return SourceUnreadable(source=self._source, reason=f"{path.name}: {error.reason or error}")
 
     def _tables(self, root: duckdb.DuckDBPyConnection, path: Path, names: TableNames) -> list[Path]:
         """Makes the tables of one file, and returns the files that must stay readable for them."""

@@ -19,7 +19,7 @@ from pymysql.constants import ER, FIELD_TYPE
 from pymysql.converters import escape_string
 from pymysql.cursors import Cursor, SSCursor
 
-from longthread.errors import SourceError, SourceLocked, SourceUnreachable, SqlFailed, SqlRefused
+from longthread.errors import SourceFailed, SourceLocked, SourceUnreachable, SqlFailed, SqlRefused
 from longthread.tools.analysis.address import scrubbed
 from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.engine import Connection
@@ -190,7 +190,7 @@ class MysqlConnection(Connection):
         if number in _GONE or not self._raw.open:
             return self._lost(reason or "the connection ended")
         if isinstance(error, pymysql.InterfaceError):
-            return SourceError(source=self._source, reason=f"{reason}.")
+            return SourceFailed(source=self._source, reason=f"{reason}.")
         return SqlFailed(reason=f"{reason}.")
 
     def _lost(self, reason: str) -> Exception:

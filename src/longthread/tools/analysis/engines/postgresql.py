@@ -24,6 +24,7 @@ from sqlalchemy.engine import URL
 
 from longthread.errors import (
     SourceError,
+    SourceFailed,
     SourceLocked,
     SourceLoginFailed,
     SourceUnreachable,
@@ -349,5 +350,5 @@ class PostgresqlConnection(Connection):
         if isinstance(error, postgres.AdminShutdown | postgres.IdleInTransactionSessionTimeout) or self._raw.closed:
             return SourceUnreachable(source=self._source, reason=reason)
         if error.sqlstate is None:
-            return SourceError(source=self._source, reason=reason)
+            return SourceFailed(source=self._source, reason=reason)
         return SqlFailed(reason=reason)

@@ -96,7 +96,8 @@ def told(error: Exception) -> Message:
     if isinstance(error, Interrupted):
         return {"interrupted": True}
     if isinstance(error, LongthreadError):
-        return {"error": type(error).__name__, "details": {key: str(value) for key, value in error.details.items()}}
+        plain = {key: value if isinstance(value, (str, int)) else str(value) for key, value in error.details.items()}
+        return {"error": type(error).__name__, "details": plain}
     return {"error": SourceError.__name__, "details": {"reason": f"{type(error).__name__}: {error}"[:500]}}
 
 
