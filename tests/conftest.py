@@ -16,6 +16,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from hypothesis import settings
 from sqlalchemy.engine import make_url
 from tests import mysqlserver
 from tests.lending import Databases, database
@@ -23,6 +24,9 @@ from tests.warm import warm
 
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
+
+settings.register_profile("longthread", deadline=None)  # no test depends on how busy the machine is
+settings.load_profile("longthread")
 
 MEMORY = Path("/dev/shm")
 ROOM = 3 * 1024**3

@@ -15,7 +15,6 @@ def explore(machine: Callable[[], RuleBasedStateMachine], *, examples: int, step
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
-            deadline=None,
             suppress_health_check=list(HealthCheck),
             print_blob=True,
         ),

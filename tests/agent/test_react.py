@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -177,7 +177,6 @@ ARGS = st.dictionaries(st.text(), VALUES, max_size=5)
 NAMES = st.from_regex(r"[a-z][a-z_]{0,20}", fullmatch=True).filter(lambda name: name != "finish")
 
 
-@settings(deadline=None)
 @given(st.text() | JSONISH | st.text(alphabet=st.characters()), st.booleans())
 @example('{"a":' * 100_000, True)
 @example('{"thought": ' + "[" * 200_000, False)

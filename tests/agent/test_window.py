@@ -84,7 +84,7 @@ def stored(fitted: Fitted) -> Past:
     return Past([Segment.from_json(each) for each in told], fitted.view.summary.text)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(conversations(), st.integers(300, 12_000), st.sampled_from(["any", "o200k", "claude"]), st.text(max_size=50))
 def test_a_process_goes_on_with_the_prompt_of_another(
     spots: list[Spot], budget: int, family: str, summary: str

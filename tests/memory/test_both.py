@@ -27,7 +27,7 @@ async def other(other_address: str) -> AsyncIterator[Driver]:
         yield opened
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(TEXT, min_size=1, max_size=30),
     rewound=st.lists(TEXT, max_size=4),

@@ -231,7 +231,7 @@ def conversations(draw: st.DrawFn) -> list[Entry]:
     return entries(*drafts)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(conversations(), conversations(), st.integers(1, 800))
 def test_a_digest_fits_its_limit_and_is_read_back(one: list[Entry], other: list[Entry], limit: int) -> None:
     old, new = digest_entries(one), digest_entries(other)

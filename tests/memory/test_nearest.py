@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.talking import say
 from tests.store.samples import all_of
@@ -97,7 +97,6 @@ async def test_of_many_nearly_all_that_are_nearest_are_found(store: Driver, monk
     assert there >= 0.95 * 200
 
 
-@settings(deadline=None)
 @given(st.integers(1, 40_000), st.integers(1, 4000), st.integers(0, 3), st.sampled_from(["any", "alike", "in turns"]))
 def test_about_as_many_as_are_wanted_are_the_nearest(count: int, most: int, seed: int, kind: str) -> None:
     values = np.random.default_rng(seed).random(count, dtype=np.float32)

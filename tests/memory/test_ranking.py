@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from longthread.memory import ranking
@@ -59,7 +59,6 @@ def bm25(documents: list[dict[str, int]], asked: list[str], *, k1: float = 0.9, 
     return scores
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.dictionaries(WORDS, st.integers(1, 3), min_size=1), min_size=1, max_size=8),
     st.lists(WORDS, min_size=1, max_size=3, unique=True),
@@ -125,7 +124,6 @@ def test_a_word_that_is_said_again_nearby_does_not_count_twice() -> None:
     assert max(once.values()) == once[21]
 
 
-@settings(deadline=None)
 @given(DOCUMENTS, st.lists(WORDS, min_size=1, max_size=3, unique=True), st.integers(0, 60))
 def test_where_segments_end_does_not_matter(documents: list[dict[str, int]], asked: list[str], cut: int) -> None:
     whole, parts = ranked(documents, asked), ranked(documents, asked, cut=min(cut, len(documents)))
@@ -134,7 +132,6 @@ def test_where_segments_end_does_not_matter(documents: list[dict[str, int]], ask
     assert {seq for seq in whole if set(asked) & documents[seq - 1].keys()} <= parts.keys()
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 9, width=32), max_size=40), st.integers(0, 50))
 def test_the_best_are_the_first_of_all_in_order(values: list[float], count: int) -> None:
     scores = np.array(values, dtype=np.float32)
@@ -142,7 +139,6 @@ def test_the_best_are_the_first_of_all_in_order(values: list[float], count: int)
     assert [at for at in best(scores, count) if scores[at] > 1e-30] == expected[:count]
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.integers(1, 5000), st.dictionaries(WORDS, st.integers(1, 9), min_size=1), max_size=100))
 def test_a_segment_gives_back_what_was_put_into_it(entries: dict[int, dict[str, int]]) -> None:
     rows = [Document(seq, terms, 7, 0) for seq, terms in sorted(entries.items())]
@@ -157,7 +153,6 @@ def test_a_segment_gives_back_what_was_put_into_it(entries: dict[int, dict[str, 
         assert [(place + 1, count) for place, count in held] == there
 
 
-@settings(deadline=None)
 @given(st.lists(st.sets(st.integers(REACH, 3000), min_size=1, max_size=80), max_size=4), st.integers(0, 3))
 def test_looking_only_around_the_places_is_as_looking_everywhere(terms: list[set[int]], seed: int) -> None:
     numbers = np.random.default_rng(seed)
@@ -175,7 +170,6 @@ def test_looking_only_around_the_places_is_as_looking_everywhere(terms: list[set
         assert np.array_equal(scores, spread(own))
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.integers(20, 119), st.floats(0.125, 9, width=32), max_size=40))
 def test_a_term_counts_most_where_it_is_strongest_or_next_to_it(there: dict[int, float]) -> None:
     own = np.zeros(140, dtype=np.float32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from longthread.memory.terms import asked_characters, characters, stem, terms
@@ -53,7 +53,6 @@ def test_a_path_counts_whole_and_in_parts() -> None:
     assert {"src/app/main.py", "src", "app", "main"} <= set(terms("src/app/main.py"))
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_any_text_has_terms_that_can_be_stored_and_are_the_same_in_capitals(text: str) -> None:
     found = terms(text)
@@ -61,7 +60,6 @@ def test_any_text_has_terms_that_can_be_stored_and_are_the_same_in_capitals(text
     assert terms(text) == found
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=1))
 def test_a_stem_is_not_empty(word: str) -> None:
     assert stem(word)

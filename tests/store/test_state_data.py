@@ -156,7 +156,7 @@ def shown(value: Any, backend: str) -> Any:
     return re.sub("[\x00\ud800-\udfff]", "\ufffd", value) if isinstance(value, str) else value
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(told=threads(), gone=st.sampled_from([0, 0, 0, 1, 3, 9]), deleted=st.booleans())
 async def test_state_data_is_the_fold_of_the_active_branch(
     store: Driver, plain: Plain, told: Told, gone: int, deleted: bool

@@ -156,7 +156,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.dictionaries(st.sampled_from(["query", "limit", "kind", "where", "x"]), JSON))
 def test_whatever_comes_is_an_answer_or_a_refusal(given: dict[str, Any]) -> None:
     try:

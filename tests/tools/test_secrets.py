@@ -118,7 +118,7 @@ def test_without_secrets_nothing_changes() -> None:
     assert Secrets({}).scrubbed({"a": "***"}) == {"a": "***"}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.text(min_size=8, max_size=40).map(str.strip).filter(lambda key: len(key) >= 8 and key.isprintable()), st.data()
 )

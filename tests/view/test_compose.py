@@ -47,7 +47,7 @@ def shown(parts: Sequence[Part]) -> list[Part]:
     return [part for part in parts if part.how != "left out"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(threads(), st.integers(LEAST, 20_000))
 def test_a_view_fits_and_is_whole(items: list[Item], budget: int) -> None:
     parts = compose(items, budget).parts
@@ -68,7 +68,6 @@ def test_a_view_fits_and_is_whole(items: list[Item], budget: int) -> None:
     assert compose(items, budget).parts == parts
 
 
-@settings(deadline=None)
 @given(threads())
 def test_with_room_everything_is_whole(items: list[Item]) -> None:
     parts = compose(items, 10_000_000).parts
@@ -205,7 +204,7 @@ def test_tokens_of_chinese_are_about_its_characters_and_of_english_its_words() -
     assert estimate("x" * 10_000) >= 1_000
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(threads(), st.integers(LEAST, 20_000))
 def test_a_view_of_messages_without_a_question_fits_too(items: list[Item], budget: int) -> None:
     view = shown(compose([item for item in items if item.role != "user"], budget).parts)

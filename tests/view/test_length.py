@@ -76,7 +76,7 @@ def _older(view: View, recent: int, pinned: str) -> int:
     return total
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(threads(), st.integers(300, 20_000), st.integers(1, 3_000), st.integers(1, 8))
 def test_it_is_kept_to_and_told_by_the_manifest(items: list[Item], budget: int, most: int, recent: int) -> None:
     config = Config(full_recent=recent, max_length=most)

@@ -33,7 +33,7 @@ def parts_of(items: Sequence[Item], budget: int, stale: int = 0) -> list[tuple[i
     return parts
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(threads(), st.integers(LEAST, 20_000), st.integers(0, 12))
 def test_each_part_is_told_again_from_the_segments(items: list[Item], budget: int, stale: int) -> None:
     parts = parts_of(items, budget, stale)
@@ -55,7 +55,7 @@ def test_each_part_is_told_again_from_the_segments(items: list[Item], budget: in
     assert sum(segment.tokens for segment in told) == sum(part.tokens for _, part, _ in parts)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(threads(), st.integers(LEAST, 20_000))
 def test_units_stay_as_they_are_without_what_was_left_out(items: list[Item], budget: int) -> None:
     shown_parts = [part.item for part in compose(items, budget).parts if part.how != "left out"]

@@ -60,7 +60,7 @@ def test_what_is_in_no_turn_any_more_goes_without_its_thinking() -> None:
     assert ways["call20"] == "condensed"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     question=st.integers(0, 3_000),
     thinking=st.sampled_from([0, 30, 300, 3_000]),
