@@ -137,27 +137,17 @@ class TestMessagesAreKept:
         await put(LongthreadSaver(store), await loaded(LongthreadSaver(store)))
         assert await size(store) == 3
 
-    async def test_only_so_many_copies_are_kept_to_be_lent_again(
-        self, store: Driver, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(remembered, "COPIES", 4)
-        saver = LongthreadSaver(store)
-        for name in "abc":
-            await put(saver, [human("m1"), human("m2")], thread_id=name)
-            await loaded(saver, name)
-        kept = {name: saver._remembered.of(name).lists["", "messages"] for name in "abc"}
-        assert {name: (len(kept[name]), kept[name].spare) for name in "abc"} == {"a": (2, 0), "b": (2, 2), "c": (2, 2)}
-
     async def test_only_so_many_messages_are_remembered(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(remembered, "MESSAGES", 4)
         saver = LongthreadSaver(store)
         for n in range(5):
             await put(saver, [human("old"), human("m")], thread_id=f"t{n}")
             await put(saver, [human("m")], thread_id=f"t{n}")
-        sizes = {name: sum(map(len, saver._remembered.of(name).lists.values())) for name in [f"t{n}" for n in range(5)]}
+        known = {f"t{n}": saver._remembered.peek(f"t{n}").lists.items() for n in range(5)}
+        sizes = {name: sum(len(kept) for _, kept in lists) for name, lists in known.items()}
         assert sizes == {"t0": 0, "t1": 0, "t2": 1, "t3": 1, "t4": 1}
         await saver.adelete_thread("t3")
-        assert not saver._remembered.of("t3").lists
+        assert not saver._remembered.peek("t3").lists
         for n in range(5):
             assert await loaded(saver, f"t{n}") == [human("m")] if n != 3 else await saver.aget_tuple(at("t3")) is None
 

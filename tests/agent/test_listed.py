@@ -1,4 +1,4 @@
-"""Lists of messages as they were given: what is held of them is not copied, and stays what it was."""
+"""Lists of messages as they were given: what of them is the same as before, and that they are stored as they were."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from langgraph.checkpoint.base import empty_checkpoint
 
 from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.kept import RECENT, Kept, private
-from longthread.agent.listed import Listed
 from longthread.store.driver import Driver
 
 
@@ -24,81 +23,58 @@ def messages(count: int, first: int = 0) -> list[BaseMessage]:
 def kept_of(found: list[BaseMessage]) -> Kept:
     """A list that holds the very objects, and says what they say."""
     kept = Kept(private(message, seq, seq - 1) for seq, message in enumerate(found, 1))
-    kept.hold(Listed(found.copy()))
+    kept.hold(found)
     return kept
 
 
-def grown(kept: Kept, listed: Listed) -> None:
+def grown(kept: Kept, given: list[BaseMessage]) -> None:
     """What a put does when it has been committed."""
     known = len(kept)
-    kept.extend(private(message, seq, seq - 1) for seq, message in enumerate(listed.since(known), known + 1))
-    kept.hold(listed)
-
-
-def ids(found: list[BaseMessage]) -> list[int]:
-    return list(map(id, found))
-
-
-def test_what_is_held_is_not_copied_while_a_list_grows() -> None:
-    all_messages = messages(RECENT + 300)
-    kept = kept_of(all_messages[: RECENT + 100])
-    first = kept.listed(all_messages[: RECENT + 100])
-    assert (first.count, len(first.rest)) == (100, RECENT)
-    for size in range(RECENT + 101, RECENT + 300):
-        listed = kept.listed(all_messages[:size])
-        assert (listed.count, len(listed.rest)) == (size - RECENT - 1, RECENT + 1)
-        assert listed.objects is first.objects
-        assert kept.equal(listed) == size - 1
-        grown(kept, listed)
-    assert ids(first.since(0)) == ids(all_messages[: RECENT + 100])
-    assert ids(first.objects) == ids(all_messages[:299])
+    kept.extend(private(message, seq, seq - 1) for seq, message in enumerate(given[known:], known + 1))
+    kept.hold(given)
 
 
 def test_two_lists_that_go_on_from_one_do_not_mix() -> None:
     shared, here, there = messages(RECENT + 50), messages(80, 1000), messages(80, 2000)
     kept = kept_of(shared)
-    one, other = kept.listed(shared + here), kept.listed(shared + there)
-    assert one.objects is other.objects
+    one, other = shared + here, shared + there
+    assert kept.equal(one) == kept.equal(other) == len(shared)
     grown(kept, one)
-    assert ids(other.since(0)) == ids(shared + there)
+    assert kept.equal(one) == len(one)
     assert kept.equal(other) == len(shared)
     kept.hold(other)
-    again = kept.listed(shared + there)
-    assert (again.count, ids(again.since(0))) == (len(shared + there) - RECENT, ids(shared + there))
-    assert ids(one.since(0)) == ids(shared + here)
+    assert kept.equal(one) == len(one)
 
 
 def test_a_changed_message_is_noticed_when_a_copy_of_it_is_given() -> None:
     found = messages(RECENT + 20)
     kept = kept_of(found)
     found[3].content = "changed"
-    assert kept.equal(kept.listed(found)) == len(found)  # as docs/how-to/langgraph.md says
+    assert kept.equal(found) == len(found)  # as docs/langgraph.md says
     found[3] = found[3].model_copy()
-    assert kept.equal(kept.listed(found)) == 3
+    assert kept.equal(found) == 3
 
 
 def test_one_of_the_last_messages_is_looked_at_even_where_it_stands() -> None:
     found = messages(RECENT + 20)
     kept = kept_of(found)
     found[20].content = "changed"
-    assert kept.equal(kept.listed(found)) == 20
+    assert kept.equal(found) == 20
 
 
 def test_what_is_no_longer_held_is_looked_at_whole() -> None:
     found = messages(RECENT + 20)
     kept = kept_of(found)
-    listed = kept.listed(found)
     found[3].content = "changed"
-    kept.hold(Listed([]))
-    assert kept.equal(listed) == 3
+    kept.hold([])
+    assert kept.equal(found) == 3
 
 
 @given(st.data())
-def test_a_list_is_what_was_given_whatever_is_held_since(data: st.DataObject) -> None:
+def test_as_many_are_equal_as_say_the_same_whatever_is_held(data: st.DataObject) -> None:
     pool = messages(3 * RECENT)
     given_ = pool[: data.draw(st.integers(0, 2 * RECENT))]
     kept = kept_of(given_)
-    seen: list[tuple[Listed, list[int]]] = []
     for number in range(data.draw(st.integers(1, 6))):
         if data.draw(st.booleans()) and given_:
             given_ = given_[: data.draw(st.integers(0, len(given_)))]
@@ -106,21 +82,14 @@ def test_a_list_is_what_was_given_whatever_is_held_since(data: st.DataObject) ->
             place = data.draw(st.integers(0, len(given_) - 1))
             given_ = [*given_[:place], given_[place].model_copy(update={"content": f"e{number}"}), *given_[place + 1 :]]
         given_ = given_ + messages(data.draw(st.integers(0, RECENT + 5)), 1000 * (number + 1))
-        listed = kept.listed(given_)
-        seen.append((listed, ids(given_)))
         says = [(message.id, message.content) for message in given_]
         same = [(kept.at(n).fields["id"], kept.at(n).fields["content"]) for n in range(len(kept))]
         differ = (n for n, (one, other) in enumerate(zip(says, same, strict=False)) if one != other)
-        count = kept.equal(listed)
+        count = kept.equal(given_)
         assert count == next(differ, min(len(says), len(same)))
         kept = kept if count == len(kept) else kept.first(count)
-        grown(kept, listed)
+        grown(kept, given_)
         given_ = given_.copy()
-    for listed, was in seen:
-        assert ids(listed.since(0)) == was
-        start = data.draw(st.integers(0, len(was)))
-        stop = data.draw(st.integers(start, len(was)))
-        assert ids(listed.since(start, stop)) == was[start:stop]
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -30,7 +30,7 @@ from longthread.agent.history import channel_history
 from longthread.agent.places import Growth
 from longthread.agent.putting import Putting
 from longthread.agent.reading import NotRemembered, Reader
-from longthread.agent.remembered import Remembered
+from longthread.agent.remembered import Memory, Remembered
 from longthread.agent.trail import Trail, anew, named
 from longthread.agent.turns import Turns
 from longthread.agent.versions import next_version
@@ -113,11 +113,12 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             found = None
             if thread is not None:
                 memory = self._remembered.of_locked(thread)
-                self._remembered.see(thread_id)
-                if row is not None:
-                    asked = None if at_once else tx, thread.id, memory, self.serde, thread.first_seq
-                    found = await Reader(*asked, remembers=True).read(row, rows)
-                self._remembered.trim(memory)
+                try:
+                    if row is not None:
+                        asked = None if at_once else tx, thread.id, memory, self.serde, thread.first_seq
+                        found = await Reader(*asked, remembers=True).read(row, rows)
+                finally:
+                    self._remembered.see(thread_id, memory)
             else:
                 self._expect_new(thread_id)
                 self._remembered.forget(thread_id)
@@ -209,8 +210,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 await self._drop_writes(thread_id, ns, given.id)
                 raise
             putting.remember()
-            self._remembered.see(thread_id)
-            self._remembered.trim(putting.memory)
+            self._remembered.see(thread_id, putting.memory)
             self._new.discard(thread_id)
         if parent_id is None:
             self._trail.began((thread_id, ns))
@@ -266,21 +266,24 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._turns.of(thread_id):
             if self._trail.is_lost(checkpoint_id):
                 raise ThreadConflict(thread=thread_id)
-            remember = None
+            stored = None
             try:
                 with self._remembered.unless_it_fails(thread_id):
                     if (known := self._remembered.peek(thread_id).place(ns, checkpoint_id)) is not None:
                         with suppress(StoreConflict, ThreadConflict):
-                            remember = await self._writing(given, checkpoint_id, known)
-                    if remember is None:
-                        remember = await self._writing(given, checkpoint_id)
+                            stored = await self._writing(given, checkpoint_id, known)
+                    if stored is None:
+                        stored = await self._writing(given, checkpoint_id)
             except ThreadConflict:
                 self._trail.refuse(checkpoint_id)
                 raise
+            memory, remember = stored
             remember()
-            self._remembered.see(thread_id)
+            self._remembered.see(thread_id, memory)
 
-    async def _writing(self, given: GivenWrites, checkpoint_id: str, known: Place | None = None) -> Callable[[], None]:
+    async def _writing(
+        self, given: GivenWrites, checkpoint_id: str, known: Place | None = None
+    ) -> tuple[Memory, Callable[[], None]]:
         """Store what a task has written, at its place as it is known or else looked up; what is to be remembered of it.
 
         Raises:
@@ -302,7 +305,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             goes_on = self._trail.holds(checkpoint_id)
             seen = self._trail.seen(checkpoint_id)
             writing = Writing(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
-            return await writing.put(given.task_for(memory, self.serde))
+            return memory, await writing.put(given.task_for(memory, self.serde))
 
     async def _check_is_of(
         self, tx: Transaction, thread: Locked, ns: str, checkpoint_id: str | None, born: str | None
@@ -458,13 +461,11 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 thread = await checkpoints.lock(tx, row.thread_id, user_id=self._user_id)
                 assert thread is not None  # its rows are in the same snapshot
                 memory = self._remembered.of_locked(thread)
-                self._remembered.see(thread.id)
+                self._remembered.see(thread.id, memory)
                 reader = Reader(tx, thread.id, memory, self.serde, thread.first_seq, remembers=False)
                 readers[thread.id] = reader
             writes = await checkpoints.writes(tx, row.thread_id, row.ns, row.id)
             found.append(await reader.read(row, writes))
-        for reader in readers.values():
-            self._remembered.trim(reader.memory)
         return found
 
 

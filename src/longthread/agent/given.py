@@ -20,7 +20,6 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import Cell, cell_of
-from longthread.agent.listed import Listed
 from longthread.agent.record import Task, slim_of
 from longthread.agent.remembered import Memory
 from longthread.agent.trail import named
@@ -43,7 +42,7 @@ class Given:
     slim: tuple[str, bytes]
     metadata: str
     new: ChannelVersions
-    lists: Mapping[str, Listed]
+    lists: Mapping[str, list[BaseMessage]]
     cells: Mapping[str, Cell]
     memory: Memory
     first_seq: int
@@ -62,16 +61,12 @@ class Given:
     ) -> Given:
         """What `put` is called with. `memory` is what is remembered of the thread, as far as that is right."""
         values = dict(checkpoint["channel_values"])
-        lists = dict[str, Listed]()
-        for name, value in values.items():
-            if name not in new or not isinstance(value, list):
-                continue
-            kept = memory.lists.get((ns, name))
-            messages = kept.listed(value) if kept is not None else Listed(value.copy())
-            # What is held was such a list before.
-            if value and _are_messages(messages.rest):
-                lists[name] = messages
-        newest = memory.newest.get(ns)
+        lists = {
+            name: value.copy()
+            for name, value in values.items()
+            if name in new and value and isinstance(value, list) and _are_messages(value)
+        }
+        newest = memory.newest.peek(ns)
         stored = newest.cells.keys() if newest is not None else ()
         rest = [name for name in values if name not in lists and (name in new or name not in stored)]
         finder = memory.finder()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import Cell, Inline, cell_of, cell_of_runs
 from longthread.agent.given import Given
 from longthread.agent.kept import Kept, Message
-from longthread.agent.listed import Listed
 from longthread.agent.places import Growth, Placed, Placing
 from longthread.agent.reading import filled, kept_on_branch
 from longthread.agent.record import Stored, Task, blob_of, is_large, stub
@@ -30,7 +30,7 @@ class Putting:
     ns: str
     place: Place
     placed: dict[Name, tuple[Kept | None, Placed]] = field(default_factory=dict)
-    given: dict[Name, Listed] = field(default_factory=dict)
+    given: dict[Name, list[BaseMessage]] = field(default_factory=dict)
     stored: Stored | None = None
     parent_n: int | None = None
 
@@ -71,15 +71,15 @@ class Putting:
             current = self.memory.lists.get(name)
             kept = placed.kept(current if current is base else None)
             kept.hold(self.given[name])
-            self.memory.keep(name, kept)
+            self.memory.lists.put(name, kept)
         if self.head is not None:
-            self.memory.tasks.pop((self.ns, self.head.id), None)
+            self.memory.tasks.pop((self.ns, self.head.id))
         stored = self.stored
         if stored is not None:
             for channel, cell in stored.cells.items():
                 if cell.stored_by is not None and not cell.has_inline:
                     stored.cells[channel] = stub(cell.stored_by)
-            self.memory.keep_newest(self.ns, stored)
+            self.memory.newest.put(self.ns, stored)
 
     async def _parent(self, parent_id: str | None) -> Stored | None:
         """The checkpoint that this one goes on from, if it is there."""
@@ -108,7 +108,7 @@ class Putting:
                 thread = self.growth.thread
                 known = await kept_on_branch(self.growth.tx, thread.id, thread.tip, len(messages), self.serde)
             count = known.equal(messages)
-            rest = messages.since(count)
+            rest = messages[count:]
             if all(message.id for message in rest):
                 self.given[name] = messages
                 self.placed[name] = kept, await Placing(self.growth, known, leads).place(rest, count)
@@ -133,8 +133,7 @@ class Putting:
         if channel in given.cells:
             cell = given.cells[channel].settled(self._seq_of)
             return Cell(cell.kind, cell.body, cell.hole, cell.stored_by)
-        listed = given.lists.get(channel)
-        value = listed.since(0) if listed is not None else given.values[channel]
+        value = given.lists.get(channel, given.values[channel])
         return cell_of(value, self.serde, self.memory.finder(self.growth.new))
 
     async def _put_again(self, stored: Stored, row: CheckpointRow, n: int) -> None:
@@ -200,7 +199,7 @@ class Putting:
         """
         if not self.place.tasks:
             return []
-        known = self.memory.tasks.get((self.ns, parent.id), {})
+        known = self.memory.tasks.get((self.ns, parent.id)) or {}
         rows = await checkpoints.writes(self.growth.tx, self.growth.thread.id, self.ns, parent.id)
         return [
             known[row.task_id]
@@ -220,7 +219,7 @@ class Putting:
         return found.seq if alike(found.fields, {**fields, "id": message.id}) else None
 
     def _known(self, message_id: str) -> Message | None:
-        for kept in self.memory.lists.values():
+        for _, kept in self.memory.lists.items():
             place = kept.place_of(message_id)
             if place is not None and kept.seqs[place] >= self.memory.first_seq:
                 return kept.at(place)

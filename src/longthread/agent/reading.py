@@ -13,15 +13,13 @@ from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, Checkpoint
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.agent.cells import MESSAGES, Cell, Gap, merged
-from longthread.agent.collector import paused
 from longthread.agent.kept import Kept, Message, Run, seqs_of
 from longthread.agent.messages import damage_of, read_message
 from longthread.agent.record import Stored, Task, cell_of_blob, in_order
 from longthread.agent.remembered import Memory
 from longthread.agent.trail import anew
 from longthread.errors import ValueDamaged
-from longthread.messages.fields import Fields, is_packed, rest_of
-from longthread.model.payload import names_in
+from longthread.messages.fields import is_packed, rest_of
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.decoding import UNREADABLE, Decoding, damaged
@@ -89,9 +87,9 @@ class Reader:
             kept = await _messages(self._snapshot, self.thread_id, runs, self.serde)
             count = len(kept)
             if self.remembers:
-                self.memory.keep(name, kept)
+                self.memory.lists.put(name, kept)
         with Decoding(self.thread_id, "a message of the channel", name[1], ValueDamaged):
-            return kept.lend(count, self.serde) if self.remembers else kept.copies(count, self.serde)
+            return kept.held_copies(count, self.serde) if self.remembers else kept.copies(count, self.serde)
 
     @property
     def _snapshot(self) -> Transaction:
@@ -166,19 +164,17 @@ async def _messages(tx: Transaction, thread_id: str, runs: Sequence[Run], serde:
         there = {row["seq"] for row in rows}
         gone = next(seq for first, last in among for seq in range(first, last + 1) if seq not in there)
         raise damaged(f"entry {gone} of thread {thread_id}", "it is gone, and was not deleted by retention")
-    with paused():
-        found = messages_of(rows, thread_id, serde)
-        if any(later <= first for (_, first), (later, _) in pairwise(runs)):
-            places = {seq: place for place, seq in enumerate(found.seqs)}
-            found = Kept(found.at(places[seq]) for seq in seqs_of(runs) if seq in places)
+    found = messages_of(rows, thread_id, serde)
+    if any(later <= first for (_, first), (later, _) in pairwise(runs)):
+        places = {seq: place for place, seq in enumerate(found.seqs)}
+        found = Kept(found.at(places[seq]) for seq in seqs_of(runs) if seq in places)
     return found
 
 
 async def kept_on_branch(tx: Transaction, thread_id: str, tip: int, count: int, serde: SerializerProtocol) -> Kept:
     """The last `count` messages of the branch that ends in `tip`."""
     rows = await checkpoints.messages_of_branch(tx, thread_id, tip, limit=count)
-    with paused():
-        return messages_of(rows, thread_id, serde)
+    return messages_of(rows, thread_id, serde)
 
 
 def _since(runs: Iterable[Run], first_seq: int) -> list[Run]:
@@ -204,19 +200,17 @@ def messages_of(rows: Sequence[Row], thread_id: str, serde: SerializerProtocol) 
 def _messages_of(rows: Sequence[Row], serde: SerializerProtocol) -> Kept:
     calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
     rests = rest_of([row["payload"] for row in rows if row["payload"] and not is_packed(row["payload"])])
-    varied = names_in(rests) | {"tool_calls"}
     unread = iter(rests)
-    found: list[BaseMessage | tuple[type[BaseMessage], Fields]] = []
-    packed: dict[int, bytes] = {}
+    found: list[Message] = []
     for row in rows:
-        payload, metadata, rest = row["payload"], row["metadata"], None
-        if payload and is_packed(payload):
-            packed[len(found)] = payload
-        elif payload:
-            rest = next(unread)
+        payload, metadata = row["payload"], row["metadata"]
+        packed = payload if payload and is_packed(payload) else None
+        rest = next(unread) if payload and packed is None else None
         sent_id = json.loads(metadata).get(MESSAGE_ID) if metadata and _SENT_ID in metadata else None
-        found.append(read_message(row, next(calls) if row["tool_calls"] else (), rest, sent_id, serde))
-    return Kept.of(found, [row["seq"] for row in rows], [row["parent_seq"] for row in rows], varied, packed)
+        made = read_message(row, next(calls) if row["tool_calls"] else (), rest, sent_id, serde)
+        at = row["seq"], row["parent_seq"]
+        found.append(Message(*made, *at) if isinstance(made, tuple) else Message.of_odd(made, *at, packed))
+    return Kept(found)
 
 
 def _parsed(texts: Sequence[str]) -> list[Any]:

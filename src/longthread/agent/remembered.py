@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,9 +10,9 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from longthread.agent.kept import Kept, Message
-from longthread.agent.listed import Listed
 from longthread.agent.record import Stored, Task
 from longthread.errors import ThreadNotFound
+from longthread.model.lru import LRU
 from longthread.store.checkpoints import Head, Locked, Place
 
 THREADS = 2048
@@ -22,8 +21,6 @@ SEEN = 16_384
 """Threads that are remembered to have been there."""
 MESSAGES = 40_000
 """Messages that are remembered, of all threads together."""
-COPIES = 40_000
-"""Copies of them that are kept to be lent again, of all threads together."""
 LISTS = 8
 """Lists of messages of one thread."""
 CHECKPOINTS = 16
@@ -48,47 +45,26 @@ class Memory:
     first_seq: int = 1
     thread: Locked | None = None
     """Its row, as it was seen or written last."""
-    lists: OrderedDict[Name, Kept] = field(default_factory=OrderedDict)
-    newest: OrderedDict[str, Stored] = field(default_factory=OrderedDict)
+    lists: LRU[Name, Kept] = field(default_factory=lambda: LRU(LISTS))
+    newest: LRU[str, Stored] = field(default_factory=lambda: LRU(CHECKPOINTS))
     """By namespace, the checkpoint that this process put there last."""
-    tasks: OrderedDict[Name, dict[str, Task]] = field(default_factory=OrderedDict)
+    tasks: LRU[Name, dict[str, Task]] = field(default_factory=lambda: LRU(OPEN))
     """By namespace and checkpoint, what this process has stored of the writes of its tasks."""
-    counted: int = 0
-    """How many messages of it are in the sum over all threads."""
-    copies: int = 0
-    """How many copies of them are."""
-    forgotten: bool = False
-    """Whether it is in that sum no more, for the thread was forgotten while something was stored there."""
-
-    def keep(self, name: Name, kept: Kept) -> None:
-        """Remember a list."""
-        _put(self.lists, name, kept, LISTS)
-
-    def keep_newest(self, ns: str, stored: Stored) -> None:
-        """Remember a namespace's newest checkpoint."""
-        _put(self.newest, ns, stored, CHECKPOINTS)
 
     def keep_task(self, name: Name, task: Task) -> None:
         """Remember what a task's row holds."""
-        tasks = self.tasks.get(name, {})
-        tasks[task.id] = task
-        _put(self.tasks, name, tasks, OPEN)
-
-    def call_in(self) -> None:
-        """Lend nothing again."""
-        for kept in self.lists.values():
-            kept.call_in()
+        self.tasks.put(name, {**(self.tasks.get(name) or {}), task.id: task})
 
     def drop_before(self, seq: int) -> None:
         """Forget the lists that hold entries from before this one: retention has deleted those."""
-        for name, kept in list(self.lists.items()):
+        for name, kept in self.lists.items():
             if any(first < seq for first, _ in kept.runs):
-                del self.lists[name]
+                self.lists.pop(name)
 
     def place(self, ns: str, checkpoint_id: str | None) -> Place | None:
         """Where to store what goes on from a checkpoint, or what its tasks have written, if this process has put it and
         nothing since: unless somebody else has."""
-        newest = self.newest.get(ns)
+        newest = self.newest.peek(ns)
         if self.thread is None or newest is None or newest.id != checkpoint_id or self.tasks.get((ns, newest.id)):
             return None
         return Place(self.thread, Head(newest.n, newest.id, newest.writes), None, False)
@@ -96,7 +72,7 @@ class Memory:
     def finder(self, new: dict[str, Message] | None = None) -> Known:
         """Finds the messages that are remembered, the conversation's first; and those in `new`, by id. From any thread:
         others may remember and forget lists meanwhile."""
-        lists = sorted(self.lists.copy().items(), key=lambda each: each[0] != CONVERSATION)
+        lists = sorted(self.lists.items(), key=lambda each: each[0] != CONVERSATION)
         return Known([kept for _, kept in lists], new or {}, self.first_seq)
 
 
@@ -104,10 +80,8 @@ class Remembered:
     """All threads of a saver."""
 
     def __init__(self) -> None:
-        self._threads: OrderedDict[str, Memory] = OrderedDict()
-        self._seen: OrderedDict[str, None] = OrderedDict()
-        self._size = 0
-        self._copies = 0
+        self._threads = LRU[str, Memory](THREADS, most_size=MESSAGES, size=_size)
+        self._seen = LRU[str, bool](SEEN)
 
     def has_seen(self, thread_id: str) -> bool:
         """Whether the thread was there once: if it is not there now, it has been deleted."""
@@ -115,37 +89,33 @@ class Remembered:
 
     def peek(self, thread_id: str) -> Memory:
         """What is known of a thread, which may not be right any more. From any thread of the process."""
-        return self._threads.get(thread_id) or Memory()
+        return self._threads.peek(thread_id) or Memory()
 
-    def of(self, thread_id: str) -> Memory:
-        """A thread, as far as is known of it."""
-        memory = self._threads.get(thread_id) or Memory()
-        self._threads[thread_id] = memory
-        self._threads.move_to_end(thread_id)
-        return memory
-
-    def see(self, thread_id: str) -> None:
-        """The thread is there, and has been committed."""
-        _put(self._seen, thread_id, None, SEEN)
+    def see(self, thread_id: str, memory: Memory) -> None:
+        """The thread is there, and has been committed: note how much is remembered of it now, unless it was forgotten
+        meanwhile. The threads that were used least recently are forgotten, as far as it is too much."""
+        self._seen.put(thread_id, True)
+        if self._threads.peek(thread_id) is memory:
+            self._threads.put(thread_id, memory)
 
     def of_locked(self, thread: Locked) -> Memory:
         """A thread as the database has it. What is known of an earlier thread of the same id is forgotten; where
         checkpoints were replaced or taken back, all but the messages."""
-        memory = self.of(thread.id)
-        if memory.incarnation not in (None, thread.incarnation):
+        memory = self._threads.get(thread.id)
+        if memory is None or memory.incarnation not in (None, thread.incarnation):
             memory = self._renewed(memory, thread)
         if memory.first_seq != thread.first_seq:
             memory.drop_before(thread.first_seq)
         memory.incarnation, memory.first_seq, memory.thread = thread.incarnation, thread.first_seq, thread
         return memory
 
-    def _renewed(self, memory: Memory, thread: Locked) -> Memory:
+    def _renewed(self, memory: Memory | None, thread: Locked) -> Memory:
         """Another one in the place of this one, which somebody may be storing with still."""
-        self.forget(thread.id)
-        renewed = self.of(thread.id)
-        if memory.thread is not None and memory.thread.born == thread.born:
-            renewed.lists = memory.lists.copy()
-            self._count(renewed)
+        renewed = Memory()
+        if memory is not None and memory.thread is not None and memory.thread.born == thread.born:
+            for name, kept in memory.lists.items():
+                renewed.lists.put(name, kept)
+        self._threads.put(thread.id, renewed)
         return renewed
 
     @contextmanager
@@ -162,34 +132,7 @@ class Remembered:
 
     def forget(self, thread_id: str) -> None:
         """A thread is not there any more."""
-        memory = self._threads.pop(thread_id, None)
-        if memory is not None:
-            self._size -= memory.counted
-            self._copies -= memory.copies
-            memory.forgotten = True
-
-    def trim(self, memory: Memory) -> None:
-        """Forget the oldest threads, as far as it is too much now that this one has grown. This one stays."""
-        self._count(memory)
-        while len(self._threads) > THREADS:
-            self.forget(next(iter(self._threads)))
-        for other in list(self._threads.values()) if self._size > MESSAGES or self._copies > COPIES else ():
-            if other is memory:
-                continue
-            if self._copies > COPIES:
-                other.call_in()
-            if self._size > MESSAGES:
-                other.lists.clear()
-            self._count(other)
-
-    def _count(self, memory: Memory) -> None:
-        if memory.forgotten:
-            return
-        size = sum(map(len, memory.lists.values()))
-        copies = sum(kept.spare for kept in memory.lists.values())
-        self._size += size - memory.counted
-        self._copies += copies - memory.copies
-        memory.counted, memory.copies = size, copies
+        self._threads.pop(thread_id)
 
 
 @dataclass(slots=True)
@@ -224,13 +167,11 @@ class Known:
                 continue
             if count := kept.like(messages, place):
                 return list(kept.seqs[place : place + count])
-            kept.hold(Listed([]))  # it may have been changed where it stands
+            kept.hold([])  # it may have been changed where it stands
         new = self.new.get(first.id)
         return [new.seq if new is not None and new.is_like(first) else None]
 
 
-def _put(many: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
-    many[key] = value
-    many.move_to_end(key)
-    while len(many) > most:
-        many.popitem(last=False)
+def _size(memory: Memory) -> int:
+    """How many messages are remembered of a thread."""
+    return sum(len(kept) for _, kept in memory.lists.items())

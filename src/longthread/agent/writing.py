@@ -55,7 +55,7 @@ class Writing:
             return await self._put_in_row(task)
         thread_id = self.place.thread.id
         await checkpoints.update_body(self.tx, thread_id, self.ns, self.place.head, body, grown.writes)
-        return lambda: self.memory.keep_newest(self.ns, grown)
+        return lambda: self.memory.newest.put(self.ns, grown)
 
     async def _grown(self, task: Task) -> Stored | None:
         """The checkpoint with the task in its body, where this process has put it and knows all of it."""

@@ -36,6 +36,15 @@ class LRU(Generic[_K, _V]):
         self._values.move_to_end(key)
         return found[0]
 
+    def peek(self, key: _K) -> _V | None:
+        """The value, which does not count as used by this. Needs no lock."""
+        found = self._values.get(key)
+        return found[0] if found is not None else None
+
+    def items(self) -> list[tuple[_K, _V]]:
+        """All values with their keys, the one that was used least recently first."""
+        return [(key, value) for key, (value, _) in self._values.copy().items()]
+
     def put(self, key: _K, value: _V) -> None:
         """Add a value, or replace it; it counts as used now."""
         self.pop(key)
