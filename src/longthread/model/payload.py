@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 NOTE = "longthread"
@@ -77,13 +77,6 @@ def whole(fields: Fields, text: str, metadata: Mapping[str, Any] | str | None) -
     if "u" in short:
         rest[_USAGE] = dict(zip(_COUNTS, short["u"], strict=True))
     return rest
-
-
-def names_in(payloads: Collection[Fields]) -> set[str]:
-    """The names of all fields that payloads speak of."""
-    names = set[str]().union(*payloads)
-    short = set[str]().union(*(fields[SHORT] for fields in payloads if SHORT in fields))
-    return names | {_TOLD[key] for key in short if key in _TOLD}
 
 
 def whole_payload(payload: bytes | None, text: str, metadata: Mapping[str, Any]) -> bytes | None:
