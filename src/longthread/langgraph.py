@@ -11,17 +11,19 @@ from longthread.agent.saver import LongthreadSaver
 if TYPE_CHECKING:
     from longthread.agent.middleware import MemoryMiddleware
     from longthread.agent.recalltool import recall_tool
+    from longthread.agent.takeover import import_langgraph
 
-__all__ = ["LongthreadSaver", "LongthreadStore", "MemoryMiddleware", "recall_tool"]
+__all__ = ["LongthreadSaver", "LongthreadStore", "MemoryMiddleware", "import_langgraph", "recall_tool"]
 
-_OF_AGENTS = {
+_MODULES = {
     "MemoryMiddleware": "longthread.agent.middleware",
+    "import_langgraph": "longthread.agent.takeover",
     "recall_tool": "longthread.agent.recalltool",
 }
-"""What needs LangChain's agents, which a graph without one need not load."""
+"""What needs LangChain's agents or reads another saver, which a graph need not load."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _OF_AGENTS:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_OF_AGENTS[name]), name)
+    return getattr(importlib.import_module(_MODULES[name]), name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longthread.catalog import Catalog
+from longthread import Catalog
 from longthread.store.driver import Driver
 from longthread.tools import registry
 from longthread.tools.definition import Definition

@@ -10,9 +10,9 @@ from tests.agent.forks import Ended, Tell
 from tests.agent.orphans import orphans
 from tests.agent.script import call, finish
 
+from longthread import Catalog
 from longthread.agent.analyst import Analyst
 from longthread.agent.handle import RunHandle
-from longthread.catalog import Catalog
 from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.model.fold import observation_of
 from longthread.settings import Settings

@@ -10,8 +10,8 @@ import pytest
 from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import COUNT, call, finish
 
+from longthread import Catalog
 from longthread.agent.analyst import Analyst
-from longthread.catalog import Catalog
 from longthread.errors import AgentOff, AgentOfThread, DefinitionNotFound, InvalidInput, ToolInvalid
 from longthread.model.builtin import ASSISTANT, MEMORY
 from longthread.model.memory import ANALYST

@@ -18,10 +18,10 @@ from tests.agent.conftest import OpenAnalyst
 from tests.agent.orphans import orphans
 from tests.agent.script import call, events_of, finish
 
+from longthread import Catalog
 from longthread.agent import approving
 from longthread.agent.analyst import Analyst
 from longthread.agent.owner import here, may_be_alive
-from longthread.catalog import Catalog
 from longthread.errors import (
     ArgumentsInvalid,
     InvalidInput,

@@ -11,7 +11,7 @@ from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import finish
 from tests.agent.test_views import check
 
-from longthread.catalog import Catalog
+from longthread import Catalog
 from longthread.errors import CatalogInvalid, DefinitionNotFound, InvalidInput
 from longthread.memory.glossary import TOKENS, likely, lines
 from longthread.model.catalog import Example, SourceDefinition, Term

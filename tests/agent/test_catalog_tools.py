@@ -12,8 +12,8 @@ from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import call, finish
 from tests.tools.api.conftest import Server, answer, server
 
+from longthread import Catalog
 from longthread.agent.handle import RunHandle
-from longthread.catalog import Catalog
 from longthread.errors import CatalogInvalid
 from longthread.store import runs
 from longthread.testing import ScriptedChatModel

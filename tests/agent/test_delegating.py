@@ -14,9 +14,9 @@ from tests.agent.script import COUNT, call, finish
 from tests.agent.test_agents import AGENT as CLERK
 from tests.agent.test_agents import CUSTOMERS, SKILL
 
+from longthread import Catalog
 from longthread.agent.analyst import Analyst
 from longthread.agent.delegating import LONGEST, tool_names
-from longthread.catalog import Catalog
 from longthread.errors import InvalidInput
 from longthread.model.approval import Decision
 from longthread.model.catalog import Agent

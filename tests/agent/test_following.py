@@ -11,8 +11,8 @@ import yaml
 from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import call, finish
 
+from longthread import Catalog
 from longthread.agent.analyst import Analyst
-from longthread.catalog import Catalog
 from longthread.errors import SourceLoginFailed
 from longthread.testing import ScriptedChatModel
 

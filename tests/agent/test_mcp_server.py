@@ -10,7 +10,7 @@ from typing import Any
 from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import call, finish
 
-from longthread.catalog import Catalog
+from longthread import Catalog
 from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
 

@@ -9,7 +9,7 @@ from typing import Any
 from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import call, finish
 
-from longthread.catalog import Catalog
+from longthread import Catalog
 from longthread.store import runs
 from longthread.testing import ScriptedChatModel
 

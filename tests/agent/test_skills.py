@@ -10,9 +10,9 @@ from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import call, finish
 from tests.agent.test_agents import last_run
 
+from longthread import Catalog
 from longthread.agent.analyst import Analyst
 from longthread.agent.views import sent
-from longthread.catalog import Catalog
 from longthread.errors import CatalogInvalid
 from longthread.model.run import Step
 from longthread.store import log, runs

@@ -11,9 +11,9 @@ from langchain_core.messages import AIMessage
 from tests.agent.conftest import OpenAnalyst
 from tests.agent.script import call, events_of, finish
 
+from longthread import Catalog
 from longthread.agent.analyst import Analyst
 from longthread.agent.views import sent
-from longthread.catalog import Catalog
 from longthread.model.run import Step
 from longthread.store import runs
 from longthread.testing import ScriptedChatModel

@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 from tests.imports.conftest import Fetch, Take
 from tests.imports.old import CALLS, SEARCH, UUIDS, agents
 
-from longthread.catalog import Catalog
+from longthread import Catalog
 from longthread.errors import NothingToImport
 from longthread.store import log
 from longthread.store.driver import Driver

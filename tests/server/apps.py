@@ -13,11 +13,11 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
+from longthread import Catalog
 from longthread.agent import begin
 from longthread.agent.begin import Ask
 from longthread.agent.hot import HotWindows
 from longthread.agent.owner import here
-from longthread.catalog import Catalog
 from longthread.langgraph import LongthreadSaver
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel

@@ -1,10 +1,24 @@
-"""What tests of agents need: a model that follows a script, and a provider that speaks it over a socket."""
+"""For tests of agents: a model that follows a script, a provider that speaks it over a socket, a store that fails.
+
+`StoreContract`, the suite for a store's backend, needs pytest.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from longthread.testing.emulator import Dropped, ProviderEmulator, RecordedRequest, Refused, Slow, broken_call
+from longthread.testing.failpoints import Failpoints, KillAt
 from longthread.testing.scripted import ModelCall, ScriptedChatModel, ScriptExhausted
+
+if TYPE_CHECKING:
+    from longthread.testing.contract import StoreContract
 
 __all__ = [
     "Dropped",
+    "Failpoints",
+    "KillAt",
     "ModelCall",
     "ProviderEmulator",
     "RecordedRequest",
@@ -12,5 +26,12 @@ __all__ = [
     "ScriptExhausted",
     "ScriptedChatModel",
     "Slow",
+    "StoreContract",
     "broken_call",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "StoreContract":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module("longthread.testing.contract").StoreContract

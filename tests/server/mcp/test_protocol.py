@@ -13,8 +13,8 @@ from tests.server.conftest import GatedModel
 from tests.server.mcp.clients import ERAS, called, directly, listening, over_http, refused, said
 from tests.server.mcp.conftest import Open
 
+from longthread import Catalog
 from longthread.agent.analyst import Analyst
-from longthread.catalog import Catalog
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.run import Run
 from longthread.server.mcp.serving import Choice
@@ -343,7 +343,7 @@ async def test_tools_say_what_they_do_and_unknown_ones_are_refused(open_analyst:
 
 
 async def test_sources_and_agents_of_the_catalog_may_be_named(open_analyst: Open) -> None:
-    from longthread.catalog import Catalog
+    from longthread import Catalog
 
     analyst = await open_analyst(GatedModel([ANSWER], loop=True), source=None)
     clerk = {"kind": "agent", "name": "clerk", "system_prompt": "You count."}

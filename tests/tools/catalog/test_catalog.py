@@ -13,7 +13,7 @@ import pytest
 from tests.store.conftest import Plain
 from tests.store.talk import talk
 
-from longthread.catalog import Catalog, Change
+from longthread import Catalog
 from longthread.errors import (
     CatalogInvalid,
     DefinitionAmbiguous,
@@ -27,7 +27,7 @@ from longthread.model.catalog import KINDS, Kind
 from longthread.model.memory import ANALYST
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
-from longthread.tools.catalog.changes import lines
+from longthread.tools.catalog.changes import Change, lines
 
 EXAMPLES = Path(__file__).with_name("document002.yaml")
 Data = dict[str, Any]

@@ -2,7 +2,7 @@
 
 A backend proves itself with one class and one fixture:
 
-    from longthread.testing.contract import StoreContract
+    from longthread.testing import StoreContract
 
     class TestMyStore(StoreContract):
         @pytest.fixture

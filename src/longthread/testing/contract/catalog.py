@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from longthread.catalog import Catalog
 from longthread.errors import DefinitionInUse, DefinitionNotFound
 from longthread.memory.forgetting import forget_user
 from longthread.store import catalog as kept
@@ -18,6 +17,7 @@ from longthread.store.memories import Owner
 from longthread.testing.contract.base import USER, Contract, OpenStore
 from longthread.testing.contract.memories import contents
 from longthread.testing.contract.memories import kept as remembered
+from longthread.tools.catalog.catalog import Catalog
 
 PARAMETERS = {"type": "object", "properties": {"q": {"type": "string", "default": "空"}}}
 CODE = {"runtime": "python", "code": "def execute(q=''):\n    return q\n"}

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
-from longthread.catalog import Catalog
 from longthread.errors import InvalidInput
 from longthread.memory.forgetting import forget_thread, forget_user
 from longthread.memory.indexing import index_thread
@@ -31,6 +30,7 @@ from longthread.testing.contract.catalog import definitions
 from longthread.testing.contract.graphs import at, graph_on, told, turn
 from longthread.testing.contract.memories import contents, kept
 from longthread.testing.contract.recall import come_again, silent
+from longthread.tools.catalog.catalog import Catalog
 
 
 @asynccontextmanager
