@@ -13,7 +13,7 @@ from longthread.model.ids import new_id
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.importing import Into, import_threads
-from longthread.store.migrate import latest
+from longthread.store.migrate import SCHEMA_VERSION
 
 USER = "default"
 
@@ -45,7 +45,7 @@ def _lines(thread_id: str, drafts: Sequence[Draft], source: str | None, parents:
     ]
     counts = {"threads": 1} | ({"entries": size} if size else {})
     objects: list[dict[str, Any]] = [
-        {"longthread_export": 1, "schema": latest("sqlite"), "threads": 1},
+        {"longthread_export": 1, "schema": SCHEMA_VERSION, "threads": 1},
         {"thread": thread_id, "rows": counts},
         {"table": "threads", "row": thread},
         *({"table": "entries", "row": row} for row in entries),

@@ -19,6 +19,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
+from tests.store.old import make_version_26
 from tests.store.samples import fill
 from tests.store.turns import at, begin, turns
 from typer.testing import CliRunner
@@ -27,11 +28,11 @@ from longthread.agent.checkpointer import LongthreadSaver
 from longthread.agent.owner import new_owner
 from longthread.cli.app import app
 from longthread.model.entry import Draft
-from longthread.store import log, migrate, runs, transfer
+from longthread.store import log, runs, transfer
 from longthread.store.driver import Driver
-from longthread.store.migrate import latest
+from longthread.store.migrate import SCHEMA_VERSION
 from longthread.store.open import open_store
-from longthread.store.queries import Sql, migrations
+from longthread.store.queries import Sql
 from longthread.store.runs import Plan
 
 Run = Callable[..., Any]
@@ -97,19 +98,15 @@ def test_a_page_that_cannot_be_measured_is_damage_and_no_full_disk(
 
 
 def test_status_leaves_an_older_schema_as_it_is(
-    run: Run, backend: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    run: Run, backend: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    address = "old.db" if backend == "sqlite" else str(request.getfixturevalue("postgres_url"))
-    now = latest(backend)
-    for version in range(1, now):
-        with monkeypatch.context() as patch:
-            patch.setattr(migrate, "migrations", lambda dialect, last=version: migrations(dialect)[:last])
-            in_store(address, lambda store: asyncio.sleep(0))
-        told = json.loads(run("db", "status", "--json", "--database", address).stdout)
-        assert (told["schema"], told["latest"], told["threads"], told["live"]) == (version, now, 0, 0)
-        text = " ".join(run("db", "status", "--database", address).stdout.split())
-        assert f"schema version {version} (`longthread db upgrade` brings it to {now})" in text
-    assert f"version {now - 1} → {now}" in run("db", "upgrade", "--database", address).stdout
+    address = make_version_26("old.db" if backend == "sqlite" else str(request.getfixturevalue("postgres_url")))
+    now = SCHEMA_VERSION
+    told = json.loads(run("db", "status", "--json", "--database", address).stdout)
+    assert (told["schema"], told["latest"], told["threads"], told["live"]) == (26, now, 4, 0)
+    text = " ".join(run("db", "status", "--database", address).stdout.split())
+    assert f"schema version 26 (`longthread db upgrade` brings it to {now})" in text
+    assert f"version 26 → {now}" in run("db", "upgrade", "--database", address).stdout
 
 
 def test_status_makes_no_store_of_an_empty_database(run: Run, postgres_url: str) -> None:

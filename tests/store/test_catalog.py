@@ -6,7 +6,6 @@ from __future__ import annotations
 import sqlite3
 import uuid
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -235,24 +234,3 @@ async def test_a_server_without_pgvector_is_told_what_to_install(postgres_url: s
     with pytest.raises(StoreUnavailable, match=r"lacks pgvector.*postgresql-\d+-pgvector.*try again"):
         async with open_store(address):
             pass
-
-
-def test_threads_from_before_get_their_numbers(tmp_path: Path) -> None:
-    folder = Path(__file__).parents[2] / "src/longthread/store/sql/sqlite/migrations"
-    scripts = {path.name[:4]: path.read_text("utf-8") for path in sorted(folder.glob("*.sql"))}
-    file = sqlite3.connect(tmp_path / "old.db")
-    for number in ("0001", "0004"):
-        file.executescript(scripts[number])
-    for number, name in enumerate(["c", "a", "b"]):
-        file.execute(
-            "INSERT INTO threads (id, created_at, updated_at) VALUES (?, ?, '')", [name, f"2026-01-0{number + 1}"]
-        )
-    file.executescript(scripts["0006"])
-    file.execute("INSERT INTO threads (id, created_at, updated_at) VALUES ('d', '2026', '')")
-    assert file.execute("SELECT id, number FROM threads ORDER BY number").fetchall() == [
-        ("c", 1),
-        ("a", 2),
-        ("b", 3),
-        ("d", 4),
-    ]
-    file.close()

@@ -142,31 +142,6 @@ async def test_rows_of_built_in_ones_say_what_the_code_says(store: Driver) -> No
         )
 
 
-async def test_the_analysts_row_of_an_older_store_becomes_that_of_all(store: Driver, plain: Plain) -> None:
-    [(_, _, sql)] = [each for each in _migrations(store.dialect) if each[1] == "catalog" and each[0] > 6]
-    update = next(part for part in sql.split(";\n") if "UPDATE agents\n" in part)
-    plain(
-        "INSERT INTO agents (id, name, description, system_prompt, config, created_at, updated_at) VALUES "
-        f"('{ANALYST}', 'analyst', 'Answers questions about a database.', 'Built in.', '{{}}', "
-        "'2026-01-01T00:00:00.000000+00:00', '2026-01-01T00:00:00.000000+00:00')"
-    )
-    if store.dialect == "sqlite":
-        plain("DROP TRIGGER agents_updated_at")
-    else:
-        plain("ALTER TABLE agents DISABLE TRIGGER agents_updated_at")
-    plain(update[update.index("UPDATE agents\n") :])
-    async with store.reading() as tx:
-        [row] = [catalog._stored(each).definition for each in await tx.fetch("select_definitions")]
-    wanted = BUILTIN["agent", ANALYST]
-    assert (row.body, row.updated_at) == (wanted.body, wanted.updated_at)
-
-
-def _migrations(dialect: str) -> list[tuple[int, str, str]]:
-    from longthread.store.queries import migrations
-
-    return migrations(dialect)
-
-
 async def test_who_changed_what_is_forgotten_with_the_user(store: Driver) -> None:
     made = definition("source")
     await write(store, made)

@@ -19,6 +19,7 @@ import pytest
 from tests.conftest import new_server
 from tests.store.conftest import AsNobody
 from tests.store.hindered import no_page_more, permitted
+from tests.store.old import make_version_26
 from tests.store.proxy import proxy_to
 
 from longthread.cli.doctor import _findings
@@ -33,11 +34,10 @@ from longthread.errors import (
     StoreUnavailable,
 )
 from longthread.settings import Settings
-from longthread.store import log, migrate, postgres, runs, sqlite
+from longthread.store import log, postgres, runs, sqlite
 from longthread.store.driver import Driver
 from longthread.store.frozen import FrozenSqliteDriver
 from longthread.store.open import open_store
-from longthread.store.queries import migrations
 from longthread.store.sqlite import SqliteDriver
 from longthread.store.status import status_of
 from longthread.testing.contract.base import USER, branch_ids, draft, extend, position, thread_with
@@ -212,19 +212,15 @@ class TestReadOnly:
             async with frozen.reading() as tx:
                 await log.set_tip(tx, "t", 0)
 
-    async def test_a_file_of_an_older_schema_says_what_to_do(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_nobody: AsNobody
-    ) -> None:
-        every = migrations("sqlite")
-        with monkeypatch.context() as patch:
-            patch.setattr(migrate, "migrations", lambda dialect: every[:-1])
-            path = await self._store(tmp_path, empty=True)
+    async def test_a_file_of_an_older_schema_says_what_to_do(self, tmp_path: Path, as_nobody: AsNobody) -> None:
+        (tmp_path / "place").mkdir()
+        path = Path(make_version_26(str(tmp_path / "place" / "c.db")))
         with permitted(path, 0o444, 0o555):
             said = await asyncio.to_thread(as_nobody, path)
             assert "StoreUnavailable" in said
             assert "longthread db upgrade" in said
             told = await asyncio.to_thread(as_nobody, path, "db", "status", "--json")
-            assert json.loads(told)["schema"] == len(every) - 1
+            assert json.loads(told)["schema"] == 26
 
     async def _store(self, folder: Path, *, empty: bool = False) -> Path:
         place = folder / "place"

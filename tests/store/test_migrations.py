@@ -1,9 +1,11 @@
-"""Migrations: the same on both backends, step by step as in one go, by several processes at once, and never in a
-database of somebody else's."""
+"""The schema: the same on both backends, new or upgraded, by several processes at once, and never in a database of
+somebody else's."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,17 +14,17 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.memory.talking import say
-from tests.store.samples import all_of
+from tests.store.old import make_version_26, read
 
 from longthread.errors import StoreTooNew, StoreUnavailable
-from longthread.memory.vectors import embed_thread
-from longthread.model.entry import Draft
-from longthread.store import log, migrate
+from longthread.langgraph import LongthreadSaver
+from longthread.store import migrate, runs, sqlite
+from longthread.store.archive import export_lines
+from longthread.store.migrate import SCHEMA_VERSION
 from longthread.store.open import open_store
-from longthread.store.queries import Sql, migrations
+from longthread.store.queries import schema
 from longthread.store.sqlite import SqliteDriver
-from longthread.testing.embedding import HashEmbedder
+from longthread.testing.contract.bundles import KINDS, run_id, turn
 
 Schema = dict[str, list[tuple[Any, ...]]]
 
@@ -43,12 +45,6 @@ def admin(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
 async def open_and_close(address: str) -> None:
     async with open_store(address):
         return
-
-
-def test_every_migration_is_there_for_both_backends() -> None:
-    [on_sqlite, on_postgres] = [[(number, name) for number, name, _ in migrations(d)] for d in ("sqlite", "postgres")]
-    assert on_sqlite == on_postgres
-    assert [number for number, _ in on_sqlite] == list(range(1, len(on_sqlite) + 1))
 
 
 async def test_both_backends_end_in_the_same_tables_with_the_same_columns(tmp_path: Path, postgres_url: str) -> None:
@@ -96,25 +92,95 @@ def test_text_is_ordered_by_its_bytes_on_postgresql_too(postgres_url: str, admin
     assert others == []
 
 
-async def test_step_by_step_is_as_in_one_go(
-    backend: str, empty: str, store_address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    every = migrations(backend)
-    for last in range(1, len(every) + 1):
-        monkeypatch.setattr(migrate, "migrations", lambda dialect, last=last: every[:last])
-        async with open_store(empty) as store:
-            assert store.found_version == last - 1
-    monkeypatch.undo()
+@pytest.fixture
+def version_26(empty: str) -> str:
+    """The address of a store at version 26."""
+    return make_version_26(empty)
+
+
+async def test_a_store_at_version_26_opens_and_loses_nothing(backend: str, version_26: str) -> None:
+    before = [json.loads(line) for line in read(f"{backend}.jsonl").strip().split("\n")]
+    async with open_store(version_26) as store, store.reading() as tx:
+        assert store.found_version == 26
+        threads = [line["thread"] for line in before if "thread" in line]
+        after = [json.loads(line) async for line in export_lines(tx, threads, lambda *_: None)]
+    assert [kind for kind, _ in map(_line, after)] == [kind for kind, _ in map(_line, before)]
+    for (_, was), (kind, now) in list(zip(map(_line, before), map(_line, after), strict=True))[1:-1]:
+        expected = {**now, **was}
+        if kind == "entries" and was["id"] in ("q2", "q3"):  # wishes to go on, told by their words alone until then
+            expected["metadata"] = {**was["metadata"], "continues": True}
+        assert now == expected
+
+
+async def test_every_row_of_version_26_is_there_after_the_upgrade(version_26: str) -> None:
+    before = counts(version_26)
+    await open_and_close(version_26)
+    after = counts(version_26)
+    assert before.items() <= after.items()
+    assert {name for name, rows in before.items() if not rows} <= {"recall_bound", "recall_volumes"}, before
+
+
+def counts(address: str) -> dict[str, int]:
+    """How many rows each table has."""
+    if "://" not in address:
+        with closing(sqlite3.connect(address)) as file:
+            names = [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            return {name: file.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}
+    with psycopg.connect(address, autocommit=True) as connection:
+        found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
+        rows = {name: connection.execute(f'SELECT count(*) FROM "{name}"'.encode()) for (name,) in found}
+        return {name: cursor.fetchall()[0][0] for name, cursor in rows.items() if name != "longthread_migrations"}
+
+
+def _line(line: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    return (line["table"], line["row"]) if "table" in line else ("", line)
+
+
+async def test_an_upgraded_store_has_the_schema_of_a_new_one(version_26: str, store_address: str) -> None:
+    await open_and_close(version_26)
     await open_and_close(store_address)
-    assert schema_of(empty) == schema_of(store_address)
+    assert schema_of(version_26) == schema_of(store_address)
+
+
+async def test_an_upgraded_store_goes_on(version_26: str) -> None:
+    async with open_store(version_26) as store:
+        async with store.writing() as tx:
+            await turn(tx, 40)
+        async with store.reading() as tx:
+            found = await runs.list_runs(tx, "t", limit=100)
+            assert [run.id for run in found] == [run_id(number) for number in range(40, -1, -1)]
+            telling = [number for number in range(41) if KINDS[number % len(KINDS)] != "silent"]
+            assert len(await runs.steps_from(tx, "t", 0)) == 2 * len(telling)
+    async with LongthreadSaver.from_conn_string(version_26) as saver:
+        last = await saver.aget_tuple({"configurable": {"thread_id": "graph"}})
+        assert last is not None
+        said = [message.content for message in last.checkpoint["channel_values"]["messages"]]
+        assert said == ["question 0", "答 1", "question 1", "答 3"]
+
+
+@pytest.mark.parametrize("version", [1, 12, 25, 27, 32])
+async def test_a_store_of_another_version_is_told_what_brings_it_up(
+    backend: str, version_26: str, version: int
+) -> None:
+    if backend == "sqlite":
+        with closing(sqlite3.connect(version_26)) as file:
+            file.execute(f"PRAGMA user_version = {version}")
+    else:
+        with psycopg.connect(version_26) as connection:
+            connection.execute("DELETE FROM longthread_migrations")
+            connection.execute("INSERT INTO longthread_migrations VALUES (%s, '', '')", [version])
+    before = schema_of(version_26)
+    for migrates in (True, False):
+        with pytest.raises(StoreUnavailable, match=f"version {version}, .*commit ef76715 .*longthread db upgrade"):
+            async with open_store(version_26, migrates=migrates):
+                raise AssertionError("it cannot be opened")
+    assert schema_of(version_26) == before
 
 
 def schema_of(address: str) -> Schema:
     """All that a database says of its tables, views, indexes and triggers."""
     if "://" not in address:
-        with closing(sqlite3.connect(address)) as connection:
-            rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name")
-            return {"all": rows.fetchall()}
+        return _schema_of_file(address)
     parts = {
         "columns": "SELECT table_name, column_name, data_type, is_nullable, column_default, collation_name "
         "FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY 1, ordinal_position",
@@ -126,104 +192,71 @@ def schema_of(address: str) -> Schema:
         "WHERE NOT tgisinternal ORDER BY 1, 2",
         "functions": "SELECT proname, prosrc FROM pg_proc WHERE pronamespace = current_schema()::regnamespace "
         "ORDER BY 1, 2",
-        "done": "SELECT number, name FROM longthread_migrations ORDER BY 1",
+        "statistics": "SELECT attrelid::regclass::text, attname, attstattarget, attstorage FROM pg_attribute "
+        "JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = current_schema()::regnamespace AND attnum > 0 "
+        "ORDER BY 1, 2",
+        "options": "SELECT relname, reloptions FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
+        "ORDER BY 1",
+        "operators": "SELECT oprname, oprleft::regtype::text, oprright::regtype::text, oprcode::text FROM pg_operator "
+        "WHERE oprnamespace = current_schema()::regnamespace ORDER BY 1, 2, 3",
     }
     with psycopg.connect(address) as connection:
         return {name: connection.execute(sql).fetchall() for name, sql in parts.items()}
 
 
-async def test_what_the_first_version_stored_is_there_after_the_last(
-    backend: str, empty: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    every = migrations(backend)
-    monkeypatch.setattr(migrate, "migrations", lambda dialect: every[:4])
-    async with open_store(empty) as store, store.writing() as tx:
-        await log.create_thread(tx, "t", user_id="u", title="T")
-        await log.extend(
-            tx, "t", [Draft(id="a", role="user", text="深", payload=b"\x00", metadata={"kind": "question"})]
-        )
-        await log.extend(tx, "t", [Draft(id="b", role="assistant", text="b")])
-        await log.extend(tx, "t", [Draft(id="c", role="assistant", text="c")], parent=1)
-        before = await log.entries_between(tx, "t", 1, 9)
-    monkeypatch.undo()
-    async with open_store(empty) as store, store.reading() as tx:
-        assert await log.entries_between(tx, "t", 1, 9) == before
-        assert await log.position(tx, "t") == (3, 3)
-        assert (await log.find_thread(tx, "t", user_id="u")).title == "T"
+def _schema_of_file(path: str) -> Schema:
+    """What SQLite's catalog says, but for orders that mean nothing: an upgrade adds columns and indexes later."""
+    with closing(sqlite3.connect(path)) as file:
+        objects = file.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name").fetchall()
+        found: Schema = {name: _table(file, name) for kind, name, _, _ in objects if kind == "table"}
+    found["words"] = [(name, *sorted(_plain(sql))) for kind, name, _, sql in objects if kind == "table"]
+    found["others"] = [(*each[:3], *_plain(each[3] or "")) for each in objects if each[0] != "table"]
+    return found
 
 
-async def test_old_signatures_are_made_anew(backend: str, empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    every, embedder = migrations(backend), HashEmbedder()
-    before = next(number for number, name, _ in every if name == "signatures") - 1
-    monkeypatch.setattr(migrate, "migrations", lambda dialect: every[:before])
-    async with open_store(empty) as store:
-        await say(store, ["one", "two"])
-        await embed_thread(store, embedder, "t")
-        made = (await all_of(store, derived=True))["recall_signatures"]
-        async with store.writing() as tx:
-            await tx.run(Sql("UPDATE recall_signatures SET stamp = 'of old'"))
-    monkeypatch.undo()
-    async with open_store(empty) as store:
-        assert (await all_of(store, derived=True))["recall_signatures"] == []
-        await embed_thread(store, embedder, "t")
-        assert (await all_of(store, derived=True))["recall_signatures"] == made
+def _table(file: sqlite3.Connection, name: str) -> list[tuple[Any, ...]]:
+    indexes = sorted(each[1:] for each in file.execute(f'PRAGMA index_list("{name}")'))
+    parts = ("table_list", "table_xinfo", "foreign_key_list")
+    return [*indexes, *(row for part in parts for row in file.execute(f'PRAGMA {part}("{name}")'))]
 
 
-async def test_system_messages_get_vectors_that_had_none(
-    backend: str, empty: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    every, embedder = migrations(backend), HashEmbedder()
-    before = next(number for number, name, _ in every if name == "instructions") - 1
-    monkeypatch.setattr(migrate, "migrations", lambda dialect: every[:before])
-    async with open_store(empty) as store:
-        await say(store, ["one"])
-        async with store.writing() as tx:
-            await log.extend(tx, "t", [Draft("s", "system", "two"), Draft("u", "user", "three")])
-        await embed_thread(store, embedder, "t")
-        async with store.writing() as tx:  # as the versions before it left them
-            await tx.run(Sql("DELETE FROM memory_vectors WHERE seq = 2"))
-    monkeypatch.undo()
-    async with open_store(empty) as store:
-        await embed_thread(store, embedder, "t")
-        there = (await all_of(store, derived=True))["memory_vectors"]
-        assert sorted(row["seq"] for row in there) == [1, 2, 3]
+def _plain(sql: str) -> list[str]:
+    """The words of a statement, without comments."""
+    return re.findall(r"\w+|'[^']*'|[^\w\s\"]", re.sub(r"--[^\n]*", "", sql))
 
 
 async def test_several_may_open_an_empty_database_at_once(empty: str) -> None:
     await asyncio.gather(*(open_and_close(empty) for _ in range(6)))
     async with open_store(empty) as store:
-        assert store.found_version == migrate.latest(store.dialect)
+        assert store.found_version == SCHEMA_VERSION
 
 
-async def test_a_migration_that_fails_changes_nothing(
-    backend: str, empty: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    every = migrations(backend)
-    broken = [*every, (len(every) + 1, "broken", "CREATE TABLE half (id BIGINT);\nDROP TABLE there_is_none;\n")]
-    for version, known in ((0, broken), (len(every), every), (len(every), broken)):
-        monkeypatch.setattr(migrate, "migrations", lambda dialect, known=known: known)
-        if known is broken:
-            with pytest.raises(StoreUnavailable, match="there_is_none"):
-                await open_and_close(empty)
-        else:
-            await open_and_close(empty)
-            before = schema_of(empty)
-        if version and known is broken:
-            assert schema_of(empty) == before
+@pytest.mark.parametrize("begun", ["empty", "version_26"])
+async def test_an_upgrade_that_fails_changes_nothing(begun: str, empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = make_version_26(empty) if begun == "version_26" else empty
+    before = schema_of(address)
+
+    def broken(dialect: str, part: str) -> str:
+        return schema(dialect, part) + "\nDROP TABLE there_is_none;\n" * (part == "views")
+
+    for module in (migrate, sqlite):
+        monkeypatch.setattr(module, "schema", broken)
+    with pytest.raises(StoreUnavailable, match="there_is_none"):
+        await open_and_close(address)
+    assert schema_of(address) == before
     monkeypatch.undo()
-    async with open_store(empty) as store:
-        assert store.found_version == len(every)
+    await open_and_close(address)
+    async with open_store(address) as store:
+        assert store.found_version == SCHEMA_VERSION
 
 
 async def test_a_store_of_a_newer_version_is_left_alone(
     backend: str, empty: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    every = migrations(backend)
-    newer = [*every, (9999, "newer", "CREATE TABLE newer (id BIGINT);\n")]
-    monkeypatch.setattr(migrate, "migrations", lambda dialect: newer)
+    monkeypatch.setattr(migrate, "SCHEMA_VERSION", 9999)
     await open_and_close(empty)
     monkeypatch.undo()
-    with pytest.raises(StoreTooNew, match=f"9999, and this Longthread knows {len(every)}"):
+    with pytest.raises(StoreTooNew, match=f"9999, and this Longthread knows {SCHEMA_VERSION}"):
         await open_and_close(empty)
 
 
@@ -284,5 +317,5 @@ async def test_a_file_tells_its_version_and_whose_it_is(tmp_path: Path) -> None:
     async with open_store(path) as store:
         assert isinstance(store, SqliteDriver)
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (migrate.latest("sqlite"),)
+        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
         assert connection.execute("PRAGMA application_id").fetchone() == (0x4C4F4E47,)

@@ -15,7 +15,7 @@ from longthread.errors import LongthreadError
 from longthread.model.entry import Draft
 from longthread.store import log
 from longthread.store.open import open_store
-from longthread.store.queries import migrations, queries
+from longthread.store.queries import queries, schema
 
 NOBODY = 65_534
 _FOR_IMPORT = ("longthread.agent.checkpointer", "longthread.agent.takeover", "langgraph.checkpoint.sqlite.aio")
@@ -31,7 +31,7 @@ async def _use(path: str) -> None:
 
 
 def main(path: str, *command: str) -> None:
-    migrations("sqlite"), queries("sqlite")  # read before the user changes, who may not read this code
+    schema("sqlite", "tables"), queries("sqlite")  # read before the user changes, who may not read this code
     if command[:2] == ("threads", "import"):
         for module in _FOR_IMPORT:
             import_module(module)

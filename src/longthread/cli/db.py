@@ -19,7 +19,7 @@ from longthread.errors import NotCopied
 from longthread.settings import Settings
 from longthread.store.copying import Comparison, compare_stores, copy_store
 from longthread.store.identity import refuse_same_place
-from longthread.store.migrate import latest
+from longthread.store.migrate import SCHEMA_VERSION
 from longthread.store.open import open_store
 from longthread.store.status import StoreStatus, status_of
 from longthread.store.transfer import Outcome, Refusal
@@ -34,7 +34,7 @@ def upgrade(database: options.Database = None) -> None:
 
     async def work() -> str:
         async with open_store(Settings.load(database=database).database) as store:
-            found, now = store.found_version, latest(store.dialect)
+            found, now = store.found_version, SCHEMA_VERSION
             if found == now:
                 return f"{store.where} has schema version {now}: nothing to do."
             return f"{store.where}: " + (f"version {found} → {now}" if found else f"made, version {now}")

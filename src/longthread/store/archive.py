@@ -16,7 +16,7 @@ from typing import Any
 
 from longthread.errors import RowDamaged
 from longthread.store.driver import Row, Transaction
-from longthread.store.migrate import latest
+from longthread.store.migrate import SCHEMA_VERSION
 from longthread.store.tables import ENTRIES, THREADS, Column, Table, canonical, read_tables
 from longthread.store.transfer import Progress, count_exported, read_exported
 from longthread.store.tree import Tree
@@ -49,7 +49,7 @@ async def _objects(
     tx: Transaction, thread_ids: Sequence[str], progress: Progress, damaged: dict[str, str] | None
 ) -> AsyncIterator[Mapping[str, Any]]:
     tables = await read_tables(tx)
-    yield {FORMAT: VERSION, "schema": latest("sqlite"), "threads": len(thread_ids)}
+    yield {FORMAT: VERSION, "schema": SCHEMA_VERSION, "threads": len(thread_ids)}
     for done, thread_id in enumerate(thread_ids):
         progress(done, len(thread_ids), thread_id)
         yield {"thread": thread_id, "rows": await count_exported(tx, tables, thread_id)}

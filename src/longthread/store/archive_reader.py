@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from longthread.errors import ArchiveInvalid, NotStorable
 from longthread.store.archive import FORMAT, VERSION, row_of
 from longthread.store.driver import Row, storable
-from longthread.store.migrate import latest
+from longthread.store.migrate import SCHEMA_VERSION
 from longthread.store.rows import key_of
 from longthread.store.tables import THREADS, Table, Tables
 from longthread.store.transfer import TableRow
@@ -130,7 +130,7 @@ class ArchiveReader:
     def _check_header(self, header: Mapping[str, Any]) -> None:
         if FORMAT not in header:
             raise self.invalid(_NO_EXPORT)
-        if header[FORMAT] != VERSION or not _is_count(header.get("schema")) or header["schema"] > latest("sqlite"):
+        if header[FORMAT] != VERSION or not _is_count(header.get("schema")) or header["schema"] > SCHEMA_VERSION:
             raise self.invalid("a newer Longthread wrote it. Upgrade this one, and import again.")
         if not _is_count(header.get("threads")):
             raise self.invalid("it does not say how many threads follow.")

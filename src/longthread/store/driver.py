@@ -81,7 +81,7 @@ class Driver(Protocol):
     def dialect(self) -> str:
         """Whose SQL this backend runs: `sqlite` or `postgres`, and nothing else.
 
-        It has the tables of that folder of `sql/` (its migrations), and runs the queries of `common` and of that folder
+        It has the tables of that folder of `sql/` (its `schema`), and runs the queries of `common` and of that folder
         under their names, `queries(dialect)`. It is asked for composed SQL (`queries.Sql`) in the same language.
         """
         ...

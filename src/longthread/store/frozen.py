@@ -105,7 +105,7 @@ class FrozenSqliteDriver:
                 found = await schema_version(connection, str(path))
         except (*ERRORS, OSError) as error:
             raise StoreUnavailable(where=path, reason=_IN_WAL if state.wal else reason_of(error)) from error
-        if migrates and pending(cls.dialect, found, str(path)):
+        if migrates and pending(found, str(path)):
             raise StoreUnavailable(where=path, reason=_TOO_OLD.format(found))
         return cls(path, found, full=full)
 

@@ -9,27 +9,49 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from longthread.errors import StoreTooNew, StoreUnavailable
-from longthread.store.queries import migrations
+from longthread.store.queries import schema
 
+SCHEMA_VERSION = 33
+"""The version of the schema that a new store gets: `tables.sql` and `views.sql` of `sql/*/schema`."""
+_UPGRADES = {26: 33}
+"""Each `upgrade_N.sql` leads from version N to another. After it, the views are made again."""
+_LAST_WITH_ALL = "ef76715"
+"""The last commit with all migrations: it brings a store of any version to version 33."""
 LOCK = 0x4C4F4E47
 """The advisory lock under which PostgreSQL is migrated: "LONG"."""
 _CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(?:TABLE|VIEW|MATERIALIZED VIEW)\s+(\w+)", re.MULTILINE)
 
 
-def latest(dialect: str) -> int:
-    """The schema version that this Longthread writes."""
-    return migrations(dialect)[-1][0]
+def pending(version: int, where: str) -> list[tuple[int, str]]:
+    """The parts of the schema that lead from `version` to `SCHEMA_VERSION`, each with the version that it leads to.
 
-
-def pending(dialect: str, version: int, where: str) -> list[tuple[int, str, str]]:
-    """The migrations that lead from `version` to the latest, in order, as (number, name, SQL).
+    Args:
+        version: 0 where there is no schema yet.
 
     Raises:
         StoreTooNew: the database is ahead of this Longthread.
+        StoreUnavailable: it is so old that this Longthread cannot bring it up to date.
     """
-    if version > latest(dialect):
-        raise StoreTooNew(where=where, found=version, known=latest(dialect))
-    return [migration for migration in migrations(dialect) if migration[0] > version]
+    if version > SCHEMA_VERSION:
+        raise StoreTooNew(where=where, found=version, known=SCHEMA_VERSION)
+    if version == SCHEMA_VERSION:
+        return []
+    if not version:
+        return [(SCHEMA_VERSION, "tables"), (SCHEMA_VERSION, "views")]
+    parts, reached = [], version
+    while reached != SCHEMA_VERSION:
+        if reached not in _UPGRADES:
+            raise StoreUnavailable(where=where, reason=_TOO_OLD.format(version=version))
+        part, reached = f"upgrade_{reached}", _UPGRADES[reached]
+        parts.append((reached, part))
+    return [*parts, (SCHEMA_VERSION, "views")]
+
+
+_TOO_OLD = (
+    "its schema has version {version}, from before the first release, and this Longthread does not upgrade that. "
+    f"Install Longthread's commit {_LAST_WITH_ALL} and run `longthread db upgrade` with it: that brings the store to "
+    "version 33, which this Longthread opens."
+)
 
 
 async def migrate_postgres(
@@ -44,7 +66,8 @@ async def migrate_postgres(
         migrates: otherwise a store must be there, and is left as it is.
 
     Raises:
-        StoreUnavailable: the schema holds tables that are not ours, or there is no store where one must be.
+        StoreUnavailable: the schema holds tables that are not ours or is too old, or there is no store where one must
+            be.
         StoreTooNew: a newer Longthread wrote it.
         psycopg.Error: a statement failed; nothing was changed.
     """
@@ -52,7 +75,7 @@ async def migrate_postgres(
     if version is None and not (creates and migrates):
         await _refuse_foreign(connection, where)  # none could be made either
         raise StoreUnavailable(where=where, reason="there is none yet. `longthread db upgrade` makes one.")
-    if version is not None and not (pending("postgres", version, where) and migrates):
+    if version is not None and not (pending(version, where) and migrates):
         return version
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
@@ -63,11 +86,11 @@ async def migrate_postgres(
                 'CREATE TABLE longthread_migrations (number BIGINT PRIMARY KEY, name TEXT COLLATE "C" NOT NULL, '
                 'applied_at TEXT COLLATE "C" NOT NULL)'
             )
-        for number, name, sql in pending("postgres", version or 0, where):
-            await connection.execute(sql.encode())
+        for number, part in pending(version or 0, where):
+            await connection.execute(schema("postgres", part).encode())
             await connection.execute(
-                "INSERT INTO longthread_migrations VALUES (%s, %s, %s)",
-                [number, name, datetime.now(UTC).isoformat(timespec="microseconds")],
+                "INSERT INTO longthread_migrations VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+                [number, part, datetime.now(UTC).isoformat(timespec="microseconds")],
             )
     return version or 0
 
@@ -92,7 +115,7 @@ async def _version(connection: AsyncConnection[Any], where: str) -> int | None:
 
 async def _refuse_foreign(connection: AsyncConnection[Any], where: str) -> None:
     """Another program's tables are left as they are."""
-    ours = sorted({name for _, _, sql in migrations("postgres") for name in _CREATED.findall(sql)})
+    ours = sorted({name for part in ("tables", "views") for name in _CREATED.findall(schema("postgres", part))})
     found = await _row(
         connection,
         "SELECT string_agg(relname, ', ' ORDER BY relname) AS names FROM pg_class "

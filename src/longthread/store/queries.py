@@ -51,11 +51,9 @@ def queries(dialect: str) -> Queries:
 
 
 @cache
-def migrations(dialect: str) -> list[tuple[int, str, str]]:
-    """The dialect's migrations as (number, name, SQL), in order."""
-    folder = files("longthread.store") / "sql" / dialect / "migrations"
-    named = sorted((f.name, f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".sql"))
-    return [(int(name[:4]), name[5:-4], sql) for name, sql in named]
+def schema(dialect: str, part: str) -> str:
+    """A part of the dialect's schema, as SQL: `tables`, `views`, or `upgrade_N`, which brings version N up."""
+    return (files("longthread.store") / "sql" / dialect / "schema" / f"{part}.sql").read_text("utf-8")
 
 
 def _read_folder(folder: Traversable) -> Iterator[tuple[str, str | None, str]]:

@@ -27,8 +27,8 @@ from longthread.errors import (
 from longthread.store.completion import to_the_end
 from longthread.store.connection import Connection
 from longthread.store.driver import CHANGED, Asked, Row, sentence, storable
-from longthread.store.migrate import latest, pending
-from longthread.store.queries import queries
+from longthread.store.migrate import pending
+from longthread.store.queries import queries, schema
 
 BUSY_SECONDS = 30.0
 """How long a writer waits for another process's transaction before it gives up."""
@@ -372,9 +372,10 @@ async def schema_version(connection: Connection, where: str) -> int:
 
     Raises:
         StoreTooNew: a newer Longthread wrote it.
+        StoreUnavailable: it is too old to be upgraded.
     """
     version = await _scalar(connection, "PRAGMA user_version")
-    pending("sqlite", version, where)
+    pending(version, where)
     return version
 
 
@@ -386,15 +387,15 @@ async def _scalar(connection: Connection, sql: str) -> int:
 async def _migrate(connection: Connection, where: str) -> int:
     """Bring the schema up to date; the version that was found."""
     version = await schema_version(connection, where)
-    if version == latest("sqlite"):
+    if not pending(version, where):
         return version
     await connection.execute("BEGIN IMMEDIATE")
     try:
         version = await _scalar(connection, "PRAGMA user_version")
-        for _, _, sql in pending("sqlite", version, where):
-            await connection.apart(partial(_run_script, script=sql))
+        for reached, part in pending(version, where):
+            await connection.apart(partial(_run_script, script=schema("sqlite", part)))
+            await connection.execute(f"PRAGMA user_version = {reached}")
         await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        await connection.execute(f"PRAGMA user_version = {latest('sqlite')}")
         await connection.apart(sqlite3.Connection.commit)
         return version
     finally:

@@ -9,7 +9,7 @@ from longthread.errors import StoreDamaged, StoreFull
 from longthread.store import bundles
 from longthread.store.driver import Driver, Transaction
 from longthread.store.log import now
-from longthread.store.migrate import latest
+from longthread.store.migrate import SCHEMA_VERSION
 from longthread.store.queries import Sql
 from longthread.store.tables import BUNDLES, RUNS, Table, read_tables
 
@@ -47,7 +47,7 @@ async def status_of(store: Driver) -> StoreStatus:
             dialect=store.dialect,
             server=server["server"],
             schema=int(schema["version"]),
-            latest=latest(store.dialect),
+            latest=SCHEMA_VERSION,
             bytes=int(size["bytes"]),
             free=int(size["free"]),
             tables=await _sizes(tx),

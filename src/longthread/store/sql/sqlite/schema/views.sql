@@ -1,17 +1,18 @@
--- The state follows what happened: an error is the last one until the run has recovered from it, what is compressed is
--- counted as `messages` are, and a message goes on with a run where that is what it did.
+-- The names that the source documents give to threads and entries. Nothing is stored here; all of it is computed.
+-- Every change of the schema makes them again.
+--
+-- `json_extract(x, p, p)` gives `[v,v]` with v as it was written: the text between is the value without a loss, which a
+-- single path would give as a number, a text or a boolean of SQL's.
 
--- Until now this was told by its words alone. A metadata's text ends with its brace.
-UPDATE entries SET metadata = substr(metadata, 1, length(metadata) - 1) || ',"continues":true}'
-WHERE role = 'user' AND length(text) < 60 AND metadata LIKE '{%"kind":"question"%}'
-  AND lower(trim(trim(text, char(
-      9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 133, 160, 5760, 8192, 8193, 8194, 8195, 8196, 8197, 8198,
-      8199, 8200, 8201, 8202, 8232, 8233, 8239, 8287, 12288)), '。.!！~ '))
-  IN ('继续', '请继续', '继续吧', '接着', 'continue', 'go on', 'please continue', 'resume');
+DROP VIEW IF EXISTS conversation_steps;
+DROP VIEW IF EXISTS conversations;
+DROP VIEW IF EXISTS sessions;
+DROP VIEW IF EXISTS messages;
+DROP VIEW IF EXISTS conversation_state;
+DROP VIEW IF EXISTS thread_activity;
 
-DROP VIEW conversations;
-
--- `state_data` equals the fold of the active branch's entries (longthread.model.fold).
+-- Document 000. `state_data` equals the fold of the active branch's entries (longthread.model.fold), and is computed
+-- only where it is asked for. A step that was imported is shown as it was: an entry's metadata has it (`imported_step`).
 CREATE VIEW conversations AS
 SELECT t.id AS thread_id, t.user_id, t.title, t.created_at, t.updated_at, t.tool_categories, t.tags, (
     WITH RECURSIVE
@@ -97,12 +98,15 @@ SELECT t.id AS thread_id, t.user_id, t.title, t.created_at, t.updated_at, t.tool
                         THEN json_extract(observation, '$.data.tables')
                     WHEN action IN ('"describe_table"', '"sample_rows"')
                          AND json_type(observation, '$.data.table_name') = 'text'
-                        THEN json_array(json_extract(observation, '$.data.table_name')) END AS names
+                        THEN json_array(json_extract(observation, '$.data.table_name')) END AS names,
+               coalesce(role = 'tool' OR kind = 'answer', FALSE)
+                   AND coalesce(json_type(note, '$.imported_step'), '') <> 'false' AS is_step,
+               CASE json_type(note, '$.imported_step') WHEN 'object' THEN json_extract(note, '$.imported_step') END AS imported
         FROM judged
     ),
     known AS (
         SELECT *,
-               row_number() OVER (PARTITION BY role = 'tool' OR kind = 'answer' ORDER BY seq) - 1 AS step_index,
+               row_number() OVER (PARTITION BY is_step ORDER BY seq) - 1 AS step_index,
                row_number() OVER (PARTITION BY candidate ORDER BY seq) AS nth_candidate,
                row_number() OVER of_table AS nth_look, last_value(observation) OVER of_table AS last_look
         FROM learned
@@ -113,13 +117,13 @@ SELECT t.id AS thread_id, t.user_id, t.title, t.created_at, t.updated_at, t.tool
         SELECT max(CASE seq WHEN question THEN text END) AS question,
                json_group_array(json_object('role', role, 'content', text))
                    FILTER (WHERE told) AS messages,
-               json_group_array(json_object(
+               json_group_array(CASE WHEN imported IS NOT NULL THEN json(imported) ELSE json_object(
                    'step_index', step_index,
                    'step_type', CASE WHEN kind = 'answer' THEN 'finish' WHEN action = '"json_parse_error"' THEN 'error'
                                      ELSE 'action' END,
                    'thought', coalesce(thought, ''), 'action', json(coalesce(action, '"finish"')),
                    'args', json(coalesce(args, '{}')), 'observation', json(observation), 'content', text,
-                   'timestamp', at)) FILTER (WHERE role = 'tool' OR kind = 'answer') AS steps,
+                   'timestamp', at) END) FILTER (WHERE is_step) AS steps,
                json_group_array(json(names)) FILTER (WHERE names IS NOT NULL) AS names,
                json_group_object(json_extract(names, '$[0]'), json(json_extract(last_look, '$.data')))
                    FILTER (WHERE nth_look = 1 AND names IS NOT NULL AND action = '"describe_table"') AS schemas,
@@ -173,3 +177,86 @@ SELECT t.id AS thread_id, t.user_id, t.title, t.created_at, t.updated_at, t.tool
     ) FROM state
 ) AS state_data
 FROM threads t;
+
+CREATE VIEW conversation_steps AS
+SELECT t.number * 4294967296 + s.key AS id, t.id AS thread_id, s.key AS step_index, s.value AS step_data,
+       json_extract(s.value, '$.timestamp') AS created_at
+FROM threads t JOIN conversations c ON c.thread_id = t.id JOIN json_each(c.state_data, '$.steps') s;
+
+-- Document 002. The status of a session follows from its last run; the thread's own is for one without runs.
+CREATE VIEW sessions AS
+SELECT t.id, t.agent_id, t.user_id,
+       CASE WHEN r.id IS NULL THEN t.status WHEN r.status = 'finished' THEN 'completed'
+            WHEN r.waiting_since IS NOT NULL THEN 'paused' WHEN r.status = 'running' THEN 'active' ELSE r.status END AS status,
+       t.title, t.metadata, t.created_at AS started_at,
+       CASE WHEN r.id IS NULL THEN t.ended_at WHEN r.status IN ('finished', 'failed') THEN r.ended_at END AS ended_at,
+       t.created_at
+FROM threads t
+LEFT JOIN runs r ON r.thread_id = t.id AND r.id = (SELECT max(x.id) FROM runs x WHERE x.thread_id = t.id);
+
+CREATE VIEW messages AS
+SELECT e.id, e.thread_id AS session_id,
+       (SELECT p.id FROM entries p WHERE p.thread_id = e.thread_id AND p.seq = e.parent_seq) AS parent_id,
+       e.role, e.text AS content,
+       CASE WHEN json_valid(e.tool_calls) THEN (
+           SELECT json_group_array(json_object(
+               'id', json_extract(c.value, '$.id'), 'type', 'function', 'function', json_object(
+                   'name', json_extract(c.value, '$.name'), 'arguments', '' || json_extract(c.value, '$.args'))))
+           FROM json_each(e.tool_calls) c
+       ) END AS tool_calls,
+       e.tool_call_id, e.tokens AS tokens_used, e.latency_ms,
+       -- What people noted goes before what Longthread did. (json_patch would drop what is null.)
+       CASE WHEN json_valid(m.data) AND (e.metadata IS NULL OR json_valid(e.metadata)) THEN (
+           SELECT json_group_object(key, json(CASE type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'
+                                              WHEN 'object' THEN value WHEN 'array' THEN value ELSE json_quote(value) END))
+           FROM (SELECT n.key, n.type, n.value FROM json_each(coalesce(e.metadata, '{}')) n
+                 WHERE n.key NOT IN (SELECT k.key FROM json_each(m.data) k)
+                 UNION ALL SELECT d.key, d.type, d.value FROM json_each(m.data) d)
+       ) ELSE coalesce(e.metadata, '{}') END AS metadata,
+       e.created_at
+FROM entries e LEFT JOIN message_metadata m ON m.thread_id = e.thread_id AND m.seq = e.seq;
+
+-- Document 003. The messages of the active branch; where an entry's payload holds more than text, its whole content.
+CREATE VIEW conversation_state AS
+SELECT t.number AS id, t.id AS scid,
+       coalesce((SELECT c.client_type FROM thread_clients c WHERE c.thread_id = t.id), 'unknown') AS client_type, (
+    WITH RECURSIVE
+    branch (seq, parent_seq) AS (
+        SELECT e.seq, e.parent_seq FROM entries e
+        WHERE e.thread_id = t.id AND e.seq = t.tip AND e.seq >= t.first_seq
+        UNION ALL
+        SELECT e.seq, e.parent_seq FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.parent_seq
+        WHERE b.parent_seq >= t.first_seq
+    ),
+    line AS (
+        SELECT e.seq, e.role, e.text, e.name, e.tool_call_id,
+               CASE WHEN json_valid(e.tool_calls) THEN e.tool_calls ELSE '[]' END AS tool_calls,
+               CASE WHEN substr(e.payload, 1, 1) = x'7B' THEN CAST(e.payload AS TEXT) END AS payload
+        FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.seq
+    ),
+    held AS (
+        SELECT *, CASE WHEN json_valid(payload) THEN json_extract(payload, '$.content', '$.content') END AS content
+        FROM line
+    )
+    SELECT json_group_array(json(message)) FROM (
+        SELECT '{"role":' || json_quote(role) || ',"content":'
+               || CASE WHEN json_type(content, '$[0]') IN ('text', 'array')
+                       THEN substr(content, 2, length(content) / 2 - 1) ELSE json_quote(text) END
+               || CASE WHEN json_array_length(tool_calls) > 0 THEN ',"tool_calls":' || (
+                      SELECT json_group_array(json_object(
+                          'id', json_extract(c.value, '$.id'), 'type', 'function', 'function', json_object(
+                              'name', json_extract(c.value, '$.name'),
+                              'arguments', '' || json_extract(c.value, '$.args'))))
+                      FROM json_each(tool_calls) c) ELSE '' END
+               || CASE WHEN tool_call_id IS NOT NULL THEN ',"tool_call_id":' || json_quote(tool_call_id) ELSE '' END
+               || CASE WHEN name IS NOT NULL THEN ',"name":' || json_quote(name) ELSE '' END || '}' AS message
+        FROM held ORDER BY seq)
+) AS authoritative_history,
+       (SELECT c.last_signature FROM thread_clients c WHERE c.thread_id = t.id) AS last_signature,
+       t.created_at, t.updated_at, t.expires_at,
+       coalesce((SELECT c.access_count FROM thread_clients c WHERE c.thread_id = t.id), 0) AS access_count
+FROM threads t;
+
+-- Document 004.
+CREATE VIEW thread_activity AS
+SELECT id AS thread_id, title AS label, updated_at AS last_active_at FROM threads;

@@ -1,10 +1,11 @@
 -- The names that the source documents give to threads and entries. Nothing is stored here; all of it is computed.
+-- Every change of the schema makes them again.
 --
 -- What is computed from the log is JSON, not JSONB: that keeps numbers and the order of keys as they were written.
 
 -- Text as JSON, NULL when it is none. Escapes that no text of PostgreSQL's can hold (NUL, half of a surrogate pair)
 -- become U+FFFD: any access to a document that holds one would fail.
-CREATE FUNCTION json_of(given TEXT) RETURNS JSON LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+CREATE OR REPLACE FUNCTION json_of(given TEXT) RETURNS JSON LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE
     read JSON;
     held TEXT;
@@ -25,7 +26,7 @@ END
 $$;
 
 -- Bytes as text; NULL when they are none.
-CREATE FUNCTION text_of(given BYTEA) RETURNS TEXT LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+CREATE OR REPLACE FUNCTION text_of(given BYTEA) RETURNS TEXT LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 BEGIN
     RETURN convert_from(given, 'UTF8');
 EXCEPTION WHEN data_exception THEN
@@ -34,7 +35,7 @@ END
 $$;
 
 -- A message's tool calls in OpenAI's form; NULL when it has none.
-CREATE FUNCTION function_calls(calls JSON) RETURNS JSON LANGUAGE sql IMMUTABLE
+CREATE OR REPLACE FUNCTION function_calls(calls JSON) RETURNS JSON LANGUAGE sql IMMUTABLE
 RETURN (
     SELECT json_agg(
         json_build_object('id', call ->> 'id', 'type', 'function', 'function', json_build_object(
@@ -44,8 +45,8 @@ RETURN (
 );
 
 -- Document 000. `state_data` equals the fold of the active branch's entries (longthread.model.fold), and is computed
--- only where it is asked for.
-CREATE VIEW conversations AS
+-- only where it is asked for. A step that was imported is shown as it was: an entry's metadata has it (`imported_step`).
+CREATE OR REPLACE VIEW conversations AS
 SELECT t.id AS thread_id, t.user_id, t.title, CAST(t.created_at AS TIMESTAMPTZ) AS created_at,
        CAST(t.updated_at AS TIMESTAMPTZ) AS updated_at, CAST(json_of(t.tool_categories) AS JSONB) AS tool_categories,
        CAST(json_of(t.tags) AS JSONB) AS tags, (
@@ -67,15 +68,18 @@ SELECT t.id AS thread_id, t.user_id, t.title, CAST(t.created_at AS TIMESTAMPTZ) 
         SELECT seq, text, note, source,
                lag(source, 1, '[null,null]') OVER (ORDER BY seq) AS source_before,
                lag(text, 1, '') OVER (ORDER BY seq) AS text_before,
-               -- What asks_to_continue takes for a wish to go on: white space as Python knows it, then marks, go first.
-               lower(btrim(btrim(text,
-                   E'\t\n\u000b\f\r\u001c\u001d\u001e\u001f \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005'
-                   '\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000'), '。.!！~ ') COLLATE "C")
-               IN ('继续', '请继续', '继续吧', '接着', 'continue', 'go on', 'please continue', 'resume') AS goes_on
+               coalesce(CAST(note -> 'continues' AS TEXT) = 'true', FALSE) AS goes_on
         FROM (
             SELECT *, '[' || coalesce(CAST(note -> 'source' AS TEXT), 'null') || ','
                       || coalesce(CAST(note -> 'fingerprint' AS TEXT), 'null') || ']' AS source
             FROM line WHERE role = 'user') u
+    ),
+    told AS (
+        SELECT seq, role, text, kind FROM line
+        WHERE role = 'user' OR role = 'assistant' AND (
+            kind IN ('answer', 'summary')
+            -- An assistant's text beside calls is the thought that led to them.
+            OR kind IS NULL AND text <> '' AND coalesce(json_array_length(tool_calls), 0) = 0)
     ),
     mark AS (
         SELECT coalesce(max(seq), 0) AS last_asked,
@@ -85,24 +89,27 @@ SELECT t.id AS thread_id, t.user_id, t.title, CAST(t.created_at AS TIMESTAMPTZ) 
     ),
     -- Each result with the call of its id that came last before it, unless another result has taken that one.
     paired AS (
-        SELECT seq, is_result, text, at,
+        SELECT seq, is_result, text, at, imported,
                lag(is_result, 1, TRUE) OVER ids AS taken,
                lag(action) OVER ids AS action,
                lag(args) OVER ids AS args,
-               lag(thought) OVER ids AS thought
+               lag(thought) OVER ids AS thought,
+               lag(seq) OVER ids AS called_at
         FROM (
             SELECT l.seq, c.idx, FALSE AS is_result, coalesce(c.value ->> 'id', '') AS call_id,
                    c.value -> 'name' AS action, c.value -> 'args' AS args,
-                   CASE WHEN l.kind = 'malformed' THEN '' ELSE l.text END AS thought, NULL AS text, NULL AS at
+                   CASE WHEN l.kind = 'malformed' THEN '' ELSE l.text END AS thought, NULL AS text, NULL AS at,
+                   CAST(NULL AS JSON) AS imported
             FROM line l CROSS JOIN LATERAL json_array_elements(l.tool_calls) WITH ORDINALITY AS c (value, idx)
             WHERE l.role = 'assistant'
             UNION ALL
-            SELECT seq, 0, TRUE, coalesce(tool_call_id, ''), NULL, NULL, NULL, text, at FROM line WHERE role = 'tool'
+            SELECT seq, 0, TRUE, coalesce(tool_call_id, ''), NULL, NULL, NULL, text, at, note -> 'imported_step'
+            FROM line WHERE role = 'tool'
         ) p
         WINDOW ids AS (PARTITION BY call_id ORDER BY seq, idx)
     ),
     observed AS (
-        SELECT seq, at, text, CAST(action AS TEXT) AS action, args, thought,
+        SELECT seq, at, text, CAST(action AS TEXT) AS action, args, thought, called_at, imported,
                CASE WHEN body IS NULL THEN json_build_object('ok', TRUE, 'data', text)
                     WHEN json_typeof(body) = 'object' AND body -> 'ok' IS NOT NULL THEN body
                     ELSE json_build_object('ok', TRUE, 'data', body) END AS observation
@@ -146,25 +153,25 @@ SELECT t.id AS thread_id, t.user_id, t.title, CAST(t.created_at AS TIMESTAMPTZ) 
         WHERE l.action = '"list_tables"' AND json_typeof(n.value) = 'string'
     ),
     answered AS (
-        SELECT seq, at, text FROM line WHERE role = 'assistant' AND kind = 'answer'
+        SELECT seq, at, text, note -> 'imported_step' AS imported FROM line WHERE role = 'assistant' AND kind = 'answer'
     )
     SELECT json_build_object(
         'question', coalesce((SELECT text FROM asked WHERE seq = (SELECT question FROM mark)), ''),
         'messages', coalesce((
-            SELECT json_agg(json_build_object('role', role, 'content', text) ORDER BY seq) FROM line
-            WHERE role = 'user' OR role = 'assistant' AND kind IN ('answer', 'summary')), '[]'),
+            SELECT json_agg(json_build_object('role', role, 'content', text) ORDER BY seq) FROM told), '[]'),
         'steps', coalesce((
             SELECT json_agg(step ORDER BY seq) FROM (
-                SELECT seq, json_build_object(
+                SELECT seq, CASE WHEN json_typeof(imported) = 'object' THEN imported ELSE json_build_object(
                     'step_index', row_number() OVER (ORDER BY seq) - 1, 'step_type', step_type, 'thought', thought,
                     'action', CAST(action AS JSON), 'args', args, 'observation', observation, 'content', text,
-                    'timestamp', at) AS step
+                    'timestamp', at) END AS step
                 FROM (
                     SELECT seq, CASE action WHEN '"json_parse_error"' THEN 'error' ELSE 'action' END AS step_type,
-                           thought, action, args, observation, text, at
+                           thought, action, args, observation, text, at, imported
                     FROM done
                     UNION ALL
-                    SELECT seq, 'finish', '', '"finish"', '{}', NULL, text, at FROM answered) s) s), '[]'),
+                    SELECT seq, 'finish', '', '"finish"', '{}', NULL, text, at, imported FROM answered) s
+                WHERE imported IS NULL OR CAST(imported AS TEXT) <> 'false') s), '[]'),
         'known_tables', coalesce((
             SELECT json_agg(CAST(name AS JSON) ORDER BY seq, idx) FROM (
                 SELECT name, seq, idx, row_number() OVER (PARTITION BY name ORDER BY seq, idx) AS nth FROM named) n
@@ -191,7 +198,12 @@ SELECT t.id AS thread_id, t.user_id, t.title, CAST(t.created_at AS TIMESTAMPTZ) 
             FROM done WHERE action = '"run_sql"'), '[]'),
         'last_error', (
             SELECT json_build_object('action', CAST(action AS JSON), 'error', observation -> 'error', 'timestamp', at)
-            FROM done WHERE NOT ok AND seq > (SELECT question FROM mark) ORDER BY seq DESC LIMIT 1),
+            FROM done
+            -- Who made a call behind an error had seen it; one that was made beside it says nothing about it.
+            WHERE NOT ok AND seq > greatest(
+                (SELECT question FROM mark), (SELECT coalesce(max(called_at) FILTER (WHERE ok), 0) FROM done),
+                (SELECT coalesce(max(seq), 0) FROM told WHERE role = 'assistant' AND kind IS DISTINCT FROM 'summary'))
+            ORDER BY seq DESC LIMIT 1),
         'done', EXISTS (SELECT FROM answered WHERE seq > (SELECT last_asked FROM mark)),
         'answer', (
             SELECT json_build_object('ok', TRUE, 'data', text) FROM answered
@@ -200,35 +212,44 @@ SELECT t.id AS thread_id, t.user_id, t.title, CAST(t.created_at AS TIMESTAMPTZ) 
             SELECT note -> 'max_steps' FROM asked WHERE note -> 'max_steps' IS NOT NULL ORDER BY seq DESC LIMIT 1),
         'compressed_summary', (SELECT summary FROM conversation_summaries s WHERE s.thread_id = t.id),
         'compressed_message_count',
-            coalesce((SELECT message_count FROM conversation_summaries s WHERE s.thread_id = t.id), 0),
+            coalesce((SELECT CASE WHEN s.last_seq IS NULL THEN s.message_count
+                                  ELSE (SELECT count(*) FROM told WHERE seq <= s.last_seq) END
+                      FROM conversation_summaries s WHERE s.thread_id = t.id), 0),
         'compressed_config_hash', (SELECT config_hash FROM conversation_summaries s WHERE s.thread_id = t.id)
     )
 ) AS state_data
 FROM threads t;
 
-CREATE VIEW conversation_steps AS
+CREATE OR REPLACE VIEW conversation_steps AS
 SELECT t.number * 4294967296 + (s.place - 1) AS id, t.id AS thread_id, CAST(s.place - 1 AS INT) AS step_index,
        s.step AS step_data, CAST(s.step ->> 'timestamp' AS TIMESTAMPTZ) AS created_at
 FROM threads t JOIN conversations c ON c.thread_id = t.id
 CROSS JOIN LATERAL json_array_elements(c.state_data -> 'steps') WITH ORDINALITY AS s (step, place);
 
--- Document 002.
-CREATE VIEW sessions AS
-SELECT id, agent_id, user_id, status, title, CAST(json_of(metadata) AS JSONB) AS metadata,
-       CAST(created_at AS TIMESTAMPTZ) AS started_at, CAST(ended_at AS TIMESTAMPTZ) AS ended_at,
-       CAST(created_at AS TIMESTAMPTZ) AS created_at
-FROM threads;
+-- Document 002. The status of a session follows from its last run; the thread's own is for one without runs.
+CREATE OR REPLACE VIEW sessions AS
+SELECT t.id, t.agent_id, t.user_id,
+       CASE WHEN r.id IS NULL THEN t.status WHEN r.status = 'finished' THEN 'completed'
+            WHEN r.waiting_since IS NOT NULL THEN 'paused' WHEN r.status = 'running' THEN 'active' ELSE r.status END AS status,
+       t.title, CAST(json_of(t.metadata) AS JSONB) AS metadata, CAST(t.created_at AS TIMESTAMPTZ) AS started_at,
+       CAST(CASE WHEN r.id IS NULL THEN t.ended_at WHEN r.status IN ('finished', 'failed') THEN r.ended_at END
+            AS TIMESTAMPTZ) AS ended_at,
+       CAST(t.created_at AS TIMESTAMPTZ) AS created_at
+FROM threads t
+LEFT JOIN runs r ON r.thread_id = t.id AND r.id = (SELECT max(x.id) FROM runs x WHERE x.thread_id = t.id);
 
-CREATE VIEW messages AS
+CREATE OR REPLACE VIEW messages AS
 SELECT e.id, e.thread_id AS session_id,
        (SELECT p.id FROM entries p WHERE p.thread_id = e.thread_id AND p.seq = e.parent_seq) AS parent_id,
        e.role, e.text AS content, CAST(function_calls(json_of(e.tool_calls)) AS JSONB) AS tool_calls, e.tool_call_id,
        CAST(e.tokens AS INTEGER) AS tokens_used, CAST(e.latency_ms AS INTEGER) AS latency_ms,
-       coalesce(CAST(json_of(e.metadata) AS JSONB), '{}') AS metadata, CAST(e.created_at AS TIMESTAMPTZ) AS created_at
-FROM entries e;
+       -- What people noted goes before what Longthread did.
+       coalesce(CAST(json_of(e.metadata) AS JSONB), '{}') || coalesce(CAST(json_of(m.data) AS JSONB), '{}') AS metadata,
+       CAST(e.created_at AS TIMESTAMPTZ) AS created_at
+FROM entries e LEFT JOIN message_metadata m ON m.thread_id = e.thread_id AND m.seq = e.seq;
 
 -- Document 003. The messages of the active branch; where an entry's payload holds more than text, its whole content.
-CREATE VIEW conversation_state AS
+CREATE OR REPLACE VIEW conversation_state AS
 SELECT t.number AS id, t.id AS scid,
        coalesce((SELECT c.client_type FROM thread_clients c WHERE c.thread_id = t.id), 'unknown') AS client_type, (
     WITH RECURSIVE
@@ -258,25 +279,47 @@ SELECT t.number AS id, t.id AS scid,
 FROM threads t;
 
 -- Document 004.
-CREATE VIEW thread_activity AS
+CREATE OR REPLACE VIEW thread_activity AS
 SELECT id AS thread_id, title AS label, CAST(updated_at AS TIMESTAMPTZ) AS last_active_at FROM threads;
 
 -- A view of one table would let itself be written, past what Longthread sees to. On SQLite no view does.
-CREATE FUNCTION refuse_writing() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION refuse_writing() RETURNS TRIGGER LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'cannot modify % because it is a view: write through Longthread', TG_TABLE_NAME;
 END
 $$;
 
-CREATE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON conversations
+CREATE OR REPLACE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON conversations
     FOR EACH ROW EXECUTE FUNCTION refuse_writing();
-CREATE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON conversation_steps
+CREATE OR REPLACE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON conversation_steps
     FOR EACH ROW EXECUTE FUNCTION refuse_writing();
-CREATE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON sessions
+CREATE OR REPLACE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON sessions
     FOR EACH ROW EXECUTE FUNCTION refuse_writing();
-CREATE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON messages
+CREATE OR REPLACE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON messages
     FOR EACH ROW EXECUTE FUNCTION refuse_writing();
-CREATE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON conversation_state
+CREATE OR REPLACE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON conversation_state
     FOR EACH ROW EXECUTE FUNCTION refuse_writing();
-CREATE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON thread_activity
+CREATE OR REPLACE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON thread_activity
     FOR EACH ROW EXECUTE FUNCTION refuse_writing();
+
+-- PostgreSQL keeps samples of a column's values for its planner, also when the rows are gone. Of what people say none are
+-- kept: nothing is looked for by such a column alone.
+DO $$
+DECLARE
+    place RECORD;
+BEGIN
+    FOR place IN
+        SELECT c.oid::regclass AS name, a.attname AS part
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+        JOIN pg_type t ON t.oid = a.atttypid
+        WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+          AND (t.typname IN ('text', 'varchar', 'json', 'jsonb', 'bytea', 'vector') OR t.typcategory = 'A')
+          AND c.relname <> 'longthread_migrations'
+          AND (a.attname IN ('topic', 'topics', 'embedding') OR NOT EXISTS (
+              SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND a.attnum = ANY (i.indkey::INT2[])
+          ))
+    LOOP
+        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0', place.name, place.part);
+    END LOOP;
+END
+$$;

@@ -1,1 +1,0 @@
--- Checkpoints had an earlier layout on SQLite, before there was PostgreSQL. Nothing to do here; see 0005.

@@ -1,0 +1,803 @@
+-- The tables, as a new store gets them. COLLATE "C" orders text by its bytes, as SQLite does, whatever the database's own
+-- collation is. A time of Longthread's own tables is text in UTC, as `2026-01-31T12:00:00.000000+00:00`.
+
+-- Folds the case of every language's letters, whatever the database's own collation is. Which of these there is depends
+-- on the server's version and on how it was built; the last two do not know the few letters whose lower case is two
+-- letters, or depends on what follows.
+DO $$
+DECLARE
+    given TEXT;
+BEGIN
+    SELECT c.collname INTO given
+    FROM unnest(ARRAY['pg_unicode_fast', 'und-x-icu', 'pg_c_utf8', 'C.utf8']) WITH ORDINALITY AS known (name, place)
+    JOIN pg_collation c ON c.collname = known.name AND c.collnamespace = 'pg_catalog'::regnamespace
+        AND c.collencoding IN (-1, pg_char_to_encoding('UTF8'))
+    ORDER BY known.place LIMIT 1;
+    IF given IS NULL THEN
+        RAISE EXCEPTION 'the server folds the case of English letters only: use PostgreSQL 17 or newer, or one with ICU';
+    END IF;
+    EXECUTE format('CREATE COLLATION letters FROM pg_catalog.%I', given);
+END
+$$;
+
+DO $$
+DECLARE
+    version TEXT := CAST(current_setting('server_version_num') AS INT) / 10000;
+    place TEXT;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector') THEN
+        RAISE EXCEPTION 'the server lacks pgvector. Install it there (the package postgresql-%-pgvector on Debian and Ubuntu, '
+            'pgvector_% on Red Hat, both from postgresql.org, or https://github.com/pgvector/pgvector) and try again',
+            version, version;
+    END IF;
+    BEGIN
+        CREATE EXTENSION IF NOT EXISTS vector;
+    EXCEPTION WHEN insufficient_privilege THEN
+        RAISE EXCEPTION 'the user % may not add pgvector to the database. Let its owner run: CREATE EXTENSION vector',
+            current_user;
+    END;
+    IF to_regtype('vector') IS NULL THEN
+        SELECT n.nspname INTO place FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+        WHERE e.extname = 'vector';
+        RAISE EXCEPTION 'pgvector is in the schema %, which is not on the search_path. Add it there', place;
+    END IF;
+END
+$$;
+
+-- A conversation. The first columns are those of document 000, the others those of document 002.
+CREATE TABLE threads (
+    id               TEXT COLLATE "C" PRIMARY KEY,
+    user_id          TEXT COLLATE "C" NOT NULL DEFAULT 'default',
+    title            TEXT COLLATE "C",
+    source           TEXT COLLATE "C",
+    tip              BIGINT NOT NULL DEFAULT 0,
+    entry_count      BIGINT NOT NULL DEFAULT 0,
+    tool_categories  TEXT COLLATE "C" NOT NULL DEFAULT '[]',
+    tags             TEXT COLLATE "C" NOT NULL DEFAULT '[]',
+    created_at       TEXT COLLATE "C" NOT NULL,
+    updated_at       TEXT COLLATE "C" NOT NULL,
+    agent_id         TEXT COLLATE "C",
+    status           TEXT COLLATE "C" NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'paused', 'completed', 'failed')),
+    metadata         TEXT COLLATE "C" NOT NULL DEFAULT '{}',
+    ended_at         TEXT COLLATE "C",
+    expires_at       TEXT COLLATE "C",
+    -- Retention deleted the entries before this one. An entry whose parent is gone begins its branch.
+    first_seq        BIGINT NOT NULL DEFAULT 1,
+    -- Document 003 numbers its conversations. The number belongs to this database: an import does not keep it.
+    number           BIGINT,
+    -- A thread that is deleted and imported again looks as old as before. Each row gets its own mark, which no copy takes
+    -- along, so that a process does not mistake one for the other.
+    incarnation      TEXT COLLATE "C",
+    -- The conversation of the agent that called this one. Not a foreign key: either may be copied without the other.
+    parent_thread_id TEXT COLLATE "C"
+);
+
+CREATE INDEX threads_of_user ON threads (user_id, updated_at DESC);
+CREATE INDEX threads_of_parent ON threads (parent_thread_id) WHERE parent_thread_id IS NOT NULL;
+CREATE INDEX idx_sessions_agent ON threads (agent_id) WHERE agent_id IS NOT NULL;
+CREATE INDEX idx_sessions_status ON threads (status) WHERE status <> 'active';
+CREATE INDEX idx_conversation_state_expires ON threads (expires_at) WHERE expires_at IS NOT NULL;
+
+-- A message. A thread is a tree: `parent_seq` is the entry before this one on its branch, 0 for a first one.
+-- Nothing updates an entry, and only retention and the deletion of its thread delete it.
+CREATE TABLE entries (
+    thread_id    TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    seq          BIGINT NOT NULL,
+    parent_seq   BIGINT NOT NULL,
+    id           TEXT COLLATE "C" NOT NULL,
+    role         TEXT COLLATE "C" NOT NULL CHECK (role IN ('system', 'user', 'assistant', 'tool')),
+    text         TEXT COLLATE "C" NOT NULL,
+    tool_calls   TEXT COLLATE "C",
+    tool_call_id TEXT COLLATE "C",
+    name         TEXT COLLATE "C",
+    payload      BYTEA,
+    tokens       BIGINT,
+    latency_ms   BIGINT,
+    run_id       TEXT COLLATE "C",
+    metadata     TEXT COLLATE "C",
+    created_at   TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (thread_id, seq)
+);
+
+-- Entries are found by a hash of their ids: whole ids of threads and entries were a tenth of the database. That a thread
+-- has each id once is checked under the thread's lock, before an entry is written.
+CREATE INDEX entries_by_id ON entries USING hash ((thread_id || ' ' || id));
+
+-- Recall shows one version of a message; the others are found by the id that its application gave it, as JSON has it.
+CREATE INDEX entries_by_message ON entries (
+    thread_id, substring(metadata FROM '"message_id":"((?:[^"\\]|\\.)*)"')
+) WHERE substring(metadata FROM '"message_id":"((?:[^"\\]|\\.)*)"') IS NOT NULL;
+
+-- Where branches begin: all other entries follow the one that was written before them.
+CREATE INDEX entries_apart ON entries (thread_id, seq) WHERE parent_seq <> seq - 1;
+
+-- What people note about a message, as a JSON object. The entry itself does not change.
+CREATE TABLE message_metadata (
+    thread_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    seq       BIGINT NOT NULL,
+    data      TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (thread_id, seq)
+);
+
+-- What the entries up to `seq` taught about the thread's source. It can be computed again. `queries` is the number of the
+-- last query label; it is apart because it changes with every query.
+CREATE TABLE folds (
+    thread_id TEXT COLLATE "C" PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
+    seq       BIGINT NOT NULL,
+    data      TEXT COLLATE "C" NOT NULL,
+    queries   BIGINT NOT NULL DEFAULT 0
+);
+
+-- A run of an agent. What it did is stored once: questions, replies and results are entries, and runs and steps refer to
+-- them. An event that says what a run or a step says is a mark on it, in `told`: `[[number, type, microseconds], …]`.
+CREATE TABLE runs (
+    thread_id      TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    id             TEXT COLLATE "C" NOT NULL,
+    status         TEXT COLLATE "C" NOT NULL CHECK (status IN ('running', 'finished', 'paused', 'failed')),
+    question       TEXT COLLATE "C" NOT NULL,
+    source         TEXT COLLATE "C",
+    model          TEXT COLLATE "C" NOT NULL,
+    protocol       TEXT COLLATE "C" NOT NULL,
+    max_steps      BIGINT NOT NULL,
+    continues      TEXT COLLATE "C",
+    first_step     BIGINT NOT NULL,
+    owner          TEXT COLLATE "C",
+    lease_until    TEXT COLLATE "C",
+    outcome        TEXT COLLATE "C" NOT NULL DEFAULT '{}',
+    started_at     TEXT COLLATE "C" NOT NULL,
+    ended_at       TEXT COLLATE "C",
+    -- The entry of the question, and the entry that the run ended with: its text is the outcome's answer or summary.
+    question_seq   BIGINT,
+    entry_seq      BIGINT,
+    told           TEXT COLLATE "C" NOT NULL DEFAULT '[]',
+    last_event     BIGINT NOT NULL DEFAULT 0,
+    -- NULL while the run may make more steps: the index after its last step, the prompts that its steps name, and its
+    -- outcome, steps and events, compressed.
+    stop_step      BIGINT,
+    prompts        TEXT COLLATE "C",
+    body           BYTEA,
+    -- The agent and its version, NULL for the analyst, and the versions of its parts: `{"skill":{id:version},…}`.
+    agent_id       TEXT COLLATE "C",
+    agent_version  BIGINT,
+    agent_parts    TEXT COLLATE "C",
+    -- Since when the run waits for a person's decisions. No process executes it meanwhile.
+    waiting_since  TEXT COLLATE "C",
+    -- The run of the parent thread, and the call in it, that this run answers.
+    parent_run_id  TEXT COLLATE "C",
+    parent_call_id TEXT COLLATE "C",
+    PRIMARY KEY (thread_id, id)
+);
+
+-- One writer a thread: at most one of its runs is live.
+CREATE UNIQUE INDEX live_run ON runs (thread_id) WHERE status = 'running';
+
+-- The steps of a run that has not ended: model calls and tool calls.
+CREATE TABLE steps (
+    thread_id   TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    idx         BIGINT NOT NULL,
+    run_id      TEXT COLLATE "C" NOT NULL,
+    kind        TEXT COLLATE "C" NOT NULL CHECK (kind IN ('model', 'tool')),
+    status      TEXT COLLATE "C" NOT NULL CHECK (status IN ('running', 'done', 'failed')),
+    thought     TEXT COLLATE "C" NOT NULL DEFAULT '',
+    action      TEXT COLLATE "C" NOT NULL DEFAULT '',
+    args        TEXT COLLATE "C" NOT NULL DEFAULT '{}',
+    observation TEXT COLLATE "C",
+    call_id     TEXT COLLATE "C",
+    usage       TEXT COLLATE "C" NOT NULL DEFAULT '{}',
+    manifest    TEXT COLLATE "C" NOT NULL DEFAULT '[]',
+    started_at  TEXT COLLATE "C" NOT NULL,
+    elapsed_ms  BIGINT,
+    -- The entry that is the step's reply or result: its text is the thought, or the observation.
+    entry_seq   BIGINT,
+    -- The row of `prompts` that went with the view of a model call.
+    prompt      TEXT COLLATE "C",
+    told        TEXT COLLATE "C" NOT NULL DEFAULT '[]',
+    last_event  BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (thread_id, idx)
+);
+
+-- The events of a run that has not ended, as far as they are no marks.
+CREATE TABLE events (
+    thread_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    run_id    TEXT COLLATE "C" NOT NULL,
+    seq       BIGINT NOT NULL,
+    type      TEXT COLLATE "C" NOT NULL,
+    data      TEXT COLLATE "C" NOT NULL,
+    at        TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (thread_id, run_id, seq)
+);
+
+-- The system prompts and tools that model calls were given, each once, compressed, under a hash of the content.
+CREATE TABLE prompts (
+    thread_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    id        TEXT COLLATE "C" NOT NULL,
+    body      BYTEA NOT NULL,
+    PRIMARY KEY (thread_id, id)
+);
+
+-- Runs that ended long ago, many to a row: whole, and compressed together. A run is in `runs` or in one bundle, and the
+-- bundles of a thread do not overlap. `prompts` are those of all of them, `ended_at` is the last one's.
+CREATE TABLE run_bundles (
+    thread_id  TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    first_id   TEXT COLLATE "C" NOT NULL,
+    last_id    TEXT COLLATE "C" NOT NULL,
+    runs       BIGINT NOT NULL,
+    first_step BIGINT NOT NULL,
+    stop_step  BIGINT NOT NULL,
+    prompts    TEXT COLLATE "C",
+    ended_at   TEXT COLLATE "C" NOT NULL,
+    body       BYTEA NOT NULL,
+    PRIMARY KEY (thread_id, first_id)
+);
+
+-- Tool calls that a person decides about before they are made. `message_id` is the reply that makes the call, `place` its
+-- number in it, `parameters` the schema that other arguments must fit. `decision` is NULL while the call waits; `edited`
+-- are the arguments that replace `args`.
+CREATE TABLE approvals (
+    thread_id   TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    run_id      TEXT COLLATE "C" NOT NULL,
+    message_id  TEXT COLLATE "C" NOT NULL,
+    call_id     TEXT COLLATE "C" NOT NULL,
+    place       BIGINT NOT NULL,
+    tool        TEXT COLLATE "C" NOT NULL,
+    description TEXT COLLATE "C" NOT NULL,
+    args        TEXT COLLATE "C" NOT NULL,
+    parameters  TEXT COLLATE "C" NOT NULL,
+    asked_at    TEXT COLLATE "C" NOT NULL,
+    decision    TEXT COLLATE "C" CHECK (decision IN ('approve', 'edit', 'reject', 'superseded')),
+    edited      TEXT COLLATE "C",
+    message     TEXT COLLATE "C",
+    decided_by  TEXT COLLATE "C",
+    decided_at  TEXT COLLATE "C",
+    PRIMARY KEY (thread_id, run_id, message_id, call_id)
+);
+
+-- LangGraph's checkpoints. A message in one, wherever it is, is a reference to its entry.
+--
+-- `n` counts a namespace's checkpoints in the order in which they came: the last one is the newest, whatever the clocks
+-- said that made the ids. `parent_n` is the checkpoint before it; where that never existed, `parent_id` names it. `body`
+-- holds the checkpoint with its small values, and what its tasks wrote if that has no rows of its own: `writes` counts
+-- it. Metadata that is only a number is that of a step: {"source":"loop","step":7,"parents":{}}.
+CREATE TABLE checkpoints (
+    thread_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    ns        TEXT COLLATE "C" NOT NULL,
+    n         BIGINT NOT NULL,
+    parent_n  BIGINT,
+    writes    BIGINT NOT NULL DEFAULT 0,
+    id        TEXT COLLATE "C" NOT NULL,
+    parent_id TEXT COLLATE "C",
+    metadata  TEXT COLLATE "C" NOT NULL,
+    body      BYTEA NOT NULL,
+    PRIMARY KEY (thread_id, ns, n)
+);
+
+-- Checkpoints are found by a hash of their thread's id: whole ids of threads were half of the index.
+CREATE UNIQUE INDEX checkpoints_by_id ON checkpoints (hashtextextended(thread_id, 0), ns, id) WITH (fillfactor = 100);
+
+-- Values that are too large to be in each checkpoint, under the number of the one that stored them.
+CREATE TABLE checkpoint_blobs (
+    thread_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    ns        TEXT COLLATE "C" NOT NULL,
+    n         BIGINT NOT NULL,
+    channel   TEXT COLLATE "C" NOT NULL,
+    body      BYTEA NOT NULL,
+    PRIMARY KEY (thread_id, ns, n, channel)
+);
+
+-- What the tasks of a checkpoint wrote that is not in its body: a row for each task.
+CREATE TABLE checkpoint_writes (
+    thread_id     TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    ns            TEXT COLLATE "C" NOT NULL,
+    checkpoint_id TEXT COLLATE "C" NOT NULL,
+    task_id       TEXT COLLATE "C" NOT NULL,
+    task_path     TEXT COLLATE "C" NOT NULL DEFAULT '',
+    writes        BIGINT NOT NULL,
+    body          BYTEA NOT NULL,
+    PRIMARY KEY (thread_id, ns, checkpoint_id, task_id)
+);
+
+-- The tables of the source documents: agents, skills, tools, memories. The types are the documents'.
+
+CREATE FUNCTION update_updated_at() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.updated_at = now();
+    RETURN NEW;
+END
+$$;
+
+CREATE TABLE agents (
+    id            UUID PRIMARY KEY DEFAULT gen_random_uuid(),
+    name          VARCHAR(100) COLLATE "C" NOT NULL,
+    description   TEXT COLLATE "C",
+    system_prompt TEXT COLLATE "C" NOT NULL,
+    config        JSONB DEFAULT '{"model":"gpt-4o","temperature":0.7,"max_tokens":4096,"timeout_seconds":120}',
+    skills        TEXT[] COLLATE "C" DEFAULT '{}',
+    sub_agents    TEXT[] COLLATE "C" DEFAULT '{}',
+    is_active     BOOLEAN DEFAULT TRUE,
+    created_at    TIMESTAMPTZ DEFAULT now(),
+    updated_at    TIMESTAMPTZ DEFAULT now()
+);
+
+CREATE INDEX idx_agents_name ON agents (name);
+CREATE INDEX idx_agents_active ON agents (is_active) WHERE is_active = TRUE;
+
+CREATE TABLE skills (
+    id               UUID PRIMARY KEY DEFAULT gen_random_uuid(),
+    name             VARCHAR(100) COLLATE "C" NOT NULL UNIQUE,
+    description      TEXT COLLATE "C",
+    trigger_keywords TEXT[] COLLATE "C" DEFAULT '{}',
+    tools            JSONB NOT NULL DEFAULT '[]',
+    config           JSONB DEFAULT '{}',
+    is_builtin       BOOLEAN DEFAULT FALSE,
+    created_at       TIMESTAMPTZ DEFAULT now(),
+    updated_at       TIMESTAMPTZ DEFAULT now()
+);
+
+CREATE INDEX idx_skills_name ON skills (name);
+CREATE INDEX idx_skills_builtin ON skills (is_builtin);
+
+CREATE TABLE tools (
+    id             UUID PRIMARY KEY DEFAULT gen_random_uuid(),
+    name           VARCHAR(100) COLLATE "C" NOT NULL UNIQUE,
+    type           VARCHAR(50) COLLATE "C" NOT NULL CHECK (type IN ('api', 'code', 'query', 'mcp')),
+    description    TEXT COLLATE "C",
+    schema         JSONB NOT NULL,
+    implementation JSONB NOT NULL,
+    is_active      BOOLEAN DEFAULT TRUE,
+    created_at     TIMESTAMPTZ DEFAULT now(),
+    updated_at     TIMESTAMPTZ DEFAULT now()
+);
+
+CREATE INDEX idx_tools_name ON tools (name);
+CREATE INDEX idx_tools_type ON tools (type);
+
+-- A database that may be asked. A password in its address is the name of a secret, `${NAME}`. `terms` and `examples` are
+-- what people taught: business terms `[{"name","meaning","sql","synonyms"}]`, examples `[{"question","sql"}]`.
+CREATE TABLE sources (
+    id          UUID PRIMARY KEY DEFAULT gen_random_uuid(),
+    name        VARCHAR(100) COLLATE "C" NOT NULL UNIQUE,
+    description TEXT COLLATE "C",
+    address     TEXT COLLATE "C" NOT NULL,
+    is_active   BOOLEAN DEFAULT TRUE,
+    created_at  TIMESTAMPTZ DEFAULT now(),
+    updated_at  TIMESTAMPTZ DEFAULT now(),
+    terms       JSONB DEFAULT '[]',
+    examples    JSONB DEFAULT '[]'
+);
+
+-- What agents, skills, tools and sources were from a moment on; `body` is NULL after a deletion. Rows are only added.
+CREATE TABLE catalog_versions (
+    kind    TEXT COLLATE "C" NOT NULL CHECK (kind IN ('agent', 'skill', 'tool', 'source')),
+    item_id TEXT COLLATE "C" NOT NULL,
+    version BIGINT NOT NULL,
+    name    TEXT COLLATE "C" NOT NULL,
+    body    TEXT COLLATE "C",
+    made_at TEXT COLLATE "C" NOT NULL,
+    made_by TEXT COLLATE "C",
+    PRIMARY KEY (kind, item_id, version)
+);
+
+CREATE INDEX catalog_versions_of_name ON catalog_versions (kind, name);
+
+-- A memory is one user's with one agent, and is deleted with the thread that it comes from. `said` tells two that say the
+-- same. `terms` and `words` are what a search compares; `form` says of which content and in which form they were made.
+-- `numbers` is the vector of the model `model`, of any number of dimensions; one of 1536 is in `embedding` too.
+CREATE TABLE memories (
+    id          UUID PRIMARY KEY DEFAULT gen_random_uuid(),
+    agent_id    UUID NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    session_id  TEXT COLLATE "C" REFERENCES threads (id) ON DELETE CASCADE,
+    content     TEXT COLLATE "C" NOT NULL,
+    embedding   VECTOR(1536),
+    memory_type VARCHAR(50) COLLATE "C" DEFAULT 'episodic'
+        CHECK (memory_type IN ('episodic', 'semantic', 'procedural')),
+    importance  FLOAT DEFAULT 0.5,
+    metadata    JSONB DEFAULT '{}',
+    expires_at  TIMESTAMPTZ,
+    created_at  TIMESTAMPTZ DEFAULT now(),
+    user_id     TEXT COLLATE "C",
+    said        TEXT COLLATE "C",
+    form        TEXT COLLATE "C",
+    words       BIGINT,
+    terms       BYTEA,
+    model       TEXT COLLATE "C",
+    numbers     VECTOR
+);
+
+-- Not IVFFlat: it takes its lists from the rows that exist when it is made, and there are none yet.
+CREATE INDEX idx_memories_embedding ON memories USING hnsw (embedding vector_cosine_ops);
+CREATE INDEX idx_memories_agent ON memories (agent_id);
+CREATE INDEX idx_memories_type ON memories (memory_type);
+CREATE INDEX idx_memories_importance ON memories (importance DESC);
+CREATE INDEX memories_of_thread ON memories (session_id) WHERE session_id IS NOT NULL;
+CREATE UNIQUE INDEX memories_of_user ON memories (user_id, agent_id, said);
+CREATE INDEX memories_expire ON memories (expires_at) WHERE expires_at IS NOT NULL;
+
+-- The entries that a memory comes from, for each thread that said it, with the words of that thread. `origin` is what a
+-- model had read when it wrote the memory, as JSON: `{"source", "results"}`; NULL: nothing but the conversation.
+CREATE TABLE memory_sources (
+    memory_id  UUID NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    session_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    seqs       TEXT COLLATE "C" NOT NULL,
+    content    TEXT COLLATE "C" NOT NULL,
+    said_at    TEXT COLLATE "C" NOT NULL,
+    origin     TEXT COLLATE "C",
+    PRIMARY KEY (memory_id, session_id)
+);
+
+CREATE INDEX memory_sources_of_thread ON memory_sources (session_id);
+
+-- The memories that a run's model was given, as the line that it saw, or has looked up.
+CREATE TABLE memory_uses (
+    session_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    run_id     TEXT COLLATE "C" NOT NULL,
+    memory_id  UUID NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    how        TEXT COLLATE "C" NOT NULL CHECK (how IN ('given', 'found')),
+    place      BIGINT NOT NULL,
+    shown      TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (session_id, run_id, memory_id),
+    FOREIGN KEY (session_id, run_id) REFERENCES runs (thread_id, id) ON DELETE CASCADE
+);
+
+CREATE INDEX memory_uses_of_memory ON memory_uses (memory_id);
+
+-- A thread's summary tells of the entries of a branch from `first_seq` to `last_seq`; the window begins after the last.
+-- `digest` is what is reported of them without a model, as JSON; `model` wrote the summary, or NULL.
+CREATE TABLE conversation_summaries (
+    thread_id     TEXT COLLATE "C" PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
+    summary       TEXT COLLATE "C" NOT NULL,
+    message_count INT DEFAULT 0,
+    config_hash   TEXT COLLATE "C",
+    updated_at    TIMESTAMPTZ DEFAULT now(),
+    first_seq     BIGINT,
+    last_seq      BIGINT,
+    model         TEXT COLLATE "C",
+    digest        TEXT COLLATE "C"
+);
+
+-- The vectors of entries: `seq` is the entry, `model` made the vector, of any number of dimensions. An index is for one
+-- number of dimensions. Vectors without an index are compared one by one.
+CREATE TABLE memory_vectors (
+    id         TEXT COLLATE "C" PRIMARY KEY,
+    thread_id  TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    chunk      TEXT COLLATE "C" NOT NULL,
+    topics     TEXT[] COLLATE "C" DEFAULT '{}',
+    embedding  VECTOR,
+    created_at TIMESTAMPTZ DEFAULT now(),
+    seq        BIGINT,
+    model      TEXT COLLATE "C"
+);
+
+CREATE INDEX idx_memory_vectors_thread ON memory_vectors (thread_id);
+CREATE INDEX idx_memory_vectors_topics ON memory_vectors USING gin (topics);
+CREATE INDEX memory_vectors_of_entries ON memory_vectors (thread_id, model, seq) WHERE seq IS NOT NULL;
+CREATE INDEX memory_vectors_384 ON memory_vectors USING hnsw ((embedding::VECTOR(384)) vector_cosine_ops)
+    WHERE vector_dims(embedding) = 384;
+CREATE INDEX memory_vectors_512 ON memory_vectors USING hnsw ((embedding::VECTOR(512)) vector_cosine_ops)
+    WHERE vector_dims(embedding) = 512;
+CREATE INDEX memory_vectors_768 ON memory_vectors USING hnsw ((embedding::VECTOR(768)) vector_cosine_ops)
+    WHERE vector_dims(embedding) = 768;
+CREATE INDEX memory_vectors_1024 ON memory_vectors USING hnsw ((embedding::VECTOR(1024)) vector_cosine_ops)
+    WHERE vector_dims(embedding) = 1024;
+CREATE INDEX memory_vectors_1536 ON memory_vectors USING hnsw ((embedding::VECTOR(1536)) vector_cosine_ops)
+    WHERE vector_dims(embedding) = 1536;
+
+CREATE TABLE memory_topics (
+    thread_id     TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    topic         TEXT COLLATE "C" NOT NULL,
+    mention_count INT DEFAULT 1,
+    last_seen_at  TIMESTAMPTZ DEFAULT now(),
+    PRIMARY KEY (thread_id, topic)
+);
+
+-- The stretches of a thread that are about a topic: `memory_topics` adds them up, and recall by a topic is narrowed to
+-- them.
+CREATE TABLE memory_topic_spans (
+    thread_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    topic     TEXT COLLATE "C" NOT NULL,
+    first_seq BIGINT NOT NULL,
+    last_seq  BIGINT NOT NULL,
+    mentions  BIGINT NOT NULL,
+    seen_at   TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (thread_id, topic, first_seq)
+);
+
+-- The client that a thread's conversation came from, when it came through the gateway.
+CREATE TABLE thread_clients (
+    thread_id      TEXT COLLATE "C" PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
+    client_type    TEXT COLLATE "C" NOT NULL DEFAULT 'unknown'
+        CHECK (client_type IN ('cursor', 'augment', 'claude_code', 'unknown')),
+    last_signature TEXT COLLATE "C",
+    access_count   BIGINT NOT NULL DEFAULT 0
+);
+
+-- The context windows that endpoints reported for their models, where that is less than was assumed (`assumed`, in
+-- tokens): by a setting, a model's profile, or in general. Another assumption is tried again.
+CREATE TABLE context_windows (
+    model      TEXT COLLATE "C" NOT NULL,
+    endpoint   TEXT COLLATE "C" NOT NULL,
+    assumed    BIGINT NOT NULL,
+    tokens     BIGINT NOT NULL,
+    learned_at TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (model, endpoint, assumed)
+);
+
+-- The tables recall_… are the index of entries. They follow from the entries: they can be dropped and made again.
+
+-- The entries from `first_seq` to `last_seq` are indexed, by the terms of `form`. `times` has their places and times.
+CREATE TABLE recall_segments (
+    thread_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    first_seq BIGINT NOT NULL,
+    last_seq  BIGINT NOT NULL,
+    form      BIGINT NOT NULL,
+    entries   BIGINT NOT NULL,
+    words     BIGINT NOT NULL,
+    times     BYTEA NOT NULL,
+    PRIMARY KEY (thread_id, first_seq)
+);
+
+-- The postings of one bucket's terms in the segment that begins with entry `segment`.
+CREATE TABLE recall_postings (
+    thread_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    bucket    BIGINT NOT NULL,
+    segment   BIGINT NOT NULL,
+    data      BYTEA NOT NULL,
+    PRIMARY KEY (thread_id, bucket, segment)
+);
+
+-- Two bits of each number of the vectors of 1,024 entries that follow one another: they tell which vectors may be near
+-- without reading these. `stamp` tells whether a copy in memory is still the same.
+CREATE TABLE recall_signatures (
+    thread_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    model     TEXT COLLATE "C" NOT NULL,
+    block     BIGINT NOT NULL,
+    stamp     TEXT COLLATE "C" NOT NULL,
+    data      BYTEA NOT NULL,
+    PRIMARY KEY (thread_id, model, block)
+);
+
+-- Entries up to `last_seq` have vectors of a model, if they can have one. From entry `signed_from` on all have their
+-- signatures; NULL: not known yet. `refused` counts the entries that the embedder did not take.
+CREATE TABLE recall_embedded (
+    thread_id   TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    model       TEXT COLLATE "C" NOT NULL,
+    last_seq    BIGINT NOT NULL,
+    signed_from BIGINT,
+    refused     BIGINT NOT NULL,
+    PRIMARY KEY (thread_id, model)
+);
+
+-- The index of many threads of a user, merged: a question to all of them reads few values. `members` says which threads a
+-- volume has, and at which of its places.
+CREATE TABLE recall_volumes (
+    user_id TEXT COLLATE "C" NOT NULL,
+    id      TEXT COLLATE "C" NOT NULL,
+    form    BIGINT NOT NULL,
+    entries BIGINT NOT NULL,
+    words   BIGINT NOT NULL,
+    members TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (user_id, id)
+);
+
+-- The postings of one bucket's terms in a volume.
+CREATE TABLE recall_volume_postings (
+    user_id TEXT COLLATE "C" NOT NULL,
+    bucket  BIGINT NOT NULL,
+    volume  TEXT COLLATE "C" NOT NULL,
+    data    BYTEA NOT NULL,
+    PRIMARY KEY (user_id, bucket, volume)
+);
+
+-- The volume that a thread is in.
+CREATE TABLE recall_bound (
+    thread_id TEXT COLLATE "C" PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
+    user_id   TEXT COLLATE "C" NOT NULL,
+    volume    TEXT COLLATE "C" NOT NULL
+);
+
+CREATE INDEX recall_bound_in ON recall_bound (user_id, volume);
+
+-- The threads that are in no volume, or changed since: their own index is read.
+CREATE TABLE recall_loose (
+    thread_id TEXT COLLATE "C" PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
+    user_id   TEXT COLLATE "C" NOT NULL
+);
+
+CREATE INDEX recall_loose_of ON recall_loose (user_id);
+
+-- What applications store beside their conversations: values by namespace and key, as LangGraph's stores have them.
+-- `namespace` has its parts joined by dots. `fields` says what of the value a search finds: JSON, a list of paths, false
+-- for nothing, null for the store's own setting. `form` is that of its terms, and `embedded` the name of the index that
+-- its vectors were made for.
+CREATE TABLE items (
+    user_id     TEXT COLLATE "C" NOT NULL,
+    namespace   TEXT COLLATE "C" NOT NULL,
+    key         TEXT COLLATE "C" NOT NULL,
+    value       TEXT COLLATE "C" NOT NULL,
+    created_at  TEXT COLLATE "C" NOT NULL,
+    updated_at  TEXT COLLATE "C" NOT NULL,
+    expires_at  TEXT COLLATE "C",
+    ttl_minutes DOUBLE PRECISION,
+    fields      TEXT COLLATE "C" NOT NULL,
+    form        BIGINT NOT NULL,
+    words       BIGINT NOT NULL,
+    embedded    TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (user_id, namespace, key)
+);
+
+CREATE INDEX items_newest ON items (user_id, updated_at);
+CREATE INDEX items_expiring ON items (user_id, expires_at) WHERE expires_at IS NOT NULL;
+
+-- How often an item says a term, which is stored as a hash.
+CREATE TABLE item_terms (
+    user_id   TEXT COLLATE "C" NOT NULL,
+    term      BIGINT NOT NULL,
+    namespace TEXT COLLATE "C" NOT NULL,
+    key       TEXT COLLATE "C" NOT NULL,
+    count     BIGINT NOT NULL,
+    PRIMARY KEY (user_id, term, namespace, key),
+    FOREIGN KEY (user_id, namespace, key) REFERENCES items (user_id, namespace, key) ON DELETE CASCADE
+);
+
+CREATE INDEX item_terms_of_items ON item_terms (user_id, namespace, key);
+
+-- A vector of a text of an item's value, of any number of dimensions.
+CREATE TABLE item_vectors (
+    user_id   TEXT COLLATE "C" NOT NULL,
+    namespace TEXT COLLATE "C" NOT NULL,
+    key       TEXT COLLATE "C" NOT NULL,
+    field     TEXT COLLATE "C" NOT NULL,
+    embedding VECTOR NOT NULL,
+    PRIMARY KEY (user_id, namespace, key, field),
+    FOREIGN KEY (user_id, namespace, key) REFERENCES items (user_id, namespace, key) ON DELETE CASCADE
+);
+
+-- Messages are compressed where that is worth it, and stay with their rows: rows of a kilobyte or two fill pages badly.
+ALTER TABLE entries ALTER COLUMN text SET STORAGE MAIN;
+ALTER TABLE entries SET (toast_tuple_target = 512);
+-- What is compressed already, or is hashes or bits, does not get smaller.
+ALTER TABLE prompts ALTER COLUMN body SET STORAGE EXTERNAL;
+ALTER TABLE runs ALTER COLUMN body SET STORAGE EXTERNAL;
+ALTER TABLE run_bundles ALTER COLUMN body SET STORAGE EXTERNAL;
+ALTER TABLE recall_postings ALTER COLUMN data SET STORAGE EXTERNAL;
+ALTER TABLE recall_signatures ALTER COLUMN data SET STORAGE EXTERNAL;
+ALTER TABLE recall_volume_postings ALTER COLUMN data SET STORAGE EXTERNAL;
+-- Rows come in the order of these keys, and what was written does not change: their pages need no room for more.
+ALTER INDEX entries_pkey SET (fillfactor = 100);
+ALTER INDEX runs_pkey SET (fillfactor = 100);
+ALTER INDEX checkpoints_pkey SET (fillfactor = 100);
+
+-- Triggers
+
+CREATE SEQUENCE thread_numbers OWNED BY threads.number;
+
+CREATE FUNCTION number_thread() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    UPDATE threads SET number = nextval('thread_numbers'), incarnation = gen_random_uuid() WHERE id = NEW.id;
+    RETURN NULL;
+END;
+$$;
+
+-- After, not before: a row that conflicts with one that exists fires no trigger then.
+CREATE TRIGGER thread_number AFTER INSERT ON threads FOR EACH ROW EXECUTE FUNCTION number_thread();
+
+-- The deletion of a thread deletes the threads below it.
+CREATE FUNCTION delete_threads_below() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    DELETE FROM threads WHERE parent_thread_id = OLD.id AND user_id = OLD.user_id;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER threads_below AFTER DELETE ON threads FOR EACH ROW EXECUTE FUNCTION delete_threads_below();
+
+-- Document 002: a session is deleted with its agent.
+CREATE FUNCTION delete_threads_of_agent() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    DELETE FROM threads WHERE agent_id = CAST(OLD.id AS TEXT);
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER agents_cascade AFTER DELETE ON agents FOR EACH ROW EXECUTE FUNCTION delete_threads_of_agent();
+
+CREATE TRIGGER agents_updated_at BEFORE UPDATE ON agents FOR EACH ROW EXECUTE FUNCTION update_updated_at();
+CREATE TRIGGER skills_updated_at BEFORE UPDATE ON skills FOR EACH ROW EXECUTE FUNCTION update_updated_at();
+CREATE TRIGGER tools_updated_at BEFORE UPDATE ON tools FOR EACH ROW EXECUTE FUNCTION update_updated_at();
+CREATE TRIGGER sources_updated_at BEFORE UPDATE ON sources FOR EACH ROW EXECUTE FUNCTION update_updated_at();
+CREATE TRIGGER conversation_summaries_updated_at BEFORE UPDATE ON conversation_summaries
+    FOR EACH ROW EXECUTE FUNCTION update_updated_at();
+
+-- A memory without a user is that of the user of the thread that it comes from.
+CREATE FUNCTION memory_user() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    NEW.user_id = coalesce((SELECT t.user_id FROM threads t WHERE t.id = NEW.session_id), 'default');
+    RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER memory_user BEFORE INSERT ON memories FOR EACH ROW WHEN (NEW.user_id IS NULL)
+    EXECUTE FUNCTION memory_user();
+
+-- A volume is deleted with its postings, and its threads are in none then.
+CREATE FUNCTION loosen_volume() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO recall_loose (thread_id, user_id)
+    SELECT thread_id, user_id FROM recall_bound WHERE user_id = OLD.user_id AND volume = OLD.id
+    ON CONFLICT DO NOTHING;
+    DELETE FROM recall_bound WHERE user_id = OLD.user_id AND volume = OLD.id;
+    DELETE FROM recall_volume_postings WHERE user_id = OLD.user_id AND volume = OLD.id;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER volume_gone AFTER DELETE ON recall_volumes FOR EACH ROW EXECUTE FUNCTION loosen_volume();
+
+CREATE FUNCTION loosen_thread() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO recall_loose (thread_id, user_id) VALUES (NEW.id, NEW.user_id) ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER thread_loose_at_first AFTER INSERT ON threads
+    FOR EACH ROW WHEN (NEW.entry_count > 0) EXECUTE FUNCTION loosen_thread();
+CREATE TRIGGER thread_loose AFTER UPDATE OF entry_count ON threads
+    FOR EACH ROW WHEN (NEW.entry_count <> OLD.entry_count) EXECUTE FUNCTION loosen_thread();
+
+-- What was deleted of a thread must be in no volume, and a volume knows the user and the agent of its threads.
+CREATE FUNCTION unbind_thread() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    DELETE FROM recall_volumes
+    WHERE (user_id, id) = (SELECT user_id, volume FROM recall_bound WHERE thread_id = OLD.id);
+    IF TG_OP = 'DELETE' THEN
+        RETURN OLD;
+    END IF;
+    UPDATE recall_loose SET user_id = NEW.user_id WHERE thread_id = NEW.id AND user_id <> NEW.user_id;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER thread_cut AFTER UPDATE OF first_seq, user_id, agent_id ON threads
+    FOR EACH ROW WHEN (
+        NEW.first_seq <> OLD.first_seq OR NEW.user_id <> OLD.user_id OR NEW.agent_id IS DISTINCT FROM OLD.agent_id
+    ) EXECUTE FUNCTION unbind_thread();
+CREATE TRIGGER thread_unbound BEFORE DELETE ON threads FOR EACH ROW EXECUTE FUNCTION unbind_thread();
+
+-- What every write to a thread begins with, as a function: the server keeps the plans of a function. Without prepared
+-- statements it would plan the query each time, and take longer for that than for all that is then written.
+-- Locks a user's thread, and tells whether it and the newest checkpoint of a namespace are these, and no task of one has
+-- rows. What is read is what was committed before the lock: each statement of a volatile function has its own snapshot.
+CREATE FUNCTION is_at_place(
+    thread TEXT, owner TEXT, known_tip BIGINT, known_size BIGINT, known_first BIGINT, known_incarnation TEXT,
+    space TEXT, head TEXT, written TEXT
+) RETURNS BOOLEAN LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM 1 FROM threads WHERE id = thread AND user_id = owner FOR NO KEY UPDATE;
+    RETURN EXISTS (
+        SELECT 1 FROM threads t
+        WHERE t.id = thread AND t.user_id = owner AND t.tip = known_tip AND t.entry_count = known_size
+          AND t.first_seq = known_first AND t.incarnation = known_incarnation
+    ) AND head = (
+        SELECT h.n || ' ' || h.writes || ' ' || h.id FROM checkpoints h
+        WHERE h.thread_id = thread AND h.ns = space ORDER BY h.n DESC LIMIT 1
+    ) AND NOT EXISTS (
+        SELECT 1 FROM checkpoint_writes w WHERE w.thread_id = thread AND w.ns = space AND w.checkpoint_id = written
+    );
+END
+$$;
+
+-- The documents' ids are UUIDs, those of threads and messages may have any form: a program may bind either to either.
+CREATE FUNCTION text_is_uuid(said TEXT, id UUID) RETURNS BOOLEAN LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN said = CAST(id AS TEXT);
+CREATE FUNCTION text_is_not_uuid(said TEXT, id UUID) RETURNS BOOLEAN LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN said <> CAST(id AS TEXT);
+CREATE FUNCTION uuid_is_text(id UUID, said TEXT) RETURNS BOOLEAN LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CAST(id AS TEXT) = said;
+CREATE FUNCTION uuid_is_not_text(id UUID, said TEXT) RETURNS BOOLEAN LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CAST(id AS TEXT) <> said;
+CREATE OPERATOR = (LEFTARG = TEXT, RIGHTARG = UUID, FUNCTION = text_is_uuid, COMMUTATOR = =, NEGATOR = <>);
+CREATE OPERATOR = (LEFTARG = UUID, RIGHTARG = TEXT, FUNCTION = uuid_is_text, COMMUTATOR = =, NEGATOR = <>);
+CREATE OPERATOR <> (LEFTARG = TEXT, RIGHTARG = UUID, FUNCTION = text_is_not_uuid, COMMUTATOR = <>, NEGATOR = =);
+CREATE OPERATOR <> (LEFTARG = UUID, RIGHTARG = TEXT, FUNCTION = uuid_is_not_text, COMMUTATOR = <>, NEGATOR = =);
+
+-- And the vector of a question as its text.
+CREATE FUNCTION distance_to_text(embedding VECTOR, said TEXT) RETURNS DOUBLE PRECISION LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN embedding <=> CAST(said AS VECTOR);
+CREATE OPERATOR <=> (LEFTARG = VECTOR, RIGHTARG = TEXT, FUNCTION = distance_to_text);

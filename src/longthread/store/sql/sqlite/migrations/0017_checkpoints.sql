@@ -1,1 +1,0 @@
--- Metadata that is but a number is that of a step: {"source":"loop","step":7,"parents":{}}. The rest is PostgreSQL's.

@@ -1,2 +1,0 @@
--- On PostgreSQL, a function that spares the planning of what every write to a thread begins with. SQLite keeps its
--- statements prepared: nothing to do here.

@@ -1,0 +1,704 @@
+-- The tables, as a new store gets them. JSON is text; a time is text in UTC, as `2026-01-31T12:00:00.000000+00:00`.
+
+-- A conversation. The first columns are those of document 000, the others those of document 002.
+CREATE TABLE threads (
+    id               TEXT PRIMARY KEY,
+    user_id          TEXT NOT NULL DEFAULT 'default',
+    title            TEXT,
+    source           TEXT,
+    tip              INTEGER NOT NULL DEFAULT 0,
+    entry_count      INTEGER NOT NULL DEFAULT 0,
+    tool_categories  TEXT NOT NULL DEFAULT '[]',
+    tags             TEXT NOT NULL DEFAULT '[]',
+    created_at       TEXT NOT NULL,
+    updated_at       TEXT NOT NULL,
+    agent_id         TEXT,
+    status           TEXT NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'paused', 'completed', 'failed')),
+    metadata         TEXT NOT NULL DEFAULT '{}',
+    ended_at         TEXT,
+    expires_at       TEXT,
+    -- Retention deleted the entries before this one. An entry whose parent is gone begins its branch.
+    first_seq        INTEGER NOT NULL DEFAULT 1,
+    -- Document 003 numbers its conversations. The number belongs to this database: an import does not keep it.
+    number           INTEGER,
+    -- A thread that is deleted and imported again looks as old as before. Each row gets its own mark, which no copy takes
+    -- along, so that a process does not mistake one for the other.
+    incarnation      TEXT,
+    -- The conversation of the agent that called this one. Not a foreign key: either may be copied without the other.
+    parent_thread_id TEXT
+) WITHOUT ROWID;
+
+CREATE INDEX threads_of_user ON threads (user_id, updated_at DESC);
+CREATE INDEX threads_by_number ON threads (number);
+CREATE INDEX threads_of_parent ON threads (parent_thread_id) WHERE parent_thread_id IS NOT NULL;
+CREATE INDEX idx_sessions_agent ON threads (agent_id) WHERE agent_id IS NOT NULL;
+CREATE INDEX idx_sessions_status ON threads (status) WHERE status <> 'active';
+CREATE INDEX idx_conversation_state_expires ON threads (expires_at) WHERE expires_at IS NOT NULL;
+
+-- A message. A thread is a tree: `parent_seq` is the entry before this one on its branch, 0 for a first one.
+-- Nothing updates an entry, and only retention and the deletion of its thread delete it.
+CREATE TABLE entries (
+    thread_id    TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    seq          INTEGER NOT NULL,
+    parent_seq   INTEGER NOT NULL,
+    id           TEXT NOT NULL,
+    role         TEXT NOT NULL CHECK (role IN ('system', 'user', 'assistant', 'tool')),
+    text         TEXT NOT NULL,
+    tool_calls   TEXT,
+    tool_call_id TEXT,
+    name         TEXT,
+    payload      BLOB,
+    tokens       INTEGER,
+    latency_ms   INTEGER,
+    run_id       TEXT,
+    metadata     TEXT,
+    created_at   TEXT NOT NULL,
+    PRIMARY KEY (thread_id, seq)
+);
+
+-- Entries are found by a part of their ids and of their thread's: whole UUIDs were a tenth of the database. Of a UUID it is
+-- one that differs, whatever its version; any other id is there whole.
+-- That a thread has each id once is checked under the thread's lock, before an entry is written.
+CREATE INDEX entries_by_id ON entries (
+    CASE WHEN length(thread_id) = 36 AND substr(thread_id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
+         THEN substr(thread_id, -6) ELSE thread_id END
+    || CASE WHEN length(id) = 36 AND substr(id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
+            THEN substr(id, 11, 3) || substr(id, -8) ELSE id END
+);
+
+-- Recall shows one version of a message; the others are found by the id that its application gave it.
+CREATE INDEX entries_by_message ON entries (
+    thread_id, CASE WHEN json_valid(metadata) THEN json_extract(metadata, '$.message_id') END
+) WHERE CASE WHEN json_valid(metadata) THEN json_extract(metadata, '$.message_id') END IS NOT NULL;
+
+-- Where branches begin: all other entries follow the one that was written before them.
+CREATE INDEX entries_apart ON entries (thread_id, seq) WHERE parent_seq <> seq - 1;
+
+-- What people note about a message, as a JSON object. The entry itself does not change.
+CREATE TABLE message_metadata (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    seq       INTEGER NOT NULL,
+    data      TEXT NOT NULL,
+    PRIMARY KEY (thread_id, seq)
+) WITHOUT ROWID;
+
+-- What the entries up to `seq` taught about the thread's source. It can be computed again. `queries` is the number of the
+-- last query label; it is apart because it changes with every query.
+CREATE TABLE folds (
+    thread_id TEXT PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
+    seq       INTEGER NOT NULL,
+    data      TEXT NOT NULL,
+    queries   INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+-- A run of an agent. What it did is stored once: questions, replies and results are entries, and runs and steps refer to
+-- them. An event that says what a run or a step says is a mark on it, in `told`: `[[number, type, microseconds], …]`.
+CREATE TABLE runs (
+    thread_id      TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    id             TEXT NOT NULL,
+    status         TEXT NOT NULL CHECK (status IN ('running', 'finished', 'paused', 'failed')),
+    question       TEXT NOT NULL,
+    source         TEXT,
+    model          TEXT NOT NULL,
+    protocol       TEXT NOT NULL,
+    max_steps      INTEGER NOT NULL,
+    continues      TEXT,
+    first_step     INTEGER NOT NULL,
+    owner          TEXT,
+    lease_until    TEXT,
+    outcome        TEXT NOT NULL DEFAULT '{}',
+    started_at     TEXT NOT NULL,
+    ended_at       TEXT,
+    -- The entry of the question, and the entry that the run ended with: its text is the outcome's answer or summary.
+    question_seq   INTEGER,
+    entry_seq      INTEGER,
+    told           TEXT NOT NULL DEFAULT '[]',
+    last_event     INTEGER NOT NULL DEFAULT 0,
+    -- NULL while the run may make more steps: the index after its last step, the prompts that its steps name, and its
+    -- outcome, steps and events, compressed.
+    stop_step      INTEGER,
+    prompts        TEXT,
+    body           BLOB,
+    -- The agent and its version, NULL for the analyst, and the versions of its parts: `{"skill":{id:version},…}`.
+    agent_id       TEXT,
+    agent_version  INTEGER,
+    agent_parts    TEXT,
+    -- Since when the run waits for a person's decisions. No process executes it meanwhile.
+    waiting_since  TEXT,
+    -- The run of the parent thread, and the call in it, that this run answers.
+    parent_run_id  TEXT,
+    parent_call_id TEXT,
+    PRIMARY KEY (thread_id, id)
+) WITHOUT ROWID;
+
+-- One writer a thread: at most one of its runs is live.
+CREATE UNIQUE INDEX live_run ON runs (thread_id) WHERE status = 'running';
+
+-- The steps of a run that has not ended: model calls and tool calls.
+CREATE TABLE steps (
+    thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    idx         INTEGER NOT NULL,
+    run_id      TEXT NOT NULL,
+    kind        TEXT NOT NULL CHECK (kind IN ('model', 'tool')),
+    status      TEXT NOT NULL CHECK (status IN ('running', 'done', 'failed')),
+    thought     TEXT NOT NULL DEFAULT '',
+    action      TEXT NOT NULL DEFAULT '',
+    args        TEXT NOT NULL DEFAULT '{}',
+    observation TEXT,
+    call_id     TEXT,
+    usage       TEXT NOT NULL DEFAULT '{}',
+    manifest    TEXT NOT NULL DEFAULT '[]',
+    started_at  TEXT NOT NULL,
+    elapsed_ms  INTEGER,
+    -- The entry that is the step's reply or result: its text is the thought, or the observation.
+    entry_seq   INTEGER,
+    -- The row of `prompts` that went with the view of a model call.
+    prompt      TEXT,
+    told        TEXT NOT NULL DEFAULT '[]',
+    last_event  INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (thread_id, idx)
+);
+
+-- The events of a run that has not ended, as far as they are no marks.
+CREATE TABLE events (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    run_id    TEXT NOT NULL,
+    seq       INTEGER NOT NULL,
+    type      TEXT NOT NULL,
+    data      TEXT NOT NULL,
+    at        TEXT NOT NULL,
+    PRIMARY KEY (thread_id, run_id, seq)
+) WITHOUT ROWID;
+
+-- The system prompts and tools that model calls were given, each once, compressed, under a hash of the content.
+-- With row ids, several share a page: without, each would take one of its own.
+CREATE TABLE prompts (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    id        TEXT NOT NULL,
+    body      BLOB NOT NULL,
+    PRIMARY KEY (thread_id, id)
+);
+
+-- Runs that ended long ago, many to a row: whole, and compressed together. A run is in `runs` or in one bundle, and the
+-- bundles of a thread do not overlap. `prompts` are those of all of them, `ended_at` is the last one's.
+CREATE TABLE run_bundles (
+    thread_id  TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    first_id   TEXT NOT NULL,
+    last_id    TEXT NOT NULL,
+    runs       INTEGER NOT NULL,
+    first_step INTEGER NOT NULL,
+    stop_step  INTEGER NOT NULL,
+    prompts    TEXT,
+    ended_at   TEXT NOT NULL,
+    body       BLOB NOT NULL,
+    PRIMARY KEY (thread_id, first_id)
+);
+
+-- Tool calls that a person decides about before they are made. `message_id` is the reply that makes the call, `place` its
+-- number in it, `parameters` the schema that other arguments must fit. `decision` is NULL while the call waits; `edited`
+-- are the arguments that replace `args`.
+CREATE TABLE approvals (
+    thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    run_id      TEXT NOT NULL,
+    message_id  TEXT NOT NULL,
+    call_id     TEXT NOT NULL,
+    place       INTEGER NOT NULL,
+    tool        TEXT NOT NULL,
+    description TEXT NOT NULL,
+    args        TEXT NOT NULL,
+    parameters  TEXT NOT NULL,
+    asked_at    TEXT NOT NULL,
+    decision    TEXT CHECK (decision IN ('approve', 'edit', 'reject', 'superseded')),
+    edited      TEXT,
+    message     TEXT,
+    decided_by  TEXT,
+    decided_at  TEXT,
+    PRIMARY KEY (thread_id, run_id, message_id, call_id)
+) WITHOUT ROWID;
+
+-- LangGraph's checkpoints. A message in one, wherever it is, is a reference to its entry.
+--
+-- `n` counts a namespace's checkpoints in the order in which they came: the last one is the newest, whatever the clocks
+-- said that made the ids. `parent_n` is the checkpoint before it; where that never existed, `parent_id` names it. `body`
+-- holds the checkpoint with its small values, and what its tasks wrote if that has no rows of its own: `writes` counts
+-- it. Metadata that is only a number is that of a step: {"source":"loop","step":7,"parents":{}}.
+CREATE TABLE checkpoints (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    ns        TEXT NOT NULL,
+    n         INTEGER NOT NULL,
+    parent_n  INTEGER,
+    writes    INTEGER NOT NULL DEFAULT 0,
+    id        TEXT NOT NULL,
+    parent_id TEXT,
+    metadata  TEXT NOT NULL,
+    body      BLOB NOT NULL,
+    PRIMARY KEY (thread_id, ns, n)
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX checkpoints_by_id ON checkpoints (thread_id, ns, id);
+
+-- Values that are too large to be in each checkpoint, under the number of the one that stored them.
+CREATE TABLE checkpoint_blobs (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    ns        TEXT NOT NULL,
+    n         INTEGER NOT NULL,
+    channel   TEXT NOT NULL,
+    body      BLOB NOT NULL,
+    PRIMARY KEY (thread_id, ns, n, channel)
+);
+
+-- What the tasks of a checkpoint wrote that is not in its body: a row for each task.
+CREATE TABLE checkpoint_writes (
+    thread_id     TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    ns            TEXT NOT NULL,
+    checkpoint_id TEXT NOT NULL,
+    task_id       TEXT NOT NULL,
+    task_path     TEXT NOT NULL DEFAULT '',
+    writes        INTEGER NOT NULL,
+    body          BLOB NOT NULL,
+    PRIMARY KEY (thread_id, ns, checkpoint_id, task_id)
+) WITHOUT ROWID;
+
+-- The tables of the source documents: agents, skills, tools, memories. JSON is text, a list of texts is a JSON array, and
+-- the length of a VARCHAR is checked. A trigger sets `updated_at`; 'now' is one moment within a statement, so that it ends
+-- when it fires for its own change.
+
+CREATE TABLE agents (
+    id            TEXT PRIMARY KEY NOT NULL DEFAULT (
+        lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-'
+            || substr('89AB', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))),
+    name          TEXT NOT NULL CHECK (length(name) <= 100),
+    description   TEXT,
+    system_prompt TEXT NOT NULL,
+    config        TEXT DEFAULT '{"model":"gpt-4o","temperature":0.7,"max_tokens":4096,"timeout_seconds":120}'
+        CHECK (json_valid(config)),
+    skills        TEXT DEFAULT '[]' CHECK (json_valid(skills) AND json_type(skills) = 'array'),
+    sub_agents    TEXT DEFAULT '[]' CHECK (json_valid(sub_agents) AND json_type(sub_agents) = 'array'),
+    is_active     INTEGER DEFAULT TRUE CHECK (is_active IN (FALSE, TRUE)),
+    created_at    TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')),
+    updated_at    TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now'))
+);
+
+CREATE INDEX idx_agents_name ON agents (name);
+CREATE INDEX idx_agents_active ON agents (is_active) WHERE is_active = TRUE;
+
+CREATE TABLE skills (
+    id               TEXT PRIMARY KEY NOT NULL DEFAULT (
+        lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-'
+            || substr('89AB', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))),
+    name             TEXT NOT NULL UNIQUE CHECK (length(name) <= 100),
+    description      TEXT,
+    trigger_keywords TEXT DEFAULT '[]' CHECK (json_valid(trigger_keywords) AND json_type(trigger_keywords) = 'array'),
+    tools            TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(tools)),
+    config           TEXT DEFAULT '{}' CHECK (json_valid(config)),
+    is_builtin       INTEGER DEFAULT FALSE CHECK (is_builtin IN (FALSE, TRUE)),
+    created_at       TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')),
+    updated_at       TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now'))
+);
+
+CREATE INDEX idx_skills_name ON skills (name);
+CREATE INDEX idx_skills_builtin ON skills (is_builtin);
+
+CREATE TABLE tools (
+    id             TEXT PRIMARY KEY NOT NULL DEFAULT (
+        lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-'
+            || substr('89AB', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))),
+    name           TEXT NOT NULL UNIQUE CHECK (length(name) <= 100),
+    type           TEXT NOT NULL CHECK (type IN ('api', 'code', 'query', 'mcp')),
+    description    TEXT,
+    schema         TEXT NOT NULL CHECK (json_valid(schema)),
+    implementation TEXT NOT NULL CHECK (json_valid(implementation)),
+    is_active      INTEGER DEFAULT TRUE CHECK (is_active IN (FALSE, TRUE)),
+    created_at     TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')),
+    updated_at     TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now'))
+);
+
+CREATE INDEX idx_tools_name ON tools (name);
+CREATE INDEX idx_tools_type ON tools (type);
+
+-- A database that may be asked. A password in its address is the name of a secret, `${NAME}`. `terms` and `examples` are
+-- what people taught: business terms `[{"name","meaning","sql","synonyms"}]`, examples `[{"question","sql"}]`.
+CREATE TABLE sources (
+    id          TEXT PRIMARY KEY NOT NULL DEFAULT (
+        lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-'
+            || substr('89AB', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))),
+    name        TEXT NOT NULL UNIQUE CHECK (length(name) <= 100),
+    description TEXT,
+    address     TEXT NOT NULL,
+    is_active   INTEGER DEFAULT TRUE CHECK (is_active IN (FALSE, TRUE)),
+    created_at  TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')),
+    updated_at  TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')),
+    terms       TEXT DEFAULT '[]' CHECK (json_valid(terms)),
+    examples    TEXT DEFAULT '[]' CHECK (json_valid(examples))
+);
+
+-- What agents, skills, tools and sources were from a moment on; `body` is NULL after a deletion. Rows are only added.
+CREATE TABLE catalog_versions (
+    kind    TEXT NOT NULL CHECK (kind IN ('agent', 'skill', 'tool', 'source')),
+    item_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    name    TEXT NOT NULL,
+    body    TEXT,
+    made_at TEXT NOT NULL,
+    made_by TEXT,
+    PRIMARY KEY (kind, item_id, version)
+);
+
+CREATE INDEX catalog_versions_of_name ON catalog_versions (kind, name);
+
+-- A memory is one user's with one agent, and is deleted with the thread that it comes from. `said` tells two that say the
+-- same. `terms` and `words` are what a search compares; `form` says of which content and in which form they were made.
+-- `numbers` is the vector of the model `model`, of any number of dimensions; one of 1536 is in `embedding` too.
+CREATE TABLE memories (
+    id          TEXT PRIMARY KEY NOT NULL DEFAULT (
+        lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-'
+            || substr('89AB', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))),
+    agent_id    TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    session_id  TEXT REFERENCES threads (id) ON DELETE CASCADE,
+    content     TEXT NOT NULL,
+    embedding   BLOB,
+    memory_type TEXT DEFAULT 'episodic' CHECK (memory_type IN ('episodic', 'semantic', 'procedural')),
+    importance  REAL DEFAULT 0.5,
+    metadata    TEXT DEFAULT '{}' CHECK (json_valid(metadata)),
+    expires_at  TEXT,
+    created_at  TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')),
+    user_id     TEXT,
+    said        TEXT,
+    form        TEXT,
+    words       INTEGER,
+    terms       BLOB,
+    model       TEXT,
+    numbers     BLOB
+);
+
+CREATE INDEX idx_memories_agent ON memories (agent_id);
+CREATE INDEX idx_memories_type ON memories (memory_type);
+CREATE INDEX idx_memories_importance ON memories (importance DESC);
+CREATE INDEX memories_of_thread ON memories (session_id) WHERE session_id IS NOT NULL;
+CREATE UNIQUE INDEX memories_of_user ON memories (user_id, agent_id, said);
+CREATE INDEX memories_expire ON memories (expires_at) WHERE expires_at IS NOT NULL;
+
+-- The entries that a memory comes from, for each thread that said it, with the words of that thread. `origin` is what a
+-- model had read when it wrote the memory, as JSON: `{"source", "results"}`; NULL: nothing but the conversation.
+CREATE TABLE memory_sources (
+    memory_id  TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    session_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    seqs       TEXT NOT NULL,
+    content    TEXT NOT NULL,
+    said_at    TEXT NOT NULL,
+    origin     TEXT,
+    PRIMARY KEY (memory_id, session_id)
+) WITHOUT ROWID;
+
+CREATE INDEX memory_sources_of_thread ON memory_sources (session_id);
+
+-- The memories that a run's model was given, as the line that it saw, or has looked up.
+CREATE TABLE memory_uses (
+    session_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    run_id     TEXT NOT NULL,
+    memory_id  TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    how        TEXT NOT NULL CHECK (how IN ('given', 'found')),
+    place      INTEGER NOT NULL,
+    shown      TEXT NOT NULL,
+    PRIMARY KEY (session_id, run_id, memory_id),
+    FOREIGN KEY (session_id, run_id) REFERENCES runs (thread_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+
+CREATE INDEX memory_uses_of_memory ON memory_uses (memory_id);
+
+-- A thread's summary tells of the entries of a branch from `first_seq` to `last_seq`; the window begins after the last.
+-- `digest` is what is reported of them without a model, as JSON; `model` wrote the summary, or NULL.
+CREATE TABLE conversation_summaries (
+    thread_id     TEXT PRIMARY KEY NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    summary       TEXT NOT NULL,
+    message_count INTEGER DEFAULT 0,
+    config_hash   TEXT,
+    updated_at    TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')),
+    first_seq     INTEGER,
+    last_seq      INTEGER,
+    model         TEXT,
+    digest        TEXT
+);
+
+-- The vectors of entries: `seq` is the entry, `model` made the vector.
+CREATE TABLE memory_vectors (
+    id         TEXT PRIMARY KEY NOT NULL,
+    thread_id  TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    chunk      TEXT NOT NULL,
+    topics     TEXT DEFAULT '[]' CHECK (json_valid(topics) AND json_type(topics) = 'array'),
+    embedding  BLOB,
+    created_at TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')),
+    seq        INTEGER,
+    model      TEXT
+);
+
+CREATE INDEX idx_memory_vectors_thread ON memory_vectors (thread_id);
+CREATE INDEX memory_vectors_of_entries ON memory_vectors (thread_id, model, seq) WHERE seq IS NOT NULL;
+
+CREATE TABLE memory_topics (
+    thread_id     TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    topic         TEXT NOT NULL,
+    mention_count INTEGER DEFAULT 1,
+    last_seen_at  TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')),
+    PRIMARY KEY (thread_id, topic)
+) WITHOUT ROWID;
+
+-- The stretches of a thread that are about a topic: `memory_topics` adds them up, and recall by a topic is narrowed to
+-- them.
+CREATE TABLE memory_topic_spans (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    topic     TEXT NOT NULL,
+    first_seq INTEGER NOT NULL,
+    last_seq  INTEGER NOT NULL,
+    mentions  INTEGER NOT NULL,
+    seen_at   TEXT NOT NULL,
+    PRIMARY KEY (thread_id, topic, first_seq)
+);
+
+-- The client that a thread's conversation came from, when it came through the gateway.
+CREATE TABLE thread_clients (
+    thread_id      TEXT PRIMARY KEY NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    client_type    TEXT NOT NULL DEFAULT 'unknown'
+        CHECK (client_type IN ('cursor', 'augment', 'claude_code', 'unknown')),
+    last_signature TEXT,
+    access_count   INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+-- The context windows that endpoints reported for their models, where that is less than was assumed (`assumed`, in
+-- tokens): by a setting, a model's profile, or in general. Another assumption is tried again.
+CREATE TABLE context_windows (
+    model      TEXT NOT NULL,
+    endpoint   TEXT NOT NULL,
+    assumed    INTEGER NOT NULL,
+    tokens     INTEGER NOT NULL,
+    learned_at TEXT NOT NULL,
+    PRIMARY KEY (model, endpoint, assumed)
+);
+
+-- The tables recall_… are the index of entries. They follow from the entries: they can be dropped and made again.
+
+-- The entries from `first_seq` to `last_seq` are indexed, by the terms of `form`. `times` has their places and times.
+CREATE TABLE recall_segments (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    first_seq INTEGER NOT NULL,
+    last_seq  INTEGER NOT NULL,
+    form      INTEGER NOT NULL,
+    entries   INTEGER NOT NULL,
+    words     INTEGER NOT NULL,
+    times     BLOB NOT NULL,
+    PRIMARY KEY (thread_id, first_seq)
+);
+
+-- The postings of one bucket's terms in the segment that begins with entry `segment`.
+CREATE TABLE recall_postings (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    bucket    INTEGER NOT NULL,
+    segment   INTEGER NOT NULL,
+    data      BLOB NOT NULL,
+    PRIMARY KEY (thread_id, bucket, segment)
+);
+
+-- Two bits of each number of the vectors of 1,024 entries that follow one another: they tell which vectors may be near
+-- without reading these. `stamp` tells whether a copy in memory is still the same.
+CREATE TABLE recall_signatures (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    model     TEXT NOT NULL,
+    block     INTEGER NOT NULL,
+    stamp     TEXT NOT NULL,
+    data      BLOB NOT NULL,
+    PRIMARY KEY (thread_id, model, block)
+);
+
+-- Entries up to `last_seq` have vectors of a model, if they can have one. From entry `signed_from` on all have their
+-- signatures; NULL: not known yet. `refused` counts the entries that the embedder did not take.
+CREATE TABLE recall_embedded (
+    thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    model       TEXT NOT NULL,
+    last_seq    INTEGER NOT NULL,
+    signed_from INTEGER,
+    refused     INTEGER NOT NULL,
+    PRIMARY KEY (thread_id, model)
+);
+
+-- The index of many threads of a user, merged: a question to all of them reads few values. `members` says which threads a
+-- volume has, and at which of its places.
+CREATE TABLE recall_volumes (
+    user_id TEXT NOT NULL,
+    id      TEXT NOT NULL,
+    form    INTEGER NOT NULL,
+    entries INTEGER NOT NULL,
+    words   INTEGER NOT NULL,
+    members TEXT NOT NULL,
+    PRIMARY KEY (user_id, id)
+);
+
+-- The postings of one bucket's terms in a volume.
+CREATE TABLE recall_volume_postings (
+    user_id TEXT NOT NULL,
+    bucket  INTEGER NOT NULL,
+    volume  TEXT NOT NULL,
+    data    BLOB NOT NULL,
+    PRIMARY KEY (user_id, bucket, volume)
+);
+
+-- The volume that a thread is in.
+CREATE TABLE recall_bound (
+    thread_id TEXT NOT NULL PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
+    user_id   TEXT NOT NULL,
+    volume    TEXT NOT NULL
+);
+
+CREATE INDEX recall_bound_in ON recall_bound (user_id, volume);
+
+-- The threads that are in no volume, or changed since: their own index is read.
+CREATE TABLE recall_loose (
+    thread_id TEXT NOT NULL PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
+    user_id   TEXT NOT NULL
+);
+
+CREATE INDEX recall_loose_of ON recall_loose (user_id);
+
+-- What applications store beside their conversations: values by namespace and key, as LangGraph's stores have them.
+-- `namespace` has its parts joined by dots. `fields` says what of the value a search finds: JSON, a list of paths, false
+-- for nothing, null for the store's own setting. `form` is that of its terms, and `embedded` the name of the index that
+-- its vectors were made for.
+CREATE TABLE items (
+    user_id     TEXT NOT NULL,
+    namespace   TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    value       TEXT NOT NULL,
+    created_at  TEXT NOT NULL,
+    updated_at  TEXT NOT NULL,
+    expires_at  TEXT,
+    ttl_minutes REAL,
+    fields      TEXT NOT NULL,
+    form        INTEGER NOT NULL,
+    words       INTEGER NOT NULL,
+    embedded    TEXT NOT NULL,
+    PRIMARY KEY (user_id, namespace, key)
+);
+
+CREATE INDEX items_newest ON items (user_id, updated_at);
+CREATE INDEX items_expiring ON items (user_id, expires_at) WHERE expires_at IS NOT NULL;
+
+-- How often an item says a term, which is stored as a hash.
+CREATE TABLE item_terms (
+    user_id   TEXT NOT NULL,
+    term      INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    key       TEXT NOT NULL,
+    count     INTEGER NOT NULL,
+    PRIMARY KEY (user_id, term, namespace, key),
+    FOREIGN KEY (user_id, namespace, key) REFERENCES items (user_id, namespace, key) ON DELETE CASCADE
+);
+
+CREATE INDEX item_terms_of_items ON item_terms (user_id, namespace, key);
+
+-- A vector of a text of an item's value: its numbers with 32 bits each, the lowest byte first.
+CREATE TABLE item_vectors (
+    user_id   TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    key       TEXT NOT NULL,
+    field     TEXT NOT NULL,
+    embedding BLOB NOT NULL,
+    PRIMARY KEY (user_id, namespace, key, field),
+    FOREIGN KEY (user_id, namespace, key) REFERENCES items (user_id, namespace, key) ON DELETE CASCADE
+);
+
+CREATE TRIGGER thread_number AFTER INSERT ON threads
+BEGIN
+    UPDATE threads SET number = (SELECT coalesce(max(number), 0) + 1 FROM threads WHERE id <> NEW.id),
+                       incarnation = lower(hex(randomblob(8)))
+    WHERE id = NEW.id;
+END;
+
+-- The deletion of a thread deletes the threads below it. All levels at once: a trigger does not fire itself.
+CREATE TRIGGER threads_below AFTER DELETE ON threads
+BEGIN
+    DELETE FROM threads WHERE id IN (
+        WITH RECURSIVE below (id) AS (
+            SELECT id FROM threads WHERE parent_thread_id = OLD.id AND user_id = OLD.user_id
+            UNION
+            SELECT t.id FROM below b JOIN threads t ON t.parent_thread_id = b.id AND t.user_id = OLD.user_id
+        )
+        SELECT id FROM below
+    );
+END;
+
+-- Document 002: a session is deleted with its agent.
+CREATE TRIGGER agents_cascade AFTER DELETE ON agents
+BEGIN
+    DELETE FROM threads WHERE agent_id = OLD.id;
+END;
+
+CREATE TRIGGER agents_updated_at AFTER UPDATE ON agents
+WHEN NEW.updated_at IS NOT strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')
+BEGIN
+    UPDATE agents SET updated_at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now') WHERE id = NEW.id;
+END;
+
+CREATE TRIGGER skills_updated_at AFTER UPDATE ON skills
+WHEN NEW.updated_at IS NOT strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')
+BEGIN
+    UPDATE skills SET updated_at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now') WHERE id = NEW.id;
+END;
+
+CREATE TRIGGER tools_updated_at AFTER UPDATE ON tools
+WHEN NEW.updated_at IS NOT strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')
+BEGIN
+    UPDATE tools SET updated_at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now') WHERE id = NEW.id;
+END;
+
+CREATE TRIGGER sources_updated_at AFTER UPDATE ON sources
+WHEN NEW.updated_at IS NOT strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')
+BEGIN
+    UPDATE sources SET updated_at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now') WHERE id = NEW.id;
+END;
+
+CREATE TRIGGER conversation_summaries_updated_at AFTER UPDATE ON conversation_summaries
+WHEN NEW.updated_at IS NOT strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')
+BEGIN
+    UPDATE conversation_summaries SET updated_at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')
+    WHERE thread_id = NEW.thread_id;
+END;
+
+-- A memory without a user is that of the user of the thread that it comes from.
+CREATE TRIGGER memory_user AFTER INSERT ON memories WHEN NEW.user_id IS NULL
+BEGIN
+    UPDATE memories SET user_id = coalesce((SELECT t.user_id FROM threads t WHERE t.id = NEW.session_id), 'default')
+    WHERE id = NEW.id;
+END;
+
+-- A volume is deleted with its postings, and its threads are in none then.
+CREATE TRIGGER volume_gone BEFORE DELETE ON recall_volumes
+BEGIN
+    INSERT OR IGNORE INTO recall_loose (thread_id, user_id)
+    SELECT thread_id, user_id FROM recall_bound WHERE user_id = OLD.user_id AND volume = OLD.id;
+    DELETE FROM recall_bound WHERE user_id = OLD.user_id AND volume = OLD.id;
+    DELETE FROM recall_volume_postings WHERE user_id = OLD.user_id AND volume = OLD.id;
+END;
+
+CREATE TRIGGER thread_loose_at_first AFTER INSERT ON threads WHEN NEW.entry_count > 0
+BEGIN
+    INSERT OR IGNORE INTO recall_loose (thread_id, user_id) VALUES (NEW.id, NEW.user_id);
+END;
+
+CREATE TRIGGER thread_loose AFTER UPDATE OF entry_count ON threads WHEN NEW.entry_count <> OLD.entry_count
+BEGIN
+    INSERT OR IGNORE INTO recall_loose (thread_id, user_id) VALUES (NEW.id, NEW.user_id);
+END;
+
+-- What was deleted of a thread must be in no volume, and a volume knows the user and the agent of its threads.
+CREATE TRIGGER thread_cut AFTER UPDATE OF first_seq, user_id, agent_id ON threads
+WHEN NEW.first_seq <> OLD.first_seq OR NEW.user_id <> OLD.user_id OR NEW.agent_id IS NOT OLD.agent_id
+BEGIN
+    DELETE FROM recall_volumes
+    WHERE (user_id, id) = (SELECT user_id, volume FROM recall_bound WHERE thread_id = OLD.id);
+    UPDATE recall_loose SET user_id = NEW.user_id WHERE thread_id = NEW.id;
+END;
+
+CREATE TRIGGER thread_unbound BEFORE DELETE ON threads
+BEGIN
+    DELETE FROM recall_volumes
+    WHERE (user_id, id) = (SELECT user_id, volume FROM recall_bound WHERE thread_id = OLD.id);
+END;
