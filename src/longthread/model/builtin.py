@@ -1,7 +1,7 @@
 """What is in every catalog: two agents, two skills, and the tools that Longthread brings along.
 
-Whoever changes a definition here counts its version up, and writes an upgrade of the schema that changes the rows that stores have
-of it: they are the same in all stores, so that one may be copied into another.
+Whoever changes a definition here counts its version up, and writes an upgrade of the schema that changes the rows of
+it: they are the same in all stores, so that one may be copied into another.
 """
 
 from __future__ import annotations
