@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -9,10 +10,11 @@ import pytest
 from langchain.agents import create_agent
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.tools import tool
 
 from longthread.agent.react import Malformed, check_calls
+from longthread.messages.message import Message
 from longthread.testing import Dropped, ProviderEmulator, Refused, Slow, broken_call
 
 QUESTION: list[Any] = [{"role": "user", "content": "q"}]
@@ -225,12 +227,12 @@ async def test_langchain_drives_an_agent_over_the_socket() -> None:
 
 
 def test_a_function_sees_what_langchain_sent() -> None:
-    def echo(messages: list[BaseMessage]) -> str:
-        return f"{messages[-1].type}: {messages[-1].text}"
+    def echo(messages: list[Message]) -> str:
+        return f"{messages[-1].role}: {messages[-1].text}"
 
     with ProviderEmulator(echo) as provider:
         model = _langchain(provider)
-        assert [model.invoke(text).content for text in ("a", "b")] == ["human: a", "human: b"]
+        assert [model.invoke(text).content for text in ("a", "b")] == ["user: a", "user: b"]
 
 
 def test_a_call_with_broken_arguments_may_come_back_into_the_history() -> None:
@@ -279,8 +281,7 @@ def test_streamed_half_arguments_are_completed_by_langchain_and_found_by_the_che
 
 
 def test_a_call_cut_at_the_token_limit_is_found() -> None:
-    cut = broken_call("run_sql", '{"sql": "SELECT 1')
-    cut.response_metadata = {"finish_reason": "length"}
+    cut = replace(broken_call("run_sql", '{"sql": "SELECT 1'), response_metadata={"finish_reason": "length"})
     with ProviderEmulator([cut]) as provider:
         streamed = _gather(_langchain(provider))
     message = AIMessage(content="", tool_calls=streamed.tool_calls, response_metadata=streamed.response_metadata)

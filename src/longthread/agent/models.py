@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from longthread.errors import ModelUnavailable
 from longthread.extras import install_command
+from longthread.llm.failures import status_of
 from longthread.settings import Settings
 
 DEMO = "demo"
@@ -121,22 +122,6 @@ def retryable(error: BaseException) -> bool:
     if status is not None:
         return status >= 500 or status in _TRANSIENT or status < 400
     return error.is_retryable if isinstance(error, ModelError) else True
-
-
-def status_of(error: BaseException) -> int | None:
-    """The HTTP status that an error, or the one it was raised from, stands for; each SDK keeps it elsewhere."""
-    at: BaseException | None = error
-    while at is not None:
-        response = getattr(at, "response", None)
-        for status in (
-            getattr(at, "status_code", None),
-            getattr(response, "status_code", None),
-            getattr(at, "code", None),
-        ):
-            if isinstance(status, int) and 100 <= status < 600:
-                return status
-        at = at.__cause__
-    return None
 
 
 def failure_reason(error: BaseException, settings: Settings) -> str:

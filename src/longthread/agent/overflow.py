@@ -6,14 +6,13 @@ import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
-from langchain_core.exceptions import ContextOverflowError
-
-from longthread.agent.models import status_of
+from longthread.llm.failures import ContextOverflow, status_of
 from longthread.view.condense import cut_middle
 
 _STATUSES = frozenset({None, 400, 413, 422, 500, 502, 503})
 """Statuses that come with such errors. Without one, the error came in the middle of a stream."""
 _TOO_LARGE = 413
+_LANGCHAINS = "ContextOverflowError"
 _LEAST, _MOST = 128, 100_000_000
 """Tokens that a window may have; any other number in an error is something else."""
 _LEAST_TEXT = 400
@@ -88,10 +87,15 @@ def overflow_of(error: BaseException) -> Overflow | None:
         return Overflow(limit)
     if status not in _STATUSES or _RATE.search(text):
         return None
-    told = any(isinstance(each, ContextOverflowError) for each in _chain(error))
+    told = any(_is_overflow(each) for each in _chain(error))
     if told or status == _TOO_LARGE or (_OVERFLOW.search(text) and not _OTHER.search(text)):
         return Overflow(_limit(text))
     return None
+
+
+def _is_overflow(error: BaseException) -> bool:
+    """Whether it is our word for it, or LangChain's."""
+    return isinstance(error, ContextOverflow) or any(kind.__name__ == _LANGCHAINS for kind in type(error).__mro__)
 
 
 async def asked_in_room(ask: Callable[[str], Awaitable[str]], text: str) -> str:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from longthread.testing.emulator import Dropped, ProviderEmulator, RecordedRequest, Refused, Slow, broken_call
 from longthread.testing.failpoints import Failpoints, KillAt
-from longthread.testing.scripted import ModelCall, ScriptedChatModel, ScriptExhausted
+from longthread.testing.scripted import ModelCall, ScriptedModel, ScriptExhausted
 
 if TYPE_CHECKING:
     from longthread.testing.contract import StoreContract
+    from longthread.testing.langchain import ScriptedChatModel
 
 __all__ = [
     "Dropped",
@@ -25,13 +26,18 @@ __all__ = [
     "Refused",
     "ScriptExhausted",
     "ScriptedChatModel",
+    "ScriptedModel",
     "Slow",
     "StoreContract",
     "broken_call",
 ]
 
 
+_LAZY = {"StoreContract": "longthread.testing.contract", "ScriptedChatModel": "longthread.testing.langchain"}
+"""Names that need pytest, and LangChain."""
+
+
 def __getattr__(name: str) -> Any:
-    if name != "StoreContract":
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module("longthread.testing.contract").StoreContract
+    return getattr(importlib.import_module(_LAZY[name]), name)

@@ -23,8 +23,8 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.recall import Scope
 from longthread.store.transfer import thread_ids
+from longthread.testing.langchain import ScriptedChatModel
 from longthread.testing.longtalk import Fact, Language, Turn, make_source, reply, turns
-from longthread.testing.scripted import ScriptedChatModel
 from longthread.view.tokens import estimate, family_of
 
 THREAD = "context"

@@ -6,42 +6,51 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall, convert_to_messages
-from langchain_core.messages.tool import invalid_tool_call, tool_call
-
+from longthread.messages.message import Message, invalid_tool_call, tool_call
+from longthread.model.entry import Role
 from longthread.testing.scripted import pieces, raw_calls
 
 CREATED = 1_700_000_000
 """The time that every completion bears, in Unix seconds, so that replies repeat exactly."""
 
 
-def received(body: Mapping[str, Any]) -> list[BaseMessage]:
+def received(body: Mapping[str, Any]) -> list[Message]:
     """The messages of a request. Calls whose arguments are not JSON come through as invalid calls."""
-    messages = convert_to_messages([{**each, "tool_calls": None} for each in body.get("messages") or ()])
-    for message, sent in zip(messages, body.get("messages") or (), strict=True):
-        if isinstance(message, AIMessage):
-            message.tool_calls, message.invalid_tool_calls = _calls(sent.get("tool_calls") or ())
-    return messages
+    return [_message(each) for each in body.get("messages") or ()]
 
 
-def _calls(sent: Iterable[Mapping[str, Any]]) -> tuple[list[ToolCall], list[InvalidToolCall]]:
-    valid: list[ToolCall] = []
-    invalid: list[InvalidToolCall] = []
+def _message(sent: Mapping[str, Any]) -> Message:
+    role: Role = "system" if sent["role"] == "developer" else sent["role"]
+    calls, unread = _calls(sent.get("tool_calls") or ())
+    beside = {"reasoning_content": sent["reasoning_content"]} if sent.get("reasoning_content") else {}
+    return Message(
+        role,
+        sent.get("content") or "",
+        additional_kwargs=beside,
+        name=sent.get("name"),
+        tool_calls=calls,
+        invalid_tool_calls=unread,
+        tool_call_id=sent.get("tool_call_id"),
+    )
+
+
+def _calls(sent: Iterable[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    valid, invalid = [], []
     for call in sent:
         name, text = call["function"]["name"], call["function"]["arguments"]
         try:
-            valid.append(tool_call(name=name, args=dict(json.loads(text)), id=call["id"]))
+            valid.append(tool_call(name, dict(json.loads(text)), call["id"]))
         except (TypeError, ValueError) as error:
-            invalid.append(invalid_tool_call(name=name, args=text, id=call["id"], error=str(error)))
+            invalid.append(invalid_tool_call(name, text, call["id"], str(error)))
     return valid, invalid
 
 
-def completion(message: AIMessage, model: str, number: int) -> dict[str, Any]:
+def completion(message: Message, model: str, number: int) -> dict[str, Any]:
     """The body of a reply that is not streamed."""
     calls = [_call(*call) for call in raw_calls(message)]
     body: dict[str, Any] = {
         "role": "assistant",
-        "content": str(message.text) or (None if calls else ""),
+        "content": message.text or (None if calls else ""),
         "refusal": None,
     }
     if calls:
@@ -52,7 +61,7 @@ def completion(message: AIMessage, model: str, number: int) -> dict[str, Any]:
     return _head(model, number, "chat.completion") | {"choices": [choice], "usage": _usage(message)}
 
 
-def chunks(message: AIMessage, model: str, number: int, *, include_usage: bool) -> Iterator[dict[str, Any]]:
+def chunks(message: Message, model: str, number: int, *, include_usage: bool) -> Iterator[dict[str, Any]]:
     """The same reply as the chunks of a stream. The usage comes last, in a chunk without choices, when asked for."""
     head = _head(model, number, "chat.completion.chunk")
     for delta in _deltas(message):
@@ -62,17 +71,18 @@ def chunks(message: AIMessage, model: str, number: int, *, include_usage: bool) 
         yield head | {"choices": [], "usage": _usage(message)}
 
 
-def event(data: Mapping[str, Any] | str) -> bytes:
-    """One server-sent event."""
-    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-    return f"data: {text}\n\n".encode()
+def stream(message: Message, model: str, number: int, *, include_usage: bool) -> Iterator[bytes]:
+    """The same as server-sent events."""
+    for chunk in chunks(message, model, number, include_usage=include_usage):
+        yield f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
+    yield b"data: [DONE]\n\n"
 
 
-def _deltas(message: AIMessage) -> Iterator[dict[str, Any]]:
+def _deltas(message: Message) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": ""}
     for piece in pieces(message.additional_kwargs.get("reasoning_content") or ""):
         yield {"reasoning_content": piece}
-    for piece in pieces(str(message.text)):
+    for piece in pieces(message.text):
         yield {"content": piece}
     for index, (identifier, name, arguments) in enumerate(raw_calls(message)):
         yield {"tool_calls": [{"index": index, **_call(identifier, name, "")}]}
@@ -84,7 +94,7 @@ def _call(identifier: str | None, name: str | None, arguments: str) -> dict[str,
     return {"id": identifier, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def _finish_reason(message: AIMessage) -> str:
+def _finish_reason(message: Message) -> str:
     given = message.response_metadata.get("finish_reason")
     return str(given) if given else "tool_calls" if raw_calls(message) else "stop"
 
@@ -93,7 +103,7 @@ def _head(model: str, number: int, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{number}", "object": kind, "created": CREATED, "model": model}
 
 
-def _usage(message: AIMessage) -> dict[str, Any]:
+def _usage(message: Message) -> dict[str, Any]:
     usage = message.usage_metadata
     assert usage is not None  # the script gives every message one
     return {

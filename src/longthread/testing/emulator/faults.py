@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import AIMessage
-from langchain_core.messages.tool import invalid_tool_call
+from longthread.messages.message import Message, invalid_tool_call
 
 _TYPES = {
     400: "invalid_request_error",
@@ -63,23 +62,21 @@ class Dropped:
     pieces: int = 2
 
 
-def unpaired(messages: Sequence[Mapping[str, Any]]) -> Refused | None:
+def unpaired(messages: Sequence[Message]) -> Refused | None:
     """The refusal of a request in which a call has no result right behind it, or a result no call; as OpenAI's."""
-    waiting: Counter[str] = Counter()
-    for message in [*messages, {"role": "end"}]:
-        if message["role"] == "tool":
-            if not waiting[message["tool_call_id"]]:
+    waiting: Counter[str | None] = Counter()
+    for message in [*messages, Message("user")]:
+        if message.role == "tool":
+            if not waiting[message.tool_call_id]:
                 return Refused(400, _NO_CALL)
-            waiting[message["tool_call_id"]] -= 1
+            waiting[message.tool_call_id] -= 1
         elif waiting.total():
-            return Refused(400, _NO_RESULT + ", ".join(waiting.elements()))
+            return Refused(400, _NO_RESULT + ", ".join(map(str, waiting.elements())))
         else:
-            waiting = Counter(call["id"] for call in message.get("tool_calls") or ())
+            waiting = Counter(call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls))
     return None
 
 
-def broken_call(name: str, arguments: str, *, call_id: str = "call_broken") -> AIMessage:
+def broken_call(name: str, arguments: str, *, call_id: str = "call_broken") -> Message:
     """A native call whose arguments are the text `arguments`, which need not be JSON."""
-    return AIMessage(
-        content="", invalid_tool_calls=[invalid_tool_call(name=name, args=arguments, id=call_id, error=None)]
-    )
+    return Message("assistant", invalid_tool_calls=[invalid_tool_call(name, arguments, call_id)])

@@ -6,23 +6,25 @@ import asyncio
 import json
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 import uvicorn
-from langchain_core.messages import BaseMessage
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from longthread.testing.emulator.completions import CREATED, chunks, completion, event, received
+from longthread.messages.message import Message
+from longthread.testing.emulator import anthropic, completions
+from longthread.testing.emulator.anthropic import refused_block
 from longthread.testing.emulator.embeddings import embeddings
 from longthread.testing.emulator.faults import Dropped, Refused, Slow, unpaired
 from longthread.testing.scripted import Script, ScriptExhausted, to_message
 
+ANTHROPIC = "/v1/messages"
 _START_SECONDS = 10.0
 
 
@@ -42,11 +44,22 @@ class RecordedRequest:
     @property
     def tool_names(self) -> list[str]:
         """The names of the tools that were offered."""
-        return [tool["function"]["name"] for tool in self.body.get("tools") or ()]
+        return [tool.get("function", tool)["name"] for tool in self.body.get("tools") or ()]
+
+    @property
+    def is_anthropic(self) -> bool:
+        """Whether it is in Anthropic's form; else in OpenAI's."""
+        return self.path == ANTHROPIC
+
+    @property
+    def messages(self) -> list[Message]:
+        """What it asks about."""
+        return anthropic.received(self.body) if self.is_anthropic else completions.received(self.body)
 
 
 class ProviderEmulator:
-    """An OpenAI-compatible provider at `base_url`, on a free port of this machine, while the context lasts.
+    """A provider on a free port of this machine, while the context lasts: OpenAI-compatible at `base_url`, and with
+    Anthropic's Messages at `anthropic_url`.
 
     `script` holds what a `ScriptedChatModel` takes, and the faults `Refused`, `Slow` and `Dropped`; one function of the
     messages answers every request instead. An exception in it becomes HTTP 500, a script that has run out too.
@@ -57,7 +70,7 @@ class ProviderEmulator:
 
     def __init__(
         self,
-        script: Sequence[Any] | Callable[[list[BaseMessage]], Any] = (),
+        script: Sequence[Any] | Callable[[list[Any]], Any] = (),
         *,
         loop: bool = False,
         refuse_tools: bool = False,
@@ -83,6 +96,11 @@ class ProviderEmulator:
         return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
 
     @property
+    def anthropic_url(self) -> str:
+        """The address to give to a client of Anthropic's, which adds `/v1/messages` by itself."""
+        return self.base_url.removesuffix("/v1")
+
+    @property
     def used(self) -> int:
         """How many replies of the script were given."""
         return self._script.used
@@ -91,6 +109,7 @@ class ProviderEmulator:
         app = Starlette(
             routes=[
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
+                Route(ANTHROPIC, self._chat, methods=["POST"]),
                 Route("/v1/embeddings", self._embeddings, methods=["POST"]),
                 Route("/v1/models", self._list_models, methods=["GET"]),
             ]
@@ -126,7 +145,8 @@ class ProviderEmulator:
 
     async def _list_models(self, request: Request) -> Response:
         await self._record(request)
-        data = [{"id": name, "object": "model", "created": CREATED, "owned_by": "script"} for name in self._models]
+        shared = {"object": "model", "created": completions.CREATED, "owned_by": "script"}
+        data = [{"id": name, **shared} for name in self._models]
         return JSONResponse({"object": "list", "data": data})
 
     async def _chat(self, request: Request) -> Response:
@@ -140,31 +160,29 @@ class ProviderEmulator:
             if isinstance(reply, Dropped):
                 reply, dropped = reply.reply, reply.pieces
             if isinstance(reply, Refused):
-                return _refusal(reply)
-            body = recorded.body
-            message = to_message(reply, received(body), native=bool(body.get("tools")))
+                return _refusal(reply, recorded)
+            message = to_message(reply, recorded.messages, native=bool(recorded.tool_names))
         except (Exception, ScriptExhausted) as error:  # noqa: BLE001  # the client is told, as by a provider
-            return _refusal(Refused(500, f"{type(error).__name__}: {error}"))
-        model = str(body.get("model"))
-        if not body.get("stream"):
-            return _whole(completion(message, model, self.used), dropped)
-        include_usage = bool((body.get("stream_options") or {}).get("include_usage"))
-        events = [event(chunk) for chunk in chunks(message, model, self.used, include_usage=include_usage)]
-        return StreamingResponse(_send([*events, event("[DONE]")], between, dropped), media_type="text/event-stream")
+            return _refusal(Refused(500, f"{type(error).__name__}: {error}"), recorded)
+        if not recorded.body.get("stream"):
+            return _whole(_body(recorded, message, self.used), dropped)
+        events = list(_events(recorded, message, self.used))
+        return StreamingResponse(_send(events, between, dropped), media_type="text/event-stream")
 
     async def _embeddings(self, request: Request) -> Response:
         recorded = await self._record(request)
         if self._embed is None:
-            return _refusal(Refused(404, f"The model {recorded.body.get('model')} does not exist."))
+            return _refusal(Refused(404, f"The model {recorded.body.get('model')} does not exist."), recorded)
         given = recorded.body.get("input") or []
         reply = self._denied(recorded) or self._embed([given] if isinstance(given, str) else list(given))
         if isinstance(reply, Slow):
             await asyncio.sleep(reply.seconds)
             reply = reply.reply
-        return _refusal(reply) if isinstance(reply, Refused) else embeddings(recorded.body, reply)
+        return _refusal(reply, recorded) if isinstance(reply, Refused) else embeddings(recorded.body, reply)
 
     def _denied(self, request: RecordedRequest) -> Refused | None:
-        if self._api_key is None or request.headers.get("authorization") == f"Bearer {self._api_key}":
+        sent = (request.headers.get("authorization"), request.headers.get("x-api-key"))
+        if self._api_key is None or f"Bearer {self._api_key}" in sent or self._api_key in sent:
             return None
         return Refused(401, "Incorrect API key provided.", "invalid_api_key")
 
@@ -174,9 +192,9 @@ class ProviderEmulator:
             return denied
         if self._refuse_tools and request.body.get("tools"):
             return Refused(400, f"registry.ollama.ai/library/{request.body.get('model')} does not support tools")
-        if refused := unpaired(request.body.get("messages") or ()):
+        if refused := (refused_block(request.body) if request.is_anthropic else None) or unpaired(request.messages):
             return refused
-        return self._script.next(received(request.body))
+        return self._script.next(request.messages)
 
     async def _record(self, request: Request) -> RecordedRequest:
         raw = await request.body()
@@ -187,8 +205,23 @@ class ProviderEmulator:
         return recorded
 
 
-def _refusal(refused: Refused) -> Response:
-    return JSONResponse(refused.body, status_code=refused.status, headers=refused.headers)
+def _refusal(refused: Refused, request: RecordedRequest) -> Response:
+    body = anthropic.refusal(refused) if request.is_anthropic else refused.body
+    return JSONResponse(body, status_code=refused.status, headers=refused.headers)
+
+
+def _body(request: RecordedRequest, message: Message, number: int) -> dict[str, Any]:
+    model = str(request.body.get("model"))
+    whole = anthropic.whole if request.is_anthropic else completions.completion
+    return whole(message, model, number)
+
+
+def _events(request: RecordedRequest, message: Message, number: int) -> Iterator[bytes]:
+    model = str(request.body.get("model"))
+    if request.is_anthropic:
+        return anthropic.stream(message, model, number)
+    include_usage = bool((request.body.get("stream_options") or {}).get("include_usage"))
+    return completions.stream(message, model, number, include_usage=include_usage)
 
 
 def _whole(body: dict[str, Any], dropped: int | None) -> Response:

@@ -1,0 +1,142 @@
+"""What a call of a chat model raises, whichever provider it is.
+
+    ProviderError
+     ├── RateLimited           try again, after `retry_after` seconds where that is known
+     ├── ServerFailed          the provider's own fault: try again
+     │    └── Overloaded
+     ├── ConnectionBroken      no reply, or the connection broke: try again
+     │    ├── TimedOut
+     │    └── StreamTruncated  the reply ended in the middle
+     └── BadRequest            the same request fails again
+          ├── AuthenticationFailed
+          └── ContextOverflow  fewer messages may pass
+
+They are no `LongthreadError`s: a run may try again, or ask another model, and tells of the last one with `ModelFailed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import inf
+from typing import Any
+
+_AGAIN = frozenset({408, 409, 425})
+"""Statuses below 500 of requests that may succeed when they are sent again as they were."""
+_OVERLOADED = frozenset({503, 529})
+
+
+class ProviderError(Exception):  # a provider's word, which a run makes an error of ours of
+    """A call of a chat model failed.
+
+    `status_code` is the HTTP status, or what stands for one; `retry_after` the seconds that the provider asks to wait;
+    `body` its error object.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status_code: int | None = None,
+        retry_after: float | None = None,
+        body: Any = None,
+    ) -> None:
+        super().__init__(message)
+        self.status_code = status_code
+        self.retry_after = retry_after
+        self.body = body
+
+
+class RateLimited(ProviderError):
+    """More than the provider allows in a time."""
+
+
+class ServerFailed(ProviderError):
+    """The provider failed by itself."""
+
+
+class Overloaded(ServerFailed):
+    """The provider has too much to do."""
+
+
+class ConnectionBroken(ProviderError):
+    """The provider cannot be reached, or the connection to it broke."""
+
+
+class TimedOut(ConnectionBroken):
+    """No answer came in time."""
+
+
+class StreamTruncated(ConnectionBroken):
+    """A reply ended before its end."""
+
+
+class BadRequest(ProviderError):
+    """The provider refuses what was sent."""
+
+
+class AuthenticationFailed(BadRequest):
+    """The key is missing or wrong, or does not allow this."""
+
+
+class ContextOverflow(BadRequest):
+    """The messages do not fit into the model's context window."""
+
+
+def error_of(
+    status: int | None, message: str, body: Any = None, headers: Mapping[str, str] | None = None
+) -> ProviderError:
+    """The error that an HTTP status, and what the provider said with it, stand for. None: it failed by itself."""
+    kind = ServerFailed if status is None else _kind(status)
+    return kind(message, status_code=status, retry_after=retry_after(headers or {}), body=body)
+
+
+def _kind(status: int) -> type[ProviderError]:
+    if status == 429:
+        return RateLimited
+    if status in (401, 403):
+        return AuthenticationFailed
+    if status in _OVERLOADED:
+        return Overloaded
+    if status >= 500 or status in _AGAIN or status < 400:
+        return ServerFailed
+    return BadRequest
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, as `retry-after-ms` or `Retry-After` say it, in seconds or as a date."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        if (said := headers.get(name)) is None:
+            continue
+        try:
+            seconds = float(said) / unit
+        except ValueError:
+            return _until(said)
+        return seconds if 0 <= seconds < inf else None
+    return None
+
+
+def _until(date: str) -> float | None:
+    try:
+        at = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return max((at - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status that an error, or the one it was raised from, stands for; each SDK keeps it elsewhere."""
+    at: BaseException | None = error
+    while at is not None:
+        response = getattr(at, "response", None)
+        for status in (
+            getattr(at, "status_code", None),
+            getattr(response, "status_code", None),
+            getattr(at, "code", None),
+        ):
+            if isinstance(status, int) and 100 <= status < 600:
+                return status
+        at = at.__cause__
+    return None

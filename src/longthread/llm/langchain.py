@@ -1,0 +1,185 @@
+"""Any model that LangChain's `init_chat_model` knows, and models of an application, as ours."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from langchain.chat_models import init_chat_model
+from langchain_core.exceptions import ModelError
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk
+
+from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
+from longthread.llm.failures import (
+    BadRequest,
+    ConnectionBroken,
+    ProviderError,
+    ServerFailed,
+    StreamTruncated,
+    TimedOut,
+    error_of,
+    retry_after,
+    status_of,
+)
+from longthread.llm.http import Endpoint, typed
+from longthread.messages.chat_completions import tool_specs
+from longthread.messages.langchain import all_to_langchain, from_langchain
+from longthread.messages.message import Message
+from longthread.messages.reply import CallPieces, read_calls
+
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
+"""What the classes of chat models call the most tokens of a reply."""
+_NAMES = ("model_name", "model", "model_id")
+_ADDRESSES = ("openai_api_base", "base_url", "anthropic_api_url", "azure_endpoint", "endpoint", "endpoint_url")
+_SILENT = frozenset({"thinking", "reasoning"})
+
+
+def langchain_model(model: str, provider: str, options: Mapping[str, Any]) -> LangChainModel:
+    """The model of this name, made by the provider's package.
+
+    Raises:
+        ImportError: that is not installed.
+        Exception: whatever its class raises while it is made.
+    """
+    return LangChainModel(init_chat_model(model, model_provider=provider, **options))
+
+
+class LangChainModel:
+    """One of LangChain's chat models."""
+
+    def __init__(self, model: BaseChatModel) -> None:
+        self.langchain = model
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        named = (getattr(self.langchain, name, None) for name in _NAMES)
+        return next((name for name in named if isinstance(name, str) and name), self.langchain._llm_type)
+
+    @property
+    def address(self) -> str:
+        """Where its server is, as far as its class says it; else the class of its provider."""
+        for name in _ADDRESSES:
+            url = getattr(self.langchain, name, None)
+            if isinstance(url, str) and urlsplit(url).hostname:
+                return Endpoint(url).address.rstrip("/")
+        return self.langchain._llm_type
+
+    @property
+    def window(self) -> int | None:
+        """As its profile says."""
+        known = (self.langchain.profile or {}).get("max_input_tokens")
+        return known if isinstance(known, int) and known > 0 else None
+
+    @property
+    def tool_calling(self) -> bool | None:
+        """As its profile says."""
+        return (self.langchain.profile or {}).get("tool_calling")
+
+    @property
+    def max_tokens(self) -> int | None:
+        """As it was made."""
+        limits = [self._beside.get("max_tokens"), *(getattr(self.langchain, name, None) for name in _LIMITS)]
+        return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)
+
+    @property
+    def _beside(self) -> Mapping[str, Any]:
+        """What a server is told beside what OpenAI knows."""
+        return getattr(self.langchain, "extra_body", None) or {}
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN
+    ) -> AsyncGenerator[Chunk]:
+        """One reply, see `ChatModel`."""
+        whole: Any = None
+        try:
+            model = self._bound(tools, options)
+            async with aclosing(model.astream(all_to_langchain(messages), **self._options(options))) as chunks:
+                async for chunk in chunks:
+                    whole = chunk if whole is None else whole + chunk
+                    piece = Chunk(str(chunk.text), _thinking(chunk))
+                    if piece.text or piece.thinking:
+                        yield piece
+        except Exception as error:  # each provider's client raises what it likes
+            raise translated(error) from error
+        if whole is None:
+            raise StreamTruncated("The reply ended before it began.")
+        yield Chunk(message=message_of(whole))
+
+    def _bound(self, tools: Sequence[ToolSpec], options: CallOptions) -> Any:
+        if not tools:
+            return self.langchain
+        try:
+            return self.langchain.bind_tools(tool_specs(tools), tool_choice=options.tool_choice)
+        except NotImplementedError as error:
+            raise BadRequest(f"{self.name} does not support tools.", status_code=400) from error
+
+    def _options(self, options: CallOptions) -> dict[str, Any]:
+        stop = {"stop": list(options.stop)} if options.stop else {}
+        limit = options.max_tokens
+        if not limit or self.max_tokens is None:
+            return stop
+        if "max_tokens" in self._beside:
+            return stop | {"extra_body": {**self._beside, "max_tokens": limit}}
+        return stop | ({"max_tokens": limit} if isinstance(getattr(self.langchain, "max_tokens", None), int) else {})
+
+
+def message_of(whole: Any) -> Message:
+    """A reply that was put together of its chunks.
+
+    Its calls are read anew from the arguments as they came: LangChain completes half a JSON, and half a query gives a
+    wrong answer that looks right.
+    """
+    chunks = whole.tool_call_chunks if isinstance(whole, AIMessageChunk) else ()
+    message = from_langchain(whole)
+    told = message.response_metadata
+    reason = next((told[key] for key in ("finish_reason", "stop_reason", "done_reason") if told.get(key)), None)
+    fields: dict[str, Any] = {
+        "response_metadata": told | ({"finish_reason": reason} if reason else {}),
+        "usage_metadata": _plain(message.usage_metadata) if message.usage_metadata else None,
+    }
+    if chunks:
+        fields["tool_calls"], fields["invalid_tool_calls"] = read_calls(
+            [CallPieces(chunk["id"], chunk["name"] or "", [chunk["args"] or ""]) for chunk in chunks]
+        )
+    return replace(message, **fields)
+
+
+def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: dict(each) if isinstance(each, Mapping) else each for key, each in value.items()}
+
+
+def _thinking(chunk: Any) -> str:
+    blocks: Iterable[Any] = chunk.content if isinstance(chunk.content, list) else ()
+    told = (block.get(block["type"]) for block in blocks if isinstance(block, dict) and block.get("type") in _SILENT)
+    return "".join(each for each in told if isinstance(each, str))
+
+
+def translated(error: Exception) -> ProviderError:
+    """What a provider's client raised, as one of our errors."""
+    if isinstance(error, ProviderError):
+        return error
+    body = getattr(error, "body", None)
+    said = body.get("message") if isinstance(body, Mapping) else None
+    message = said if isinstance(said, str) and said.strip() else str(error) or type(error).__name__
+    if (status := status_of(error)) is not None:
+        headers = getattr(getattr(error, "response", None), "headers", None) or {}
+        found = error_of(status, message, body, headers)
+    else:
+        found = _kind(error)(message, body=body, retry_after=retry_after({}))
+    found.__cause__ = error
+    return typed(found)
+
+
+def _kind(error: Exception) -> type[ProviderError]:
+    """What an error without a status is, by the names of its classes."""
+    names = " ".join(kind.__name__ for kind in type(error).__mro__)
+    if "Timeout" in names:
+        return TimedOut
+    if any(name in names for name in ("ConnectionError", "ConnectError", "ProtocolError", "ReadError")):
+        return ConnectionBroken
+    return BadRequest if isinstance(error, ModelError) and not error.is_retryable else ServerFailed

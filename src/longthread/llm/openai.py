@@ -1,0 +1,75 @@
+"""Models behind OpenAI's Chat Completions: OpenAI, Ollama, vLLM, LM Studio, llama.cpp and most gateways."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
+from longthread.llm.failures import StreamTruncated
+from longthread.llm.http import Endpoint
+from longthread.messages.chat_completions import Reply, to_request, tool_choice, tool_specs
+from longthread.messages.message import Message
+
+PATH = "/chat/completions"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIModel:
+    """One model of one server.
+
+    `limit_name` is what the server calls the most tokens of a reply: many know `max_tokens` alone. `is_openai` says
+    that it is OpenAI's own, which refuses fields that it does not know. `reports_usage` asks for the usage of streams.
+    """
+
+    name: str
+    endpoint: Endpoint
+    max_tokens: int | None = None
+    temperature: float | None = None
+    limit_name: str = "max_tokens"
+    reports_usage: bool = True
+    is_openai: bool = False
+    window: int | None = None
+    tool_calling: bool | None = None
+
+    @property
+    def address(self) -> str:
+        """Where its server is."""
+        return self.endpoint.address.removesuffix(PATH)
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN
+    ) -> AsyncGenerator[Chunk]:
+        """One reply, see `ChatModel`."""
+        reply, done = Reply(self.name), False
+        async with aclosing(self.endpoint.events(self._body(messages, tools, options))) as events:
+            async for event in events:
+                done = "done" in event or "whole" in event or done
+                for text, thinking in reply.add(event.get("whole", event)):
+                    if text or thinking:
+                        yield Chunk(text, thinking)
+        if not (reply.is_whole or (done and not reply.is_empty)):
+            raise StreamTruncated("The reply ended before it was complete.")
+        yield Chunk(message=reply.message())
+
+    def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], options: CallOptions) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.name,
+            "messages": to_request(messages, self.name, beside=not self.is_openai),
+            "stream": True,
+        }
+        if self.reports_usage:
+            body["stream_options"] = {"include_usage": True}
+        if limit := options.max_tokens or self.max_tokens:
+            body[self.limit_name] = limit
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
+        if options.stop:
+            body["stop"] = list(options.stop)
+        if tools:
+            body["tools"] = tool_specs(tools)
+            if options.tool_choice:
+                body["tool_choice"] = tool_choice(options.tool_choice)
+        return body
