@@ -10,7 +10,7 @@ import httpx
 import openai
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, ModelRetryMiddleware
+from langchain.agents.middleware import ModelRetryMiddleware
 from langchain_core.exceptions import ModelError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
@@ -32,6 +32,7 @@ from longthread.agent.models import (
 )
 from longthread.agent.react import Malformed, check_calls
 from longthread.agent.recorder import CallRecorder
+from longthread.agent.request import ChatRequest
 from longthread.errors import ModelUnavailable
 from longthread.settings import Settings, variables
 from longthread.testing import Dropped, ProviderEmulator, Refused, ScriptedChatModel, Slow, broken_call
@@ -262,34 +263,22 @@ async def test_the_timeout_is_kept() -> None:
         ("an answer", False),
     ],
 )
-async def test_a_call_with_half_its_arguments_is_found_within_an_agent(
-    reply: Any, broken: bool, streaming: bool
-) -> None:
-    checked: list[Malformed | None] = []
-    recorder = CallRecorder()
+async def test_a_call_with_half_its_arguments_is_found(reply: Any, broken: bool, streaming: bool) -> None:
+    async def told(text: str = "") -> None:
+        """What is told of the text is another test's."""
 
-    class Check(AgentMiddleware):
-        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
-            recorder.reset()
-            response = await handler(request)
-            checked.extend(check_calls(message, recorder.written()) for message in response.result)
-            return response
-
-    async with ProviderEmulator([reply, "done"]) as provider:
+    recorder = CallRecorder(told, told)
+    async with ProviderEmulator([reply]) as provider:
         model = resolve_model("llama3", _settings(base_url=provider.base_url))
-        agent = create_agent(model, [add], middleware=[Check()])
-        question: Any = {"messages": [HumanMessage("q")]}
-        config: Any = {"callbacks": [recorder]}
-        if streaming:
-            async for _ in agent.astream(question, config, stream_mode="messages"):
-                pass
-            assert provider.requests[0].body["stream"] is True
-        else:
-            await agent.ainvoke(question, config)
-    assert isinstance(checked[0], Malformed) is broken
+        model.disable_streaming = not streaming
+        message = await ChatRequest(model, "", [HumanMessage("q")], [TOOL]).reply(recorder)
+        assert provider.requests[0].body.get("stream", False) is streaming
+    found = check_calls(message, recorder.written())
+    assert isinstance(found, Malformed) is broken
     if broken:
-        assert "add" in str(checked[0])
-    assert checked[1:] in ([], [None])
+        assert "add" in str(found)
+    else:
+        assert found is None
 
 
 # What a model can do.

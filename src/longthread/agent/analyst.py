@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from contextvars import Context
 from functools import partial
 from typing import Any
 
@@ -16,13 +15,11 @@ from longthread.agent.context import RunContext
 from longthread.agent.deciding import Deciding
 from longthread.agent.delegating import Delegates
 from longthread.agent.embedders import embedder_of
-from longthread.agent.graph import Graphs, Models
 from longthread.agent.handle import RunHandle, report
 from longthread.agent.hot import HotWindows
-from longthread.agent.models import resolve_model
+from longthread.agent.models import Models, reply_limit, resolve_model
 from longthread.agent.owner import may_be_alive
 from longthread.agent.prompt import system_prompt
-from longthread.agent.requested import reply_limit
 from longthread.agent.run import execute
 from longthread.agent.said import fitting_memories, own_tools
 from longthread.agent.shelf import ModelFactory, ModelShelf
@@ -92,7 +89,6 @@ class Analyst(Deciding):
         self.bell = Bell()
         self._opener = Opener(settings)
         self._shelf = ModelShelf(settings, models)
-        self._graphs = Graphs()
         self.recaller = Recaller(store, embedder_of(settings))
         self.pruner = Pruner(store, Policy.of(settings), self.recaller)
         self.memories = Memories(store, self.recaller.asker)
@@ -401,7 +397,7 @@ class Analyst(Deciding):
 
         async def work() -> None:
             try:
-                await execute(context, models, self._graphs, begun.known)
+                await execute(context, models, begun.known)
             finally:
                 await delegates.stop()
                 kept = (begun.run.id, context.past, context.mark)
@@ -416,9 +412,7 @@ class Analyst(Deciding):
                 if self._running.get(begun.run.thread_id) is handle:
                     del self._running[begun.run.thread_id]
 
-        # LangGraph would take a run that is begun inside another's for a part of that one.
-        apart = Context() if staff.standing.caller is not None else None
-        task = asyncio.get_running_loop().create_task(work(), name=f"run {begun.run.id}", context=apart)
+        task = asyncio.get_running_loop().create_task(work(), name=f"run {begun.run.id}")
         task.add_done_callback(report)
         handle = RunHandle(begun.run, task, self.store, self.bell, after=begun.shown)
         self._running[begun.run.thread_id] = handle

@@ -1,7 +1,7 @@
 """Calls that are made only when a person has decided: what is asked, and what the decisions do.
 
-The vocabulary is that of LangChain's human-in-the-loop middleware. Its interrupt ends the execution here as there; but
-a run goes on from the log, and decisions are in the store, for whichever process takes it up (docs/decisions/0015).
+The vocabulary is that of LangChain's human-in-the-loop middleware. But a run goes on from the log, and decisions are in
+the store, for whichever process takes it up (docs/decisions/0015).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from langchain_core.messages import AIMessage
-from langgraph.types import interrupt
 
 from longthread.agent.context import RunContext
 from longthread.agent.owner import may_be_alive, new_owner
@@ -30,20 +29,19 @@ from longthread.tools.arguments import Arguments
 from longthread.tools.tool import Observation, Tool, failed
 
 
-def decided(context: RunContext, call: Mapping[str, Any], maker: AIMessage | None) -> Approval | None:
+def decided(context: RunContext, call: Mapping[str, Any], maker: AIMessage) -> Approval | None:
     """What a person has decided about this very call: another reply's is another call, whatever its id."""
     found = context.approvals.get(call["id"] or "")
-    return found if found is not None and maker is not None and found.message_id == maker.id else None
+    return found if found is not None and found.message_id == maker.id else None
 
 
-def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: AIMessage | None) -> Observation:
+def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: AIMessage) -> Observation | None:
     """Ask a person about a call, which ends the execution when the calls beside it are done. Nobody is asked about a
-    call whose arguments the tool does not take: the model is told at once."""
+    call whose arguments the tool does not take: the model is told that, and it is returned."""
     try:
         args = Arguments(tool.parameters, tool=tool.name).checked(call["args"])
     except LongthreadError as error:
         return failed(error)
-    assert maker is not None
     asked = Approval(
         thread_id=context.lease.thread_id,
         run_id=context.run.id,
@@ -57,9 +55,7 @@ def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: AIM
         asked_at=datetime.now(UTC),
     )
     context.asked[asked.call_id] = asked
-    request = {"tool_call_id": asked.call_id, "name": tool.name, "args": args, "description": asked.description}
-    interrupt({"type": "tool_approval", **request})
-    raise RuntimeError(f"the execution goes on behind the call {asked.call_id}, which nobody has decided about")
+    return None
 
 
 async def gone(context: RunContext, tool: Tool) -> Observation | None:

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from longthread.agent.context import RunContext, is_malformed, noted
 from longthread.agent.models import DEMO, failure_reason
 from longthread.agent.overflow import asked_in_room
 from longthread.agent.progress import progress_digest
+from longthread.agent.request import ChatRequest
 from longthread.agent.storable import storable
 from longthread.model.ids import new_id
 from longthread.model.run import Step
@@ -52,8 +53,9 @@ class Budget:
             return True
         return context.allowance is not None and not context.allowance.take()
 
-    async def summary(self, context: RunContext) -> AIMessage:
-        """What the run has come to, in the log: the model's own report, a step like every model call, or the digest."""
+    async def summary(self, context: RunContext) -> None:
+        """Write what the run has come to into the log: the model's report, a step like every model call, or else the
+        digest."""
         digest = progress_digest(context.run.question, context.window.own)
         # Before the call: what it streams is the summary's, and not the last reply's.
         context.message_id = new_id()
@@ -79,15 +81,14 @@ class Budget:
                 )
                 await runs.add_step(tx, context.lease, step, marks=marks, held=held)
         context.note(entries, [message])
-        return message
 
     async def _written(self, context: RunContext, digest: str) -> str:
         """The model's report; empty when it fails, for then the digest serves."""
 
         async def ask(notes: str) -> str:
             question = context.run.question[: min(4000, max(1000, len(notes)))]
-            prompt = [SystemMessage(_SUMMARY.format(digest=notes)), HumanMessage(question)]
-            return str((await self._model.ainvoke(prompt)).text)
+            request = ChatRequest(self._model, _SUMMARY.format(digest=notes), [HumanMessage(question)])
+            return str((await request.reply(context.recorder)).text)
 
         try:
             return str(storable(await asked_in_room(ask, cut_middle(digest, _NOTES_LIMIT)))).strip()

@@ -14,7 +14,6 @@ from longthread.agent.livetext import LiveText, ends_unopened
 from longthread.agent.messages import draft_of
 from longthread.agent.react import instructions
 from longthread.agent.recorder import CallRecorder
-from longthread.agent.results import Results
 from longthread.agent.standing import Allowance
 from longthread.agent.storable import storable
 from longthread.agent.stream import EventStream
@@ -84,7 +83,6 @@ class RunContext:
     categories: set[str] = field(default_factory=set)
     message_id: str = field(default_factory=new_id)
     spoken: Spoken = "native"
-    results: Results = field(default_factory=Results)
     recorder: CallRecorder = field(init=False)
     family: str = ANY
     factor: float = 1.0

@@ -19,8 +19,8 @@ from langgraph.types import Command
 from longthread.agent.backing import Backed, expect_backed
 from longthread.agent.callview import Messages, Seen
 from longthread.agent.longterm import NOT_LOGGED, Found, LongTerm
-from longthread.agent.models import context_window
-from longthread.agent.requested import fixed_tokens, instructions, name_of, reply_tokens
+from longthread.agent.models import context_window, name_of
+from longthread.agent.requested import fixed_tokens, instructions, reply_tokens
 from longthread.agent.saver import LongthreadSaver
 from longthread.agent.window import Fitted, Spot, Wanted, fit
 from longthread.errors import InvalidInput, LongthreadError

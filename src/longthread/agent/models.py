@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,6 +24,9 @@ DEMO = "demo"
 """The name of the model that needs no key and no network."""
 DEFAULT_WINDOW = 32_000
 """Tokens of context that are safe to assume of a model nothing is known about."""
+
+REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
+"""What the classes of chat models call the most tokens of a reply."""
 
 _PROVIDERS = frozenset(_BUILTIN_PROVIDERS)
 _EXTRAS = {"anthropic": "anthropic", "google_genai": "google", "ollama": "ollama"}
@@ -44,6 +48,21 @@ _TOOLS_REFUSED = re.compile(
     r"|support tool use|requires --enable-auto-tool-choice|requires --jinja",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The model of a run, the one that takes over when it fails, and how often to try each again."""
+
+    name: str
+    model: BaseChatModel
+    fallback: BaseChatModel | None = None
+    retries: int = 0
+
+    @property
+    def all(self) -> list[BaseChatModel]:
+        """Those that may be asked."""
+        return [self.model] if self.fallback is None else [self.model, self.fallback]
 
 
 def model_name(name: str | None, settings: Settings) -> str:
@@ -101,6 +120,36 @@ def context_window(model: BaseChatModel, settings: Settings | None = None) -> in
         return settings.memory_context_window
     known = _profile(model).get("max_input_tokens")
     return known if isinstance(known, int) and known > 0 else DEFAULT_WINDOW
+
+
+def name_of(model: BaseChatModel) -> str:
+    """What a chat model is called."""
+    named = (getattr(model, name, None) for name in ("model_name", "model", "model_id"))
+    return next((name for name in named if isinstance(name, str) and name), model._llm_type)
+
+
+def reply_limit(model: BaseChatModel, settings: Settings) -> int:
+    """The most tokens that a model's replies may have: as it was made, else LLM_MAX_TOKENS."""
+    limits = (getattr(model, name, None) for name in REPLY_LIMITS)
+    return first_limit([_beside(model).get("max_tokens"), *limits]) or settings.max_tokens
+
+
+def limited_reply(model: BaseChatModel, tokens: int) -> dict[str, Any]:
+    """Settings of a call by which a model's reply has so many tokens at most; none where it has no limit."""
+    if _beside(model):
+        return {"extra_body": {**_beside(model), "max_tokens": tokens}}
+    return {"max_tokens": tokens} if first_limit([getattr(model, "max_tokens", None)]) else {}
+
+
+def _beside(model: BaseChatModel) -> dict[str, Any]:
+    """What a server is told beside what OpenAI knows, where that limits its replies: many know `max_tokens` alone."""
+    told: dict[str, Any] = getattr(model, "extra_body", None) or {}
+    return told if "max_tokens" in told else {}
+
+
+def first_limit(limits: Iterable[Any]) -> int | None:
+    """The first of these that is one."""
+    return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)
 
 
 def supports_tools(model: BaseChatModel) -> bool:

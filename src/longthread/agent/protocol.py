@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
 from longthread.agent.calls import as_json
@@ -27,6 +26,7 @@ from longthread.agent.react import (
     parse_reply,
     render,
 )
+from longthread.agent.request import ChatRequest
 from longthread.agent.storable import storable
 from longthread.agent.writtensql import plain, was_tried
 from longthread.model.fold import PARSE_ERROR, observation_of
@@ -34,61 +34,57 @@ from longthread.model.ids import new_id
 from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Observation, Tool
 
-Handler = Callable[[ModelRequest[RunContext]], Awaitable[ModelResponse[Any]]]
 
-
-class ProtocolMiddleware(AgentMiddleware[Any, RunContext, Any]):
-    """Innermost around the model: one attempt in, one well-formed message out.
+async def attempt(context: RunContext, request: ChatRequest) -> AIMessage:
+    """Ask the model once, in the run's protocol; `auto` takes native calls where the model has them.
 
     The message has tool calls or is the answer. A reply that is neither becomes a call of `json_parse_error`, whose
     result tells the model what was wrong.
+
+    Raises:
+        Exception: the model's failure, which has been told.
     """
-
-    async def awrap_model_call(self, request: ModelRequest[RunContext], handler: Handler) -> ModelResponse[Any]:
-        """Speak the run's protocol; `auto` takes native calls where the model has them."""
-        context = request.runtime.context
-        context.message_id = new_id()
-        context.recorder.reset()
-        request = request.override(messages=without_malformed(request.messages))
-        try:
-            if _speaks_json(context, request):
-                return await _in_json(context, request, handler)
-            return await _natively(context, request, handler)
-        except Exception as error:
-            # Told and raised on: whether it is tried again, or by another model, is decided further out. What is made
-            # of a call that was too long is told there.
-            if overflow_of(error) is None:
-                reason = failure_reason(error, context.settings)
-                await context.stream.tell("warning", message=f"The model call failed: {reason}")
-            raise
+    context.message_id = new_id()
+    context.recorder.reset()
+    request = replace(request, messages=without_malformed(request.messages))
+    try:
+        if _speaks_json(context, request):
+            return await _in_json(context, request)
+        return await _natively(context, request)
+    except Exception as error:
+        # Whether it is tried again, or by another model, is decided further out. What is made of a request that was
+        # too long is told there.
+        if overflow_of(error) is None:
+            reason = failure_reason(error, context.settings)
+            await context.stream.tell("warning", message=f"The model call failed: {reason}")
+        raise
 
 
-def _speaks_json(context: RunContext, request: ModelRequest[RunContext]) -> bool:
+def _speaks_json(context: RunContext, request: ChatRequest) -> bool:
     return context.protocol == "json" or (context.protocol == "auto" and not supports_tools(request.model))
 
 
-async def _natively(context: RunContext, request: ModelRequest[RunContext], handler: Handler) -> ModelResponse[Any]:
+async def _natively(context: RunContext, request: ChatRequest) -> AIMessage:
     context.spoken = "native"
     try:
-        response = await handler(request)
+        message = _clean(await request.reply(context.recorder))
     except Exception as error:
         if context.protocol != "auto" or not refuses_tools(error):
             raise
         context.protocol = "json"
         await context.stream.tell("warning", message="The model has no tool calls: asking it for JSON text.")
-        return await _in_json(context, request, handler)
-    message = _message(response)
+        return await _in_json(context, request)
     if problem := check_calls(message, context.recorder.written()):
-        return replace(response, result=[_read(context, message, problem)])
+        return _read(context, message, problem)
     if message.tool_calls:
-        return replace(response, result=[_with_own_ids(_without_thinking(message), context.call_ids())])
+        return _with_own_ids(_without_thinking(message), context.call_ids())
     if cut_off(message):
         await context.stream.tell("warning", message="The answer reached LLM_MAX_TOKENS and was cut off.")
     text = str(message.text)
     reply = _parsed(context, message, strict=False)
     if context.protocol == "native" and isinstance(reply, Finish) and reply.text == text.strip():
         reply = replace(reply, text=text)
-    return replace(response, result=[_read(context, message, reply)])
+    return _read(context, message, reply)
 
 
 def _parsed(context: RunContext, message: AIMessage, *, strict: bool) -> Reply:
@@ -121,21 +117,17 @@ def _without_thinking(message: AIMessage) -> AIMessage:
     return noted(message.model_copy(update={"content": shown}), raw=raw, thought=thinking)
 
 
-async def _in_json(context: RunContext, request: ModelRequest[RunContext], handler: Handler) -> ModelResponse[Any]:
+async def _in_json(context: RunContext, request: ChatRequest) -> AIMessage:
     context.spoken = "json"
-    text = request.system_message.text if request.system_message else ""
-    system, messages = as_text(text, request.messages, list(context.tools.values()))
-    response = await handler(request.override(messages=messages, tools=[], system_message=system))
-    message = _message(response)
-    return replace(response, result=[_read(context, message, _parsed(context, message, strict=True))])
+    system, messages = as_text(request.system, request.messages, list(context.tools.values()))
+    message = _clean(await replace(request, system=system, messages=messages, tools=()).reply(context.recorder))
+    return _read(context, message, _parsed(context, message, strict=True))
 
 
-def as_text(
-    system: str, messages: Sequence[AnyMessage], tools: Sequence[Tool]
-) -> tuple[SystemMessage, list[AnyMessage]]:
+def as_text(system: str, messages: Sequence[AnyMessage], tools: Sequence[Tool]) -> tuple[str, list[AnyMessage]]:
     """A prompt and messages for a model without tool calls: the tools are instructions, calls and results are text."""
     shown: list[Any] = render(messages)
-    return SystemMessage(f"{system}\n\n{instructions(list(tools))}".strip()), shown
+    return f"{system}\n\n{instructions(list(tools))}".strip(), shown
 
 
 def _read(context: RunContext, message: AIMessage, reply: Call | Finish | Malformed) -> AIMessage:
@@ -198,9 +190,8 @@ def _with_own_ids(message: AIMessage, before: Collection[str | None]) -> AIMessa
     return message if calls == message.tool_calls else message.model_copy(update={"tool_calls": calls})
 
 
-def _message(response: ModelResponse[Any]) -> AIMessage:
-    message = response.result[0]
-    assert isinstance(message, AIMessage)
+def _clean(message: AIMessage) -> AIMessage:
+    """The message as it can be stored."""
     cleaned = {name: storable(getattr(message, name)) for name in _FREE_FIELDS}
     # The arguments of a call are JSON for whoever checks, runs or shows it.
     return message.model_copy(update={**cleaned, "tool_calls": as_json(message.tool_calls)})

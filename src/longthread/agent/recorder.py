@@ -9,22 +9,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackHandler
-from langchain_core.messages import AIMessageChunk
-from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
+from langchain_core.messages import AIMessageChunk, BaseMessage
 
 
-class CallRecorder(AsyncCallbackHandler):
+class CallRecorder:
     """Sees every piece of the current reply, passes its text on to `tell`, and says by `end` that it is whole. `reset`
     it before each attempt."""
 
-    run_inline = True
-
-    def __init__(
-        self, tell: Callable[[str], Awaitable[None]] | None = None, end: Callable[[], Awaitable[None]] | None = None
-    ) -> None:
+    def __init__(self, tell: Callable[[str], Awaitable[None]], ended: Callable[[], Awaitable[None]]) -> None:
         self._tell = tell
-        self._end = end
+        self._ended = ended
         self._args: dict[Any, str] = {}
         self._names: dict[Any, str] = {}
 
@@ -33,24 +27,20 @@ class CallRecorder(AsyncCallbackHandler):
         self._args.clear()
         self._names.clear()
 
-    async def on_llm_new_token(
-        self, token: Any, *, chunk: GenerationChunk | ChatGenerationChunk | None = None, **kwargs: Any
-    ) -> None:
-        """Take in one piece."""
-        message = chunk.message if isinstance(chunk, ChatGenerationChunk) else None
+    async def take(self, message: BaseMessage) -> None:
+        """Take in one piece. A reply that is not streamed comes as a whole message, and is no piece."""
         if not isinstance(message, AIMessageChunk):
             return
         for piece in message.tool_call_chunks:
             key = piece["index"] if piece["index"] is not None else piece["id"]
             self._args[key] = self._args.get(key, "") + (piece["args"] or "")
             self._names[key] = self._names.get(key, "") + (piece["name"] or "")
-        if self._tell is not None and (text := str(message.text)):
+        if text := str(message.text):
             await self._tell(text)
 
-    async def on_llm_end(self, response: Any, **kwargs: Any) -> None:
+    async def end(self) -> None:
         """The reply is whole."""
-        if self._end is not None:
-            await self._end()
+        await self._ended()
 
     def written(self) -> list[tuple[str, str]]:
         """Name and arguments of each call of the current reply, as they came; empty when it was not streamed."""

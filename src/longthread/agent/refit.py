@@ -2,80 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from dataclasses import replace
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import SystemMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
 
+from longthread.agent.attempts import retried
 from longthread.agent.context import RunContext
+from longthread.agent.models import limited_reply
 from longthread.agent.overflow import Overflow, overflow_of
-from longthread.agent.requested import limited_reply
+from longthread.agent.request import ChatRequest
 from longthread.agent.room import as_function
 from longthread.agent.views import view_of
 from longthread.errors import WindowTooSmall
 from longthread.view.budget import reply_reserve
 from longthread.view.correction import CEILING
 
-Request = ModelRequest[RunContext]
-Handler = Callable[[Request], Awaitable[ModelResponse[Any]]]
-
 _RAISED = 1.5
 """What estimates are raised by where a provider counts more than fits, and does not say how much."""
 
 
-async def composed(context: RunContext, request: Request) -> Request:
-    """The request with the run's next view.
+async def composed(context: RunContext, model: BaseChatModel) -> ChatRequest:
+    """A request with the run's next view.
 
     Raises:
         WindowTooSmall: prompt and tools leave no room for messages.
     """
-    was_cut, fitted = context.cut, view_of(context)
+    was_cut, view = context.cut, view_of(context)
     if context.cut and not was_cut:
         window = f"The context window of {context.run.model}, {context.tokens:,} tokens, is too small for the prompt"
         advice = "Use a model with a larger one, or correct MEMORY_CONTEXT_WINDOW."
         await context.stream.tell("warning", message=f"{window}: its middle is left out. {advice}")
-    return request.override(
-        messages=fitted.messages,
-        system_message=SystemMessage(context.system_prompt),
-        tools=[as_function(tool) for tool in context.tools.values()] if context.in_short else request.tools,
-    )
+    tools = [as_function(tool) for tool in context.tools.values()]
+    return ChatRequest(model, context.system_prompt, view.messages, tools)
 
 
-class RefitMiddleware(AgentMiddleware[Any, RunContext, Any]):
-    """Around all tries of one model: where its provider says that a call does not fit into the context window, the view
-    is made smaller, and the call is made again in the same step. A window that was learned so is kept."""
+async def fitted(context: RunContext, request: ChatRequest, retries: int) -> AIMessage:
+    """The reply to a request. Where the provider says that this does not fit into the context window, the view is made
+    smaller, and the model is asked again in the same step. A window that was learned so is kept.
 
-    async def awrap_model_call(self, request: Request, handler: Handler) -> ModelResponse[Any]:
-        """Call the model, with ever less, until that fits.
-
-        Raises:
-            WindowTooSmall: nothing is left that could be left out.
-        """
-        context = request.runtime.context
-        assumed, told = context.tokens, None
-        while True:
+    Raises:
+        WindowTooSmall: nothing is left that could be left out.
+    """
+    assumed, told = context.tokens, None
+    while True:
+        try:
+            reply = await retried(context, _bounded(context, request), retries)
+        except Exception as error:
+            overflow = overflow_of(error)
+            if overflow is None:
+                raise
+            told = min(told or assumed, overflow.limit or assumed)
             try:
-                response = await handler(_bounded(context, request))
-            except Exception as error:
-                overflow = overflow_of(error)
-                if overflow is None:
-                    raise
-                told = min(told or assumed, overflow.limit or assumed)
-                try:
-                    request = await _smaller(context, request, overflow)
-                except WindowTooSmall as small:
-                    raise small from error
-            else:
-                break
-        # What has been said is kept where it is proved: by a call that fitted.
-        window = told if told is not None and told < assumed else context.tokens
-        if window < assumed:
-            await context.windows.learn(request.model, window)
-        return response
+                request = await _smaller(context, request, overflow)
+            except WindowTooSmall as small:
+                raise small from error
+        else:
+            break
+    # What has been said is kept where it is proved: by a call that fitted.
+    window = told if told is not None and told < assumed else context.tokens
+    if window < assumed:
+        await context.windows.learn(request.model, window)
+    return reply
 
 
-async def _smaller(context: RunContext, request: Request, overflow: Overflow) -> Request:
+async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow) -> ChatRequest:
     """The request with less of the conversation in it."""
     tokens, limit = context.tokens, overflow.limit
     if limit is not None and limit < tokens:
@@ -89,16 +80,16 @@ async def _smaller(context: RunContext, request: Request, overflow: Overflow) ->
         context.tokens = tokens // 2
         about = f"is smaller than {tokens:,} tokens: MEMORY_CONTEXT_WINDOW says how large it is"
     context.system_prompt = ""
-    smaller = await composed(context, request)
+    smaller = await composed(context, request.model)
     said = f"The context window of {context.run.model} {about}. The model is shown less, and asked again."
     await context.stream.tell("warning", message=said)
     return smaller
 
 
-def _bounded(context: RunContext, request: Request) -> Request:
+def _bounded(context: RunContext, request: ChatRequest) -> ChatRequest:
     """The request with no more of a reply than there is room for: some servers refuse one that could be longer."""
     fixed = int(context.fixed_tokens * context.factor)
     reserve = reply_reserve(context.tokens, output=context.output, fixed=fixed)
     if reserve >= context.output:
         return request
-    return request.override(model_settings={**request.model_settings, **limited_reply(request.model, reserve)})
+    return replace(request, settings={**request.settings, **limited_reply(request.model, reserve)})

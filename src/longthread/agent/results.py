@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from langchain_core.messages import ToolMessage
 
@@ -17,28 +17,21 @@ class Result:
     message: ToolMessage
 
 
-@dataclass(slots=True)
-class Results:
-    """The results of one reply's calls that are no entries yet. Hold the lock from `take` to the end of the write."""
+class Order:
+    """The order of one reply's calls, and their results that are no entries yet. Hold the lock from `take` to the end
+    of the write."""
 
-    maker: str | None = None
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _order: list[str | None] = field(default_factory=list)
-    _ready: dict[str | None, Result] = field(default_factory=dict)
-    _over: dict[str | None, asyncio.Event] = field(default_factory=dict)
+    def __init__(self, calls: Sequence[str]) -> None:
+        self.lock = asyncio.Lock()
+        self._left = list(calls)
+        self._ready: dict[str, Result] = {}
+        self._over = {call: asyncio.Event() for call in calls}
 
-    def expect(self, maker: str | None, calls: Sequence[str | None]) -> None:
-        """The calls of the reply `maker` that have no result, in order. What is known of this reply already stays."""
-        if maker != self.maker:
-            self.maker, self._order, self._ready = maker, list(calls), {}
-            self._over = {call: asyncio.Event() for call in calls}
-
-    def end(self, call: str | None) -> None:
+    def end(self, call: str) -> None:
         """A call is over: its result is stored, or it has none."""
-        if call in self._over:
-            self._over[call].set()
+        self._over[call].set()
 
-    async def before(self, call: str | None) -> None:
+    async def before(self, call: str) -> None:
         """Wait until the calls that stand before this one in its reply are over: their results are entries then."""
         for each, over in self._over.items():
             if each == call:
@@ -49,6 +42,6 @@ class Results:
         """Take in a result: those that can become entries now, in order. One that must wait is kept till then."""
         self._ready[result.message.tool_call_id] = result
         due: list[Result] = []
-        while self._order and self._order[0] in self._ready:
-            due.append(self._ready.pop(self._order.pop(0)))
+        while self._left and self._left[0] in self._ready:
+            due.append(self._ready.pop(self._left.pop(0)))
         return due

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from longthread.agent.context import RunContext
-from longthread.agent.graph import Graphs, Models
 from longthread.agent.knowledge import Known, keep
-from longthread.agent.models import failure_reason
+from longthread.agent.loop import drive
+from longthread.agent.models import Models, failure_reason
 from longthread.agent.outcome import is_over, outcome_of
 from longthread.agent.progress import stopped_outcome
 from longthread.errors import LeaseLost, LongthreadError, ModelFailed, StoreError
@@ -29,14 +29,14 @@ RENEW_SECONDS = 5.0
 _logger = logging.getLogger(__name__)
 
 
-async def execute(context: RunContext, models: Models, graphs: Graphs, known: Known) -> RunStatus:
+async def execute(context: RunContext, models: Models, known: Known) -> RunStatus:
     """Run the agent on a thread's hot window until the run ends, or waits for a person, and say how it ended.
 
     Raises:
         LeaseLost: another process took the run over; nothing more was written.
     """
     beat = asyncio.ensure_future(keep_lease(context.store, context.lease))
-    work = asyncio.ensure_future(_work(context, models, graphs))
+    work = asyncio.ensure_future(_work(context, models))
     try:
         await asyncio.wait({beat, work}, return_when=asyncio.FIRST_COMPLETED)
         if beat.done():
@@ -95,14 +95,14 @@ async def _keep_facts(context: RunContext, known: Known, tx: Transaction) -> Non
         await keep(tx, context.lease.thread_id, tip, facts_of(known.facts, entries), kept=known.kept)
 
 
-async def _work(context: RunContext, models: Models, graphs: Graphs) -> tuple[RunStatus, dict[str, Any]]:
+async def _work(context: RunContext, models: Models) -> tuple[RunStatus, dict[str, Any]]:
     try:
         for note in context.source_notes:
             await context.stream.tell("warning", message=note)
         if not is_over(context.window.messages):
             context.memories = await context.fitting() if context.fitting is not None else ()
             context.terms = await context.teaching() if context.teaching is not None else ()
-            await _drive(context, models, graphs)
+            await drive(context, models)
         return ("waiting", {}) if context.asked else outcome_of(context)
     except LeaseLost:
         raise
@@ -112,20 +112,6 @@ async def _work(context: RunContext, models: Models, graphs: Graphs) -> tuple[Ru
         reason = failure_reason(error, context.settings)
         problem = ModelFailed(model=models.name, reason=reason, thread=context.lease.thread_id)
         return "failed", {"error": {**problem.described(), "cause": type(error).__name__}}
-
-
-async def _drive(context: RunContext, models: Models, graphs: Graphs) -> None:
-    """One execution of the agent's graph. What it says and does is added to the context's window."""
-    config: Any = {
-        "configurable": {"thread_id": context.lease.thread_id},
-        "callbacks": [context.recorder],
-        "recursion_limit": 10 * context.run.max_steps + 50,
-    }
-    given: Any = {"messages": list(context.window.messages)}
-    graph = graphs.graph(models, context.tools)
-    # A graph whose messages are streamed lets its models stream: the recorder takes their text in as they write it.
-    async for _ in graph.astream(given, config, context=context, stream_mode="messages"):
-        pass
 
 
 async def keep_lease(store: Driver, lease: Lease) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from longthread.agent.graph import Models
-from longthread.agent.models import model_name
+from longthread.agent.models import Models, model_name
 from longthread.settings import Settings
 
 MODELS = 16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from longthread.agent.graph import Models
+from longthread.agent.models import Models
 from longthread.agent.standing import Standing
 from longthread.tools.catalog.role import Equipment, Role
 from longthread.tools.sources import RunSources

@@ -1,36 +1,29 @@
 """Every model call and every tool call of a run is a step: durable when it is over, and told as it happens.
 
-A reply and a result become entries of the log in the transaction that ends their step. LangGraph's checkpoints, written
-after that, find them there.
+A reply and a result become entries of the log in the transaction that ends their step.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from langchain.agents.middleware import (
-    AgentMiddleware,
-    ExtendedModelResponse,
-    ModelRequest,
-    ModelResponse,
-    ToolCallRequest,
-)
 from langchain_core.messages import AIMessage, ToolMessage
-from langgraph.types import Command
 
 from longthread.agent.approving import ask_for, decided, gone, rejected, told_of_edit
-from longthread.agent.budget import Budget
-from longthread.agent.context import RunContext, is_malformed, note_of, noted, open_calls
+from longthread.agent.context import RunContext, is_malformed, note_of, noted
+from longthread.agent.models import Models
 from longthread.agent.ownquery import with_query
-from longthread.agent.refit import composed
-from longthread.agent.results import Result
+from longthread.agent.refit import composed, fitted
+from longthread.agent.request import ChatRequest
+from longthread.agent.results import Order, Result
 from longthread.agent.views import Prompt
-from longthread.errors import LongthreadError
+from longthread.errors import LeaseLost, LongthreadError, StoreError
 from longthread.model.builtin import CHART
 from longthread.model.event import Mark
 from longthread.model.fold import PARSE_ERROR
@@ -40,80 +33,64 @@ from longthread.store import log, runs
 from longthread.tools.tool import Observation, Tool, failed
 from longthread.view.correction import corrected
 
-Handler = Callable[[ModelRequest[RunContext]], Awaitable[ModelResponse[Any]]]
-ToolHandler = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
-Middleware = AgentMiddleware[Any, RunContext, Any]
 
+async def call_model(context: RunContext, models: Models) -> None:
+    """Compose the view, ask a model, and note what it saw, said and used. All attempts together are one step.
 
-class StepsMiddleware(AgentMiddleware[Any, RunContext, Any]):
-    """Shows the model its view, runs its tools, writes down both, and ends the run in time.
-
-    `inner` is what stands between this and the model, outermost first. It is called from here: LangChain would hand
-    each of them to another thread and back.
+    Raises:
+        Exception: no model has answered.
     """
+    request = await composed(context, models.model)
+    started, clock = datetime.now(UTC), time.monotonic()
+    try:
+        message = await _answered(context, models, request)
+    except BaseException as error:
+        problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
+        await _note_failure(context, started, clock, problem)
+        raise
+    await _note_reply(context, _reply(message, context.message_id, clock), started, clock)
 
-    def __init__(self, budget: Budget, inner: Sequence[Middleware]) -> None:
-        super().__init__()
-        self._budget = budget
-        self._inner = inner
 
-    async def awrap_model_call(
-        self, request: ModelRequest[RunContext], handler: Handler
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Compose the view, call the model, and note what it saw, said and used.
-
-        A run that died between a call and its results begins with the calls that have none: there is then nothing to
-        ask the model, and the graph goes to its tools.
-        """
-        context = request.runtime.context
-        if open_calls(context.window.messages):
-            return ModelResponse(result=[])
-        if self._budget.is_lost(context):
-            return ExtendedModelResponse(ModelResponse(result=[]), Command(update={"jump_to": "end"}))
-        if self._budget.is_spent(context):
-            return ModelResponse(result=[await self._budget.summary(context)])
-        return await self._call_model(context, request, handler)
-
-    async def _call_model(
-        self, context: RunContext, request: ModelRequest[RunContext], handler: Handler
-    ) -> ModelResponse[Any]:
-        request = await composed(context, request)
-        started, clock = datetime.now(UTC), time.monotonic()
-        for middleware in reversed(self._inner):
-            handler = _around(middleware, handler)
-        try:
-            response = await handler(request)
-        except BaseException as error:
-            problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
-            await _note_failure(context, started, clock, problem)
+async def _answered(context: RunContext, models: Models, request: ChatRequest) -> AIMessage:
+    """The reply of the run's model, or else of the one that takes over."""
+    try:
+        return await fitted(context, request, models.retries)
+    except (LeaseLost, StoreError):
+        raise
+    except Exception:
+        if models.fallback is None:
             raise
-        message = await _note_reply(context, _reply(response, context.message_id, clock), started, clock)
-        return replace(response, result=[message, *response.result[1:]])
-
-    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolMessage | Command[Any]:
-        """Run one call, unless this run finished it before a crash: then its result is the one it had."""
-        context: RunContext = request.runtime.context  # type: ignore[assignment]  # its type has no parameter for it
-        call, messages = request.tool_call, request.state["messages"]
-        maker = next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)
-        context.results.expect(maker.id if maker else None, [open_["id"] for open_ in open_calls(messages)])
-        earlier = context.earlier.get(call["id"] or "")
-        try:
-            if earlier is not None and earlier.status == "done" and earlier.observation is not None:
-                return await _note_result(context, Result(earlier.index, _result(call, earlier.observation)))
-            if call["name"] == CHART:
-                await context.results.before(call["id"])
-            return await _run_call(context, call, maker, interrupted=earlier is not None)
-        finally:
-            context.results.end(call["id"])
+        return await fitted(context, replace(request, model=models.fallback), models.retries)
 
 
-def _around(middleware: Middleware, handler: Handler) -> Handler:
-    async def call(request: ModelRequest[RunContext]) -> ModelResponse[Any]:
-        response = await middleware.awrap_model_call(request, handler)
-        assert isinstance(response, ModelResponse)
-        return response
+async def call_tools(context: RunContext, calls: Sequence[Mapping[str, Any]]) -> None:
+    """Make the calls of the last reply that have no result, side by side. Their results are in the order of the calls.
 
-    return call
+    Raises:
+        LeaseLost, StoreError: from the first call that could not be written down. The others are cancelled.
+    """
+    maker = next(message for message in reversed(context.window.messages) if isinstance(message, AIMessage))
+    order = Order([call["id"] for call in calls])
+    try:
+        async with asyncio.TaskGroup() as group:
+            for call in calls:
+                group.create_task(_call_tool(context, call, maker, order))
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
+async def _call_tool(context: RunContext, call: Mapping[str, Any], maker: AIMessage, order: Order) -> None:
+    """Make one call, unless this run finished it before a crash: then its result is the one it had."""
+    earlier = context.earlier.get(call["id"])
+    try:
+        if earlier is not None and earlier.status == "done" and earlier.observation is not None:
+            await _note_result(context, order, Result(earlier.index, _result(call, earlier.observation)))
+            return
+        if call["name"] == CHART:
+            await order.before(call["id"])
+        await _run_call(context, call, maker, order, interrupted=earlier is not None)
+    finally:
+        order.end(call["id"])
 
 
 async def _note_reply(
@@ -121,7 +98,7 @@ async def _note_reply(
     message: AIMessage,
     started: datetime,
     clock: float,
-) -> AIMessage:
+) -> None:
     """Store a reply and its step."""
     prompt = Prompt.of(context)
     says_why = bool(message.tool_calls) and str(message.text).strip() and note_of(message).get("kind") != "malformed"
@@ -142,7 +119,6 @@ async def _note_reply(
     context.note(entries, [message])
     if marks:
         context.stream.ring()
-    return message
 
 
 async def _note_failure(context: RunContext, started: datetime, clock: float, problem: Observation) -> None:
@@ -170,13 +146,14 @@ def _model_step(context: RunContext, started: datetime, clock: float) -> Step:
 
 
 async def _run_call(
-    context: RunContext, call: Mapping[str, Any], maker: AIMessage | None, *, interrupted: bool
-) -> ToolMessage:
+    context: RunContext, call: Mapping[str, Any], maker: AIMessage, order: Order, *, interrupted: bool
+) -> None:
     tool, approval = context.tools.get(call["name"]), decided(context, call, maker)
     refused: Observation | None = None
-    # Nothing is begun before a person has decided: to ask raises.
     if tool is not None and tool.needs_approval and approval is None:
         refused = await gone(context, tool) or ask_for(context, tool, call, maker)
+        if refused is None:  # nothing is begun before the person has decided
+            return
     if approval is not None:
         call = {**call, "args": approval.made_with}
         refused = rejected(approval) if approval.decision == "reject" else None
@@ -198,13 +175,14 @@ async def _run_call(
         observation = {**observation, "data": {"query": label, **observation["data"]}}
     category = tool.category if tool is not None and refused is None else ""
     result = Result(index, _result(call, observation))
-    return await _note_result(
-        context, result, observation=observation, category=category, marks=marks, started=started, clock=clock
+    await _note_result(
+        context, order, result, observation=observation, category=category, marks=marks, started=started, clock=clock
     )
 
 
 async def _note_result(
     context: RunContext,
+    order: Order,
     result: Result,
     *,
     observation: Observation | None = None,
@@ -212,14 +190,14 @@ async def _note_result(
     marks: Sequence[Mark] = (),
     started: datetime | None = None,
     clock: float = 0.0,
-) -> ToolMessage:
+) -> None:
     """Store a result as an entry, unless one before it is still awaited: then it waits with its step.
 
     `observation` and what follows it end the step; a result of an earlier process has its step ended. `category` is
     that of the tool, where it has run.
     """
-    async with context.results.lock:
-        due = context.results.take(result)
+    async with order.lock:
+        due = order.take(result)
         async with context.store.writing() as tx:
             held = await runs.check(tx, context.lease)
             entries = await context.write(tx, held, [each.message for each in due])
@@ -246,13 +224,10 @@ async def _note_result(
         context.note(entries, [each.message for each in due])
         context.categories |= {category}
     context.stream.ring()
-    return result.message
 
 
-async def _observe(
-    context: RunContext, call: Mapping[str, Any], maker: AIMessage | None, *, interrupted: bool
-) -> Observation:
-    if call["name"] == PARSE_ERROR and maker is not None and is_malformed(maker):
+async def _observe(context: RunContext, call: Mapping[str, Any], maker: AIMessage, *, interrupted: bool) -> Observation:
+    if call["name"] == PARSE_ERROR and is_malformed(maker):
         observation: Observation = note_of(maker)["observation"]
         return observation
     tool = context.tools.get(call["name"])
@@ -262,7 +237,7 @@ async def _observe(
     if interrupted and not tool.retry_safe:
         return _interrupted(tool)
     args = call["args"]
-    if call["name"] == CHART and maker is not None:
+    if call["name"] == CHART:
         try:
             args = with_query(args, call["id"], maker, context.window.own)
         except LongthreadError as error:
@@ -277,9 +252,7 @@ def _next_label(context: RunContext, action: str) -> str | None:
     return f"q{context.queries}"
 
 
-def _reply(response: ModelResponse[Any], message_id: str, clock: float) -> AIMessage:
-    message = response.result[0]
-    assert isinstance(message, AIMessage)
+def _reply(message: AIMessage, message_id: str, clock: float) -> AIMessage:
     message = noted(message.model_copy(update={"id": message_id}), latency_ms=_elapsed(clock))
     return message if message.tool_calls else noted(message, kind="answer")
 

@@ -234,7 +234,7 @@ async def sent(tx: Transaction, step: Step) -> Sent:
     if prompt.spoken == "native":
         return Sent([SystemMessage(prompt.system), *messages], prompt.tools)
     system, texts = as_text(prompt.system, messages, prompt.tools)
-    return Sent([system, *texts], ())
+    return Sent([SystemMessage(system), *texts], ())
 
 
 async def seen_between(

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 
-from longthread.agent.models import context_window
-from longthread.agent.requested import name_of
+from longthread.agent.models import context_window, name_of
 from longthread.errors import StoreError
 from longthread.settings import Settings
 from longthread.store import windows
