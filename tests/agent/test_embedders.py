@@ -1,19 +1,19 @@
-"""Embedders over a real socket, with the real OpenAI client: what works, and what recall does when they do not."""
+"""Embedders over a real socket: what works, and what recall does when they do not."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import SecretStr
 from tests.memory.talking import say
 from tests.store.samples import all_of
 
-from longthread.agent import embedders
-from longthread.agent.embedders import embedder_of
+from longthread.agent.embedders import OpenAIEmbedder, embedder_of
 from longthread.errors import EmbedderUnavailable
 from longthread.memory import asking
 from longthread.memory import vectors as embedding
@@ -33,23 +33,6 @@ def embed(dims: int = 32) -> Callable[[list[str]], Any]:
     """Vectors by which a car is an automobile."""
     own = HashEmbedder(dims, same={"car": "automobile"})
     return lambda texts: [own._vector(text).tolist() for text in texts]
-
-
-@pytest.fixture(autouse=True)
-async def clients(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """Closes the clients while their loop runs."""
-    made: list[Any] = []
-    real = embedders.init_embeddings
-
-    def noted(*args: Any, **options: Any) -> Any:
-        made.append(real(*args, **options))
-        return made[-1]
-
-    monkeypatch.setattr(embedders, "init_embeddings", noted)
-    yield
-    for each in made:
-        await each.async_client._client.close()
-        each.client._client.close()
 
 
 def recaller_at(store: Driver, provider: ProviderEmulator, model: str | None = None, key: str = KEY) -> Recaller:
@@ -100,17 +83,53 @@ async def test_the_key_for_openai_goes_to_no_other_server(store: Driver, given: 
         assert {request.headers["authorization"] for request in provider.requests} == {f"Bearer {sent}"}
 
 
-async def test_openai_itself_gets_its_own_key_before_the_common_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    options: list[dict[str, Any]] = []
-    monkeypatch.setattr(embedders, "init_embeddings", lambda name, **given: options.append(given))
+def test_openai_itself_gets_its_own_key_before_the_common_one() -> None:
     settings = Settings(
         memory_embedding_model="openai:text-embedding-3-small",
         openai_api_key=SecretStr("sk-openai"),
         api_key=SecretStr("sk-chat"),
     )
-    with pytest.raises(AttributeError):
-        await embedders.LangChainEmbedder("openai:text-embedding-3-small", settings).query("x")
-    assert options[0]["api_key"] == "sk-openai" and "base_url" not in options[0]
+    model = embedder_of(settings)
+    assert isinstance(model, OpenAIEmbedder)
+    assert model._endpoint.headers["authorization"] == "Bearer sk-openai"
+    assert model._endpoint.url == "https://api.openai.com/v1/embeddings"
+
+
+async def test_any_other_name_goes_to_langchain(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def fake(name: str) -> Any:
+        made.append(name)
+        return DeterministicFakeEmbedding(size=4)
+
+    monkeypatch.setattr("longthread.llm.langchain.init_embeddings", fake)
+    model = embedder_of(Settings(memory_embedding_model="huggingface:some/model"))
+    assert model is not None and (model.name, made) == ("huggingface:some/model", [])
+    assert (await model.documents(["a", "b"])).shape == (2, 4)
+    assert (await model.query("a")).shape == (4,)
+    assert made == ["huggingface:some/model"]
+
+
+async def test_a_provider_that_nobody_knows_is_told() -> None:
+    model = embedder_of(Settings(memory_embedding_model="nobody:model"))
+    assert model is not None
+    with pytest.raises(EmbedderUnavailable, match="nobody"):
+        await model.query("a")
+
+
+async def test_without_langchain_another_provider_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "longthread.llm.langchain", None)
+    model = embedder_of(Settings(memory_embedding_model="huggingface:some/model"))
+    assert model is not None
+    with pytest.raises(EmbedderUnavailable, match="LangChain is not installed: `pip install"):
+        await model.query("a")
+
+
+async def test_openai_without_a_key_is_not_asked() -> None:
+    model = embedder_of(Settings(memory_embedding_model="openai:text-embedding-3-small"))
+    assert model is not None
+    with pytest.raises(EmbedderUnavailable, match="OPENAI_API_KEY"):
+        await model.query("a")
 
 
 async def test_another_key_is_refused_and_that_is_no_error(store: Driver) -> None:

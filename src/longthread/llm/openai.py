@@ -9,11 +9,23 @@ from typing import Any
 
 from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
 from longthread.llm.failures import StreamTruncated
-from longthread.llm.http import Endpoint
+from longthread.llm.http import Endpoint, header_value
 from longthread.messages.chat_completions import Reply, to_request, tool_choice, tool_specs
 from longthread.messages.message import Message
 
+BASE_URL = "https://api.openai.com/v1"
 PATH = "/chat/completions"
+NO_KEY = "not-needed"
+"""Sent to servers of one's own, some of which insist on some key."""
+
+
+def bearer(name: str, key: str) -> dict[str, str]:
+    """The header for a key.
+
+    Raises:
+        ModelUnavailable: no header can hold it.
+    """
+    return {"authorization": f"Bearer {header_value(name, key)}"}
 
 
 @dataclass(frozen=True, slots=True)
