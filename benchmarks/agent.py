@@ -23,19 +23,19 @@ from langchain_core.messages.ai import UsageMetadata
 from seeding import seed
 from turn import turn
 
-from longthread.agent.analyst import Analyst
-from longthread.agent.messages import message_of
-from longthread.agent.owner import may_be_alive
-from longthread.agent.retaining import CheckpointKeeper
+from longthread.langgraph.saver.retention import CheckpointKeeper
+from longthread.messages.codec import message_of
 from longthread.model.ids import new_id
+from longthread.runs.analyst import Analyst
+from longthread.runs.process import may_be_alive
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.index.recall import Scope
+from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.space import reclaim
 from longthread.store.open import open_store
-from longthread.store.pruning import prune
-from longthread.store.recall import Scope
-from longthread.store.retention import Policy, Retention
-from longthread.store.space import reclaim
 from longthread.testing import ScriptedChatModel
 
 QUERY = {"sql": "SELECT name, day, share FROM t LIMIT 24"}

@@ -29,13 +29,13 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from longthread.agent.hot import HotWindows
-from longthread.agent.messages import draft_of
-from longthread.agent.window import Past, Spot, Wanted, fit
+from longthread.context.window import Past, Spot, Wanted, fit
+from longthread.context.window_cache import HotWindows
+from longthread.messages.codec import draft_of
 from longthread.model.entry import Draft
 from longthread.store import log
 from longthread.store.open import open_store
-from longthread.testing.longtalk import words
+from longthread.testing.long_conversation import words
 from longthread.view.tokens import FAMILIES, Estimator
 
 WINDOW = 128_000

@@ -20,7 +20,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from longthread.agent.checkpointer import LongthreadSaver
+from longthread.langgraph.saver.async_saver import LongthreadSaver
 from longthread.store.open import open_store
 
 Call = tuple[str, tuple[Any, ...]]

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from longthread.errors import SqlRefused
-from longthread.testing.judging import GOLD_DIALECT
+from longthread.testing.sql_judge import GOLD_DIALECT
 from longthread.testing.statements import Statement, read_statements
 from longthread.tools.analysis.guard import Guard
 

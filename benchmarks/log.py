@@ -21,12 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import agent
 import report
 import tail
 from databases import Databases, databases
 from savers import NAMES, Race
-
-import agent
 
 PARTS = ("turn", "agent", "tail", "disk")
 

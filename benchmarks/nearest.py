@@ -15,12 +15,12 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from longthread.memory.embedding import unit
-from longthread.memory.nearest import short_list
-from longthread.memory.recall import FUSED
-from longthread.memory.shelf import Shelf, put_together
-from longthread.store.signatures import Signatures
-from longthread.store.vectors import BLOCK, Head
+from longthread.memory.embedders.embedder import unit
+from longthread.memory.index.signature_index import Shelf, put_together
+from longthread.memory.search.nearest import short_list
+from longthread.memory.search.recall import FUSED
+from longthread.store.index.signatures import Signatures
+from longthread.store.index.vectors import BLOCK, Head
 
 QUESTIONS, NEAREST = 40, 10
 Floats = NDArray[np.float32]

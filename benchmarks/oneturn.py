@@ -13,9 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from databases import SqliteFile
-
 from agent import analyst_on, ask, make_source, seeded_thread
+from databases import SqliteFile
 
 TURNS = 100
 """The length of the thread."""

@@ -28,17 +28,18 @@ from databases import Databases, databases
 from numpy.typing import NDArray
 from talk import Talk
 
-from longthread.memory.binding import bind_user
-from longthread.memory.embedding import unit
-from longthread.memory.indexing import index_thread
-from longthread.memory.recall import Question, Recaller
-from longthread.memory.vectors import model_of
+from longthread.memory.embedders.embedder import unit
+from longthread.memory.index.compaction import bind_user
+from longthread.memory.index.indexer import index_thread
+from longthread.memory.index.vectors import model_of
+from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft
-from longthread.store import log, recall, vectors
+from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.index import recall, vectors
+from longthread.store.index.recall import Scope
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
-from longthread.store.recall import Scope
 
 THREAD, USER = "recalled", "benchmark"
 _PAGE = 5000

@@ -11,9 +11,9 @@ from typing import Any
 from longthread.model.entry import Draft
 from longthread.model.ids import new_id
 from longthread.store import log
+from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Driver
-from longthread.store.importing import Into, import_threads
-from longthread.store.migrate import SCHEMA_VERSION
+from longthread.store.transfer.import_archive import Into, import_threads
 
 USER = "default"
 

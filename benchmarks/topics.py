@@ -11,7 +11,7 @@ import time
 
 from talk import Talk
 
-from longthread.memory.topics import extract
+from longthread.memory.summary.topics import extract
 
 MESSAGES, CHARACTERS = 200, 500
 

@@ -80,9 +80,8 @@ def _env(checkout: Path) -> dict[str, str]:
 
 async def disk_ratios(turns: int) -> dict[str, float]:
     """Bytes of the database ÷ the messages as JSON, after so many turns, on each backend."""
-    from databases import databases
-
     from agent import disk  # it takes the seeded turn from here
+    from databases import databases
 
     with databases() as made:
         rows = await disk(made, [turns])

@@ -21,8 +21,8 @@ from databases import DATABASES, build
 from rich.console import Console
 from rich.table import Table as Grid
 
-from longthread.agent.analyst import Analyst
 from longthread.errors import LongthreadError, SourceNotFound
+from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 from longthread.testing.questions import (
     Cited,

@@ -28,6 +28,8 @@ from longthread.store.open import open_store
 settings.register_profile("longthread", deadline=None)  # no test depends on how busy the machine is
 settings.load_profile("longthread")
 
+pytest_plugins = ["tests.analysts"]
+
 MEMORY = Path("/dev/shm")
 ROOM = 3 * 1024**3
 """Bytes that a whole run of the suite may need for its temporary files, with room to spare."""

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from longthread.store.archive import FORMAT, VERSION
-from longthread.store.migrate import SCHEMA_VERSION
+from longthread.store.backends.migrate import SCHEMA_VERSION
+from longthread.store.transfer.archive import FORMAT, VERSION
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from longthread import errors
-    from longthread.agent.analyst import Analyst
     from longthread.errors import LongthreadError
     from longthread.langgraph import LongthreadSaver, LongthreadStore, MemoryMiddleware, recall_tool
     from longthread.memory.memories import Memories
-    from longthread.memory.recall import Question, Recaller
+    from longthread.memory.search.recall import Question, Recaller
     from longthread.model.memory import Statement
+    from longthread.runs.analyst import Analyst
     from longthread.server.app import create_app
     from longthread.settings import Settings
+    from longthread.store.index.recall import Scope
     from longthread.store.memories import Owner
     from longthread.store.open import open_store
-    from longthread.store.recall import Scope
     from longthread.tools.catalog.catalog import Catalog
 
 __version__ = "0.1.0"
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Analyst": "longthread.agent.analyst",
+    "Analyst": "longthread.runs.analyst",
     "Catalog": "longthread.tools.catalog.catalog",
     "LongthreadError": "longthread.errors",
     "LongthreadSaver": "longthread.langgraph",
@@ -55,9 +55,9 @@ _MODULES = {
     "Memories": "longthread.memory.memories",
     "MemoryMiddleware": "longthread.langgraph",
     "Owner": "longthread.store.memories",
-    "Question": "longthread.memory.recall",
-    "Recaller": "longthread.memory.recall",
-    "Scope": "longthread.store.recall",
+    "Question": "longthread.memory.search.recall",
+    "Recaller": "longthread.memory.search.recall",
+    "Scope": "longthread.store.index.recall",
     "Settings": "longthread.settings",
     "Statement": "longthread.model.memory",
     "create_app": "longthread.server.app",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from longthread.agent.analyst import Analyst
+from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.testing import ScriptedChatModel

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from longthread.agent.owner import here, new_owner
 from longthread.errors import LongthreadError
 from longthread.model.entry import Draft
+from longthread.runs.process import here, new_owner
 from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store.driver import Transaction

@@ -24,16 +24,17 @@ from tests.store.samples import fill
 from tests.store.turns import at, begin, turns
 from typer.testing import CliRunner
 
-from longthread.agent.checkpointer import LongthreadSaver
-from longthread.agent.owner import new_owner
 from longthread.cli.app import app
+from longthread.langgraph.saver.async_saver import LongthreadSaver
 from longthread.model.entry import Draft
-from longthread.store import log, runs, transfer
+from longthread.runs.process import new_owner
+from longthread.store import log, runs
+from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Driver
-from longthread.store.migrate import SCHEMA_VERSION
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.runs import Plan
+from longthread.store.transfer import threads
 
 Run = Callable[..., Any]
 
@@ -209,8 +210,8 @@ def test_a_copy_does_not_say_that_all_is_there_when_a_thread_is_not(
         await turns(store, 1, thread_id="a")
         await turns(store, 1, thread_id="b")
 
-    ids_of = transfer.thread_ids
-    monkeypatch.setattr(transfer, "thread_ids", lambda tx, after="a": ids_of(tx, after=after))
+    ids_of = threads.thread_ids
+    monkeypatch.setattr(threads, "thread_ids", lambda tx, after="a": ids_of(tx, after=after))
     in_store(store_address, two)
     said = run("db", "copy", store_address, other_address).stdout
     assert "FROM has 2 threads, and TO 1. Copy again." in said

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from longthread.agent import embedders
-from longthread.memory import asking
+from longthread.llm import embedders
+from longthread.memory.embedders import question_vector
 from longthread.testing.embedding import HashEmbedder
 
 Run = Callable[..., Any]
@@ -60,7 +60,7 @@ def test_one_that_recall_does_not_wait_for(run: Run, tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(embedders, "init_embeddings", lambda name, **options: Client())
     monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", "https://embedders.example/v1")
-    monkeypatch.setattr(asking, "QUERY_SECONDS", 0.05)
+    monkeypatch.setattr(question_vector, "QUERY_SECONDS", 0.05)
     assert "is too slow: a text takes 0.1 s; recall waits 0.05 s for it" in told(run, tmp_path, code=1)
 
 

@@ -114,7 +114,7 @@ def test_an_embedder_that_cannot_be_used_is_not_said_to_be(
 def test_the_configured_embedder_is_used_and_named_unless_none_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longthread.agent.embedders.LocalEmbedder", Hashes)
+    monkeypatch.setattr("longthread.llm.embedders.LocalEmbedder", Hashes)
     path = str(written(tmp_path / "f.jsonl", lines(collections=1)))
     for configured, given, used in (
         ("", [], None),

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from longthread.cli import running
-from longthread.cli.running import finish_summary
+from longthread.cli import show_run
+from longthread.cli.show_run import finish_summary
 from longthread.cli.terminal import Terminal
 
 
@@ -33,7 +33,7 @@ def analyst_with(passes: Passes) -> Any:
 async def test_a_summary_is_finished_and_that_is_said(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_QUIET_SECONDS", 0)
+    monkeypatch.setattr(show_run, "_QUIET_SECONDS", 0)
     passes = Passes()
     work = asyncio.ensure_future(finish_summary(analyst_with(passes), Terminal()))
     for _ in range(20):
@@ -48,7 +48,7 @@ async def test_a_summary_is_finished_and_that_is_said(
 
 
 async def test_a_signal_leaves_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(running, "_QUIET_SECONDS", 0)
+    monkeypatch.setattr(show_run, "_QUIET_SECONDS", 0)
     passes = Passes()
     work = asyncio.ensure_future(finish_summary(analyst_with(passes), Terminal(as_json=True)))
     await asyncio.sleep(0)

@@ -13,7 +13,7 @@ from tests.memory.canary import CANARY, in_files, marks, places
 from tests.memory.talking import say
 
 from longthread.langgraph import LongthreadStore
-from longthread.memory.forgetting import delete_thread
+from longthread.memory.forget import delete_thread
 from longthread.memory.memories import Memories
 from longthread.model.memory import ANALYST, Origin, Source, Statement
 from longthread.store.memories import Owner

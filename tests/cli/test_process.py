@@ -157,7 +157,7 @@ def test_it_can_be_stopped_while_it_is_still_loading() -> None:
 import os, signal, sys
 class Loading:
     def find_spec(self, name, *more):
-        if name == "longthread.cli.ask":
+        if name == "longthread.cli.commands.ask":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Loading())
 from longthread.cli.start import main

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from tests.memory.talking import say
 
-from longthread.cli import recall as module
+from longthread.cli.commands import recall as module
 from longthread.model.ids import new_id
 from longthread.model.memory import ANALYST
 from longthread.store import log
@@ -121,7 +121,7 @@ def test_an_embedder_that_does_not_work_is_done_without(run: Run, monkeypatch: p
         async def query(self, text: str) -> Any:
             raise ConnectionError("gone")
 
-    monkeypatch.setattr("longthread.agent.embedders.embedder_of", lambda settings: Broken())
+    monkeypatch.setattr("longthread.llm.embedders.embedder_of", lambda settings: Broken())
     result = run("recall", "staging 10.1.2.3", "--json")
     assert lines(result)[0]["entry"] == "servers-1"
     assert "keywords alone" in result.stderr
@@ -130,7 +130,7 @@ def test_an_embedder_that_does_not_work_is_done_without(run: Run, monkeypatch: p
 @pytest.mark.usefixtures("talks")
 def test_conversations_without_vectors_are_told_with_what_makes_them(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = HashEmbedder()
-    monkeypatch.setattr("longthread.agent.embedders.embedder_of", lambda settings, name=None: embedder)
+    monkeypatch.setattr("longthread.llm.embedders.embedder_of", lambda settings, name=None: embedder)
     result = run("recall", "staging 10.1.2.3", "--thread", "servers")
     assert "One conversation has messages without vectors" in result.stderr and "longthread db index" in result.stderr
     run("db", "index")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longthread.cli import approving
+from longthread.cli.commands import approve
 from longthread.cli.terminal import Terminal
 
 Run = Callable[..., Any]
@@ -74,12 +74,12 @@ def test_a_tool_that_needs_approval_is_called_when_somebody_says_so(
     assert told(run("tools", "run", "twice", "--yes"))["data"]["result"] == {"数": 4}
     monkeypatch.setattr(Terminal, "asks", True)
     for answers, result in ((["y"], {"数": 4}), (["e", '{"n": 5}'], {"数": 10})):
-        monkeypatch.setattr(approving, "_read", says(*answers))
+        monkeypatch.setattr(approve, "_read", says(*answers))
         seen = run("tools", "run", "twice")
         assert told(seen)["data"]["result"] == result and '"n": 2' in seen.stderr
-    monkeypatch.setattr(approving, "_read", says("n", ""))
+    monkeypatch.setattr(approve, "_read", says("n", ""))
     assert told(run("tools", "run", "twice", code=1))["error"]["type"] == "rejected"
-    monkeypatch.setattr(approving, "_read", lambda prompt: None)
+    monkeypatch.setattr(approve, "_read", lambda prompt: None)
     assert "not called" in str(run("tools", "run", "twice", code=2).exception)
     # What does not fit is told before anybody is asked.
     assert told(run("tools", "run", "twice", "--args", '{"n": "x"}', code=1))["error"]["type"] == "arguments_invalid"

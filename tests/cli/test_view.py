@@ -15,11 +15,11 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from longthread.cli.app import app
-from longthread.cli.view import _ranges, _table
+from longthread.cli.commands.view import _ranges, _table
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.testing import ScriptedChatModel
-from longthread.testing.watching import watch
+from longthread.testing.view_watch import watch
 from longthread.view.view_entry import ViewEntry
 
 

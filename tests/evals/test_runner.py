@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from longthread.agent.analyst import Analyst
 from longthread.errors import SourceNotFound
+from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 from longthread.testing import ScriptedChatModel
 from longthread.testing.questions import Question, read_questions

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.lending import database
 
-from longthread.agent.imports import Import
+from longthread.langgraph.imports.database import Import
 from longthread.store.driver import Driver
-from longthread.store.imports.taken import Report
+from longthread.store.imports.extracted import Report
 from longthread.store.queries import Sql
 
 Take = Callable[..., Awaitable[Report]]

@@ -11,11 +11,11 @@ from tests.imports.conftest import Fetch, Take
 from tests.imports.old import UUIDS, agents, memory
 
 from longthread.langgraph import LongthreadSaver
-from longthread.memory.recall import Question, Recaller
+from longthread.memory.search.recall import Question, Recaller
 from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.index.recall import Scope
 from longthread.store.queries import Sql
-from longthread.store.recall import Scope
 
 pytestmark = pytest.mark.postgres
 THREAD = "thread-a1b2c3"

@@ -12,7 +12,6 @@ import pytest
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from longthread.agent.overflow import overflow_of
 from longthread.llm.anthropic import PATH as ANTHROPIC_PATH
 from longthread.llm.anthropic import AnthropicModel
 from longthread.llm.chat import CallOptions, ChatModel, Chunk, reply_of
@@ -31,6 +30,7 @@ from longthread.llm.failures import (
 from longthread.llm.http import Endpoint
 from longthread.llm.langchain import LangChainModel
 from longthread.llm.openai import PATH, OpenAIModel
+from longthread.llm.overflow import overflow_of
 from longthread.messages.message import Message
 from longthread.testing import Dropped, ProviderEmulator, Refused, Slow, broken_call
 from longthread.tools.tool import Tool

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.memory.talking import say
 
-from longthread.memory.recall import Question, Recaller
+from longthread.memory.search.recall import Question, Recaller
 from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.index.recall import Scope
 from longthread.store.open import open_store
-from longthread.store.recall import Scope
 from longthread.testing.embedding import HashEmbedder
 
 WORDS = ["trip", "trips", "Lyon", "上海", "上午", "海边", "v1.2", "runQuery", "query", "the", "a", "…"]

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from tests.memory.talking import say
 
-from longthread.agent.embedders import embedder_of
-from longthread.memory.asking import Asker
-from longthread.memory.embedding import Vectors
+from longthread.llm.embedders import embedder_of
+from longthread.memory.embedders.embedder import Vectors
+from longthread.memory.embedders.question_vector import Asker
 from longthread.memory.memories import Memories
-from longthread.memory.recall import Question, Recaller
+from longthread.memory.search.recall import Question, Recaller
 from longthread.model.memory import ANALYST, Statement
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.index.recall import Scope
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
-from longthread.store.recall import Scope
 from longthread.testing.embedding import HashEmbedder
 
 MINE = Scope("u", "t")

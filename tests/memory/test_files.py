@@ -17,15 +17,15 @@ from sqlalchemy.engine import make_url
 from tests.conftest import new_server
 from tests.memory.canary import CANARY, in_files, in_folder, marks, places
 from tests.memory.talking import say
-from tests.memory.test_forgetting import KEPT, pass_over, plant, plant_everywhere, vectors
+from tests.memory.test_forget import KEPT, pass_over, plant, plant_everywhere, vectors
 from tests.memory.test_memories import OWNER
 
-from longthread.agent.checkpointer import LongthreadSaver
 from longthread.errors import StoreError
-from longthread.memory.forgetting import delete_thread, forget_deleted, forget_memory, forget_thread, forget_user
+from longthread.langgraph.saver.async_saver import LongthreadSaver
+from longthread.memory.forget import delete_thread, forget_deleted, forget_memory, forget_thread, forget_user
 from longthread.memory.memories import Memories
-from longthread.store import wal
 from longthread.store.driver import Driver
+from longthread.store.maintenance import wal_scrub
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.testing.contract.deletion import fill as fill_run
@@ -147,7 +147,7 @@ async def reader(address: str) -> AsyncIterator[None]:
 async def test_what_somebody_still_reads_is_told_and_goes_later(
     store: Driver, store_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longthread.store.scrubbing.PATIENCE", 0.1)
+    monkeypatch.setattr("longthread.store.maintenance.scrub.PATIENCE", 0.1)
     await say(store, [f"My bird is {CANARY}."])
     async with reader(store_address):
         gone = await forget_thread(store, "t", user_id="u", anew=True)
@@ -250,7 +250,7 @@ async def test_what_keeps_files_of_the_log_is_told(server: str, folder: Path, mo
         assert "kept for replication slots (pg_replication_slots). After" in problem
         assert {path.partition("/")[0] for path in in_folder(folder, marks())} == {"pg_wal"}
         run_sql(server, "SELECT pg_drop_replication_slot('s')")
-        monkeypatch.setattr(wal, "MOST", 0)
+        monkeypatch.setattr(wal_scrub, "MOST", 0)
         [problem] = await forget_deleted(store)
         assert "for later use" in problem
         assert in_folder(folder, marks())

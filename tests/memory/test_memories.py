@@ -13,11 +13,11 @@ from tests.store.conftest import Plain
 
 from longthread.errors import InvalidInput, MemoryNotFound, ThreadNotFound, TooManyMemories
 from longthread.memory import memories as module
-from longthread.memory.asking import Asker
-from longthread.memory.fitting import fitting
-from longthread.memory.forgetting import forget_memory, forget_thread
-from longthread.memory.matching import Bag, scores, telling, weighed
+from longthread.memory.embedders.question_vector import Asker
+from longthread.memory.forget import forget_memory, forget_thread
+from longthread.memory.index.matching import Bag, scores, telling, weighed
 from longthread.memory.memories import Memories, said_of
+from longthread.memory.relevant_memories import fitting
 from longthread.model.memory import ANALYST, Source, Statement
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner

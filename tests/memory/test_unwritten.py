@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from tests.memory.threads import counted, kept_of, talk, topics_of
 
-from longthread.memory.pruning import Policy, prune_thread
+from longthread.memory.summary.pruning import Policy, prune_thread
 from longthread.store import summaries
 from longthread.store.driver import Driver
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from longthread.memory.topics import Topic
+from longthread.memory.summary.topics import Topic
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.store import log, summaries
 from longthread.store.driver import Driver

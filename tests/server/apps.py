@@ -14,11 +14,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
 from longthread import Catalog
-from longthread.agent import begin
-from longthread.agent.begin import Ask
-from longthread.agent.hot import HotWindows
-from longthread.agent.owner import here
+from longthread.context.window_cache import HotWindows
 from longthread.langgraph import LongthreadSaver
+from longthread.runs import start
+from longthread.runs.process import here
+from longthread.runs.start import Ask
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
 
@@ -98,12 +98,12 @@ def orphaned(address: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The id of a run of the thread t1, whose process has died."""
     with subprocess.Popen(["true"]) as dead:
         dead.wait()
-    monkeypatch.setattr(begin, "new_owner", lambda: f"{here()}/{dead.pid}/x")
+    monkeypatch.setattr(start, "new_owner", lambda: f"{here()}/{dead.pid}/x")
 
     async def ask() -> str:
         async with open_store(address) as store:
             given = Ask("t1", "default", "How many?", "demo", "f", "demo", "auto", 12)
-            return (await begin.begin(store, given, HotWindows(200))).run.id
+            return (await start.begin(store, given, HotWindows(200))).run.id
 
     with ThreadPoolExecutor(1) as pool:
         run_id = pool.submit(asyncio.run, ask()).result()

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from pydantic import PrivateAttr
 
-from longthread.agent.models import resolve_model
+from longthread.llm.models import resolve_model
 from longthread.server.app import create_app
 from longthread.server.serve import Server, listen
 from longthread.settings import Settings

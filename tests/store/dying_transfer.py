@@ -18,19 +18,20 @@ from typing import Any
 from tests.store.samples import all_of
 from tests.store.turns import alive, at, turns
 
-from longthread.agent.retaining import CheckpointKeeper
-from longthread.store import log, retention
+from longthread.langgraph.saver.retention import CheckpointKeeper
+from longthread.store import log
 from longthread.store import runs as runs_of
-from longthread.store.archive import export_lines
-from longthread.store.copying import copy_store
 from longthread.store.driver import Driver
-from longthread.store.importing import Into, import_threads
+from longthread.store.maintenance import retention
+from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.space import reclaim
 from longthread.store.open import open_store
-from longthread.store.pruning import prune
 from longthread.store.queries import Sql
-from longthread.store.retention import Policy, Retention
-from longthread.store.space import reclaim
-from longthread.store.transfer import thread_ids
+from longthread.store.transfer.archive import export_lines
+from longthread.store.transfer.copy import copy_store
+from longthread.store.transfer.import_archive import Into, import_threads
+from longthread.store.transfer.threads import thread_ids
 from longthread.testing.failpoints import Failpoints, KillAt
 
 TURNS = 10

@@ -12,8 +12,8 @@ from longthread.model.entry import Draft, ToolCall
 from longthread.store import log
 from longthread.store.bundled import bundle_of, bundled
 from longthread.store.driver import Driver, Transaction
-from longthread.store.rows import read_rows, write_rows
 from longthread.store.tables import BUNDLES, RUNS, Column, Table, canonical, read_tables
+from longthread.store.transfer.rows import read_rows, write_rows
 
 TEXTS = [
     "",

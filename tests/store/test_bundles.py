@@ -8,21 +8,21 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from tests.store.test_packed import BEFORE
+from tests.store.test_run_blob import BEFORE
 from tests.store.turns import at
 
-from longthread.agent.retaining import CheckpointKeeper
 from longthread.errors import StoreDamaged
+from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.model.memory import Used
 from longthread.store import bundles, bundling, log, memories, runs
 from longthread.store.bundled import _ADDED, Bundled, runs_in
 from longthread.store.bundling import bundle_all, bundle_some
 from longthread.store.driver import Driver, Row
-from longthread.store.pruning import Pruned, prune
+from longthread.store.maintenance.prune import Pruned, prune
+from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.status import status_of
 from longthread.store.queries import Sql
-from longthread.store.retention import Policy, Retention
 from longthread.store.runs import Plan
-from longthread.store.status import status_of
 from longthread.store.tables import read_tables
 from longthread.testing.contract.base import USER
 from longthread.testing.contract.bundles import exported, rows, run_id, seen, turns

@@ -16,16 +16,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.exploring import explore
 from tests.store.turns import at
 
-from longthread.agent.retaining import CheckpointKeeper
+from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.model.memory import Used
-from longthread.store import bundling, log, memories, retention
+from longthread.store import bundling, log, memories
 from longthread.store.bundling import bundle_all, bundle_some
 from longthread.store.driver import Driver
-from longthread.store.importing import Into, import_threads
+from longthread.store.maintenance import retention
+from longthread.store.maintenance.prune import Pruned, prune
+from longthread.store.maintenance.retention import Policy, Retention
 from longthread.store.open import open_store
-from longthread.store.pruning import Pruned, prune
 from longthread.store.queries import Sql
-from longthread.store.retention import Policy, Retention
+from longthread.store.transfer.import_archive import Into, import_threads
 from longthread.testing.contract.base import USER
 from longthread.testing.contract.bundles import KINDS, exported, rows, run_id, seen, turn
 from longthread.testing.contract.memories import kept

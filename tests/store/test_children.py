@@ -8,21 +8,21 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.store.test_retention import KEEP_CHECKPOINTS, dead, pruned
-from tests.store.test_transfer import YOURS, exported, imported, silent
+from tests.store.maintenance.test_retention import KEEP_CHECKPOINTS, dead, pruned
+from tests.store.transfer.test_transfer import YOURS, exported, imported, silent
 
 from longthread.errors import InvalidInput, RunInProgress, ThreadNotFound
-from longthread.memory.forgetting import delete_thread, look_at_thread
+from longthread.memory.forget import delete_thread, look_at_thread
 from longthread.model.entry import Draft
 from longthread.model.run import Answers
 from longthread.store import log, runs
-from longthread.store.copying import copy_store
 from longthread.store.driver import Driver
-from longthread.store.importing import Into
+from longthread.store.maintenance.prune import Pruned
 from longthread.store.open import open_store
-from longthread.store.pruning import Pruned
 from longthread.store.queries import Sql
 from longthread.store.runs import Plan
+from longthread.store.transfer.copy import copy_store
+from longthread.store.transfer.import_archive import Into
 
 
 async def family(store: Driver, *, user_id: str = "u", name: str = "") -> None:

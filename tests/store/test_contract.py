@@ -8,8 +8,8 @@ from tests.store.samples import fill
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.open import open_store as open_at
-from longthread.store.rows import read_rows
 from longthread.store.tables import read_tables
+from longthread.store.transfer.rows import read_rows
 from longthread.testing.contract import OpenStore, StoreContract
 
 CANARY = "canary-4711"

@@ -22,7 +22,7 @@ from tests.store.hindered import no_page_more, permitted
 from tests.store.old import make_version_26
 from tests.store.proxy import proxy_to
 
-from longthread.cli.doctor import _findings
+from longthread.cli.commands.doctor import _findings
 from longthread.errors import (
     CommitUnknown,
     LongthreadError,
@@ -34,12 +34,13 @@ from longthread.errors import (
     StoreUnavailable,
 )
 from longthread.settings import Settings
-from longthread.store import log, postgres, runs, sqlite
+from longthread.store import log, runs
+from longthread.store.backends import postgres, sqlite
+from longthread.store.backends.read_only_sqlite import FrozenSqliteDriver
+from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.driver import Driver
-from longthread.store.frozen import FrozenSqliteDriver
+from longthread.store.maintenance.status import status_of
 from longthread.store.open import open_store
-from longthread.store.sqlite import SqliteDriver
-from longthread.store.status import status_of
 from longthread.testing.contract.base import USER, branch_ids, draft, extend, position, thread_with
 from longthread.testing.contract.deletion import fill
 

@@ -21,11 +21,11 @@ from longthread.errors import (
 )
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import checkpoints, log, runs
+from longthread.store.backends.placeholders import translated
+from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
-from longthread.store.placeholders import translated
 from longthread.store.queries import Sql, queries
-from longthread.store.sqlite import SqliteDriver
 
 
 def draft(name: str, text: str = "text", **more: object) -> Draft:

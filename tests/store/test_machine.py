@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.exploring import explore
 
-from longthread.agent.retaining import CheckpointKeeper
 from longthread.errors import LongthreadError
+from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
+from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.retention import Policy, Retention
 from longthread.store.open import open_store
-from longthread.store.pruning import prune
-from longthread.store.retention import Policy, Retention
 from longthread.testing.reference import Node, ReferenceLog, content_of
 
 THREADS = ("a", "b")

@@ -12,7 +12,7 @@ from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Run, RunStatus
 from longthread.store import log, runs
 from longthread.store.driver import Driver
-from longthread.store.records import agent_values
+from longthread.store.run_rows import agent_values
 from longthread.store.runs import Lease, Plan
 
 

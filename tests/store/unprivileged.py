@@ -18,7 +18,11 @@ from longthread.store.open import open_store
 from longthread.store.queries import queries, schema
 
 NOBODY = 65_534
-_FOR_IMPORT = ("longthread.agent.checkpointer", "longthread.agent.takeover", "langgraph.checkpoint.sqlite.aio")
+_FOR_IMPORT = (
+    "longthread.langgraph.saver.async_saver",
+    "longthread.langgraph.imports.checkpoints",
+    "langgraph.checkpoint.sqlite.aio",
+)
 
 
 async def _use(path: str) -> None:

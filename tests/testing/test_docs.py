@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from longthread import testing
-from longthread.agent.react import Malformed, parse_reply
+from longthread.llm.json_protocol import Malformed, parse_reply
 from longthread.settings import variables
 
 DOCS = Path(__file__).parents[2] / "docs"

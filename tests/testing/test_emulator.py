@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.tools import tool
 
-from longthread.agent.react import Malformed, check_calls
+from longthread.llm.json_protocol import Malformed, check_calls
 from longthread.messages.message import Message
 from longthread.testing import Dropped, ProviderEmulator, Refused, Slow, broken_call
 

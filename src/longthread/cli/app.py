@@ -15,24 +15,24 @@ import typer
 from rich.markup import escape
 
 from longthread import __version__
-from longthread.cli import catalog, skills, teach, trial
-from longthread.cli.approving import approve, reject
-from longthread.cli.ask import ask, resume
-from longthread.cli.chat import chat
-from longthread.cli.db import db
-from longthread.cli.doctor import doctor
-from longthread.cli.evals import evals
-from longthread.cli.forget import forget
-from longthread.cli.imports import import_
-from longthread.cli.mcp import mcp
-from longthread.cli.memories import memories
-from longthread.cli.recall import recall
+from longthread.cli.commands import catalog, skills, teach, tool_trial
+from longthread.cli.commands.approve import approve, reject
+from longthread.cli.commands.ask import ask, resume
+from longthread.cli.commands.chat import chat
+from longthread.cli.commands.db import db
+from longthread.cli.commands.doctor import doctor
+from longthread.cli.commands.evals import evals
+from longthread.cli.commands.forget import forget
+from longthread.cli.commands.imports import import_
+from longthread.cli.commands.mcp import mcp
+from longthread.cli.commands.memories import memories
+from longthread.cli.commands.recall import recall
+from longthread.cli.commands.serve import demo, serve
+from longthread.cli.commands.stop import stop
+from longthread.cli.commands.threads import state, threads
+from longthread.cli.commands.view import view
 from longthread.cli.screen import Console, echo, make_logs_visible
-from longthread.cli.serving import demo, serve
-from longthread.cli.stop import stop
 from longthread.cli.terminal import print_line
-from longthread.cli.threads import state, threads
-from longthread.cli.view import view
 from longthread.errors import LongthreadError
 
 app = typer.Typer(
@@ -49,7 +49,9 @@ for command in (demo, serve, mcp, ask, chat, resume, approve, reject, stop, stat
 app.command("import")(import_)
 app.add_typer(threads, name="threads")
 app.add_typer(memories, name="memories")
-catalog.add_to(app, also={"skill": (skills.import_, skills.export), "tool": (trial.run,), "source": (teach.teach,)})
+catalog.add_to(
+    app, also={"skill": (skills.import_, skills.export), "tool": (tool_trial.run,), "source": (teach.teach,)}
+)
 app.add_typer(db, name="db")
 app.add_typer(evals, name="eval")
 

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from longthread.agent.overflow import overflow_of
 from longthread.errors import ModelUnavailable
 from longthread.llm.failures import (
     ConnectionBroken,
@@ -24,6 +23,7 @@ from longthread.llm.failures import (
     TimedOut,
     error_of,
 )
+from longthread.llm.overflow import overflow_of
 
 DONE = "[DONE]"
 """The data of the event that OpenAI's streams end with."""

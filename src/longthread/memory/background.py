@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from longthread.errors import StoreClosed
-from longthread.memory.embedding import reason_of
+from longthread.memory.embedders.embedder import reason_of
 
 CLOSE_SECONDS = 2.0
 """How long closing waits for what goes on."""

@@ -18,13 +18,13 @@ from typing import get_args
 from uuid import UUID
 
 from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict, TooManyMemories
-from longthread.memory.asking import QUERY_SECONDS, Asker
 from longthread.memory.background import Background
-from longthread.memory.embedding import Embedder, EmbedderFailed, Vectors, made_by
-from longthread.memory.matching import Bag, form_of, holds_all, scores, telling, weighed
-from longthread.memory.recall import MEANING
-from longthread.memory.terms import terms
-from longthread.memory.vectors import BATCH, TIMEOUT
+from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors, made_by
+from longthread.memory.embedders.question_vector import QUERY_SECONDS, Asker
+from longthread.memory.index.matching import Bag, form_of, holds_all, scores, telling, weighed
+from longthread.memory.index.terms import terms
+from longthread.memory.index.vectors import BATCH, TIMEOUT
+from longthread.memory.search.recall import MEANING
 from longthread.model.ids import new_id
 from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
 from longthread.store import log, memories

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Sequence
 
 from longthread.errors import StoreClosed
-from longthread.memory.pruning import Policy, prune_thread
-from longthread.memory.recall import Recaller
-from longthread.memory.summaries import Summarizer
+from longthread.memory.search.recall import Recaller
+from longthread.memory.summary.pruning import Policy, prune_thread
+from longthread.memory.summary.summaries import Summarizer
 from longthread.model.manifest import Segment
 from longthread.store.driver import Driver
-from longthread.store.recall import Scope
+from longthread.store.index.recall import Scope
 from longthread.store.summaries import Kept
 
 CLOSE_SECONDS = 2.0

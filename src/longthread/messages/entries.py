@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from longthread.agent.calls import as_json, calls_of
-from longthread.agent.storable import storable
 from longthread.errors import MessageNotStorable
 from longthread.messages.fields import (
     BLANK,
@@ -20,6 +18,8 @@ from longthread.messages.fields import (
     rest_of,
 )
 from longthread.messages.message import Message
+from longthread.messages.sanitize import storable
+from longthread.messages.tool_calls import as_json, calls_of
 from longthread.model.entry import Draft, Entry, Role
 from longthread.model.ids import new_id
 from longthread.model.payload import note_in

@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longthread.agent.calls import Calls, holds_enum
-from longthread.agent.packing import dumped, loaded
-from longthread.agent.storable import storable
+from longthread.messages.compression import dumped, loaded
+from longthread.messages.sanitize import storable
+from longthread.messages.tool_calls import Calls, holds_enum
 from longthread.model.entry import Role, ToolCall
 from longthread.model.payload import SHORT, shortened, whole
 

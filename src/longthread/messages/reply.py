@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.agent.objects import decode
+from longthread.messages.json_objects import decode
 from longthread.messages.message import invalid_tool_call, tool_call
 
 

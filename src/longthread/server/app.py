@@ -13,13 +13,13 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from longthread import __version__
-from longthread.agent.analyst import Analyst
-from longthread.agent.models import resolve_model
-from longthread.agent.shelf import ModelFactory
+from longthread.llm.model_cache import ModelFactory
+from longthread.llm.models import resolve_model
+from longthread.runs.analyst import Analyst
 from longthread.server import problems
-from longthread.server.gate import Gate
 from longthread.server.paths import EncodedPaths
 from longthread.server.routes import agents, approvals, chat, conversations, health
+from longthread.server.security import Gate
 from longthread.server.sources import SourcePolicy
 from longthread.server.state import Served
 from longthread.settings import Settings

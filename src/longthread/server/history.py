@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longthread.agent.owner import may_be_alive
 from longthread.model.entry import Entry, ToolCall
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.run import Run, Step
 from longthread.model.thread import Thread
+from longthread.runs.process import may_be_alive
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.lineage import asked_by, lineage, ran
 from longthread.server.observation import cut

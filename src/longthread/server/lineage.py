@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from longthread.agent.owner import may_be_alive
 from longthread.errors import ThreadNotFound
 from longthread.model.memory import ANALYST
 from longthread.model.run import Run
 from longthread.model.thread import Thread
+from longthread.runs.process import may_be_alive
 from longthread.store import approvals, catalog, log, runs
 from longthread.store.driver import Transaction
 

@@ -17,12 +17,12 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.applications import Starlette
 
-from longthread.agent.analyst import Analyst
-from longthread.agent.models import resolve_model
-from longthread.agent.shelf import ModelFactory
 from longthread.errors import AddressUnavailable, PortInUse
+from longthread.llm.model_cache import ModelFactory
+from longthread.llm.models import resolve_model
+from longthread.runs.analyst import Analyst
 from longthread.server.app import create_app
-from longthread.server.gate import is_loopback
+from longthread.server.security import is_loopback
 from longthread.settings import Settings
 
 GRACE_SECONDS = 5

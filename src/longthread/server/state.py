@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
-from longthread.agent.analyst import Analyst
+from longthread.runs.analyst import Analyst
 from longthread.server.sources import SourcePolicy
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from ag_ui.core import BaseEvent, CustomEvent
 
-from longthread.agent.owner import may_be_alive
-from longthread.agent.stream import Bell, watch
 from longthread.errors import InvalidInput
 from longthread.model.event import HALTS, Event
 from longthread.model.run import Run
+from longthread.runs.events import Bell, watch
+from longthread.runs.process import may_be_alive
 from longthread.server.events import INTERRUPTED, Encoder
 from longthread.store import runs
 from longthread.store.driver import Driver

@@ -14,7 +14,7 @@ from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction
 from longthread.store.encoding import dump
 from longthread.store.log import now
-from longthread.store.records import time_of
+from longthread.store.run_rows import time_of
 
 
 async def let_wait(tx: Transaction, thread_id: str, run_id: str, calls: Sequence[Approval]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.driver import Row
 from longthread.store.encoding import dump
-from longthread.store.packed import loosened, readable, tightened
+from longthread.store.run_blob import loosened, readable, tightened
 
 _FORM = b"\x01"
 """The first byte. Behind it, compressed: a line with the columns, then a line for each run with what it did."""

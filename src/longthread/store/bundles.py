@@ -9,8 +9,8 @@ from typing import Any
 
 from longthread.store.bundled import Bundle, Bundled, bundle_of, runs_in
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.rows import write_rows
 from longthread.store.tables import Table
+from longthread.store.transfer.rows import write_rows
 
 
 async def find_row(tx: Transaction, thread_id: str, run_id: str, *, texts: bool = True) -> Row | None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.vectors import numbers_of, told
+from longthread.store.index.vectors import numbers_of, told
 
 Measure = Literal["cosine", "l2", "inner_product"]
 Place = tuple[str, str]

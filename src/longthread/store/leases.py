@@ -8,7 +8,7 @@ from typing import Any
 
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.log import now
-from longthread.store.records import text_of, time_of
+from longthread.store.run_rows import text_of, time_of
 
 Alive = Callable[[str], bool]
 """Whether an owner may still be at work. False only where that is certain."""

@@ -16,7 +16,7 @@ from longthread.model.thread import Thread
 from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
-from longthread.store.logged import entries_of, entry_of, of_thread, parent_of, thread_of, threads_of
+from longthread.store.log_rows import entries_of, entry_of, of_thread, parent_of, thread_of, threads_of
 
 _LAST = "\U0010ffff"
 """Sorts behind every time and id: where a listing starts."""

@@ -18,7 +18,7 @@ from longthread.model.memory import Memory, MemoryType, Origin, Source, Statemen
 from longthread.store import catalog, log
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.numbers import numbers, told
+from longthread.store.index.numbers import numbers, told
 
 SAID = "2:"
 """How a hash of what a memory says begins. One that begins otherwise is of another rule for what says the same, or of

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from longthread.errors import InvalidInput, StoreFull, StoreUnavailable
 from longthread.settings import EMBEDDED, POSTGRES_URLS, Settings, shown_address, store_address
-from longthread.store.address import shown
+from longthread.store.backends.embedded_postgres import embedded_server
+from longthread.store.backends.postgres import PostgresDriver
+from longthread.store.backends.postgres_address import shown
+from longthread.store.backends.read_only_sqlite import FrozenSqliteDriver, is_frozen, lacks_room
+from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver
-from longthread.store.embedded import embedded_server
-from longthread.store.frozen import FrozenSqliteDriver, is_frozen, lacks_room
-from longthread.store.postgres import PostgresDriver
-from longthread.store.sqlite import SqliteDriver
 
 
 @asynccontextmanager

@@ -16,11 +16,12 @@ from longthread.store import bundles, leases, log
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
-from longthread.store.ended import completed_steps, end_run
+from longthread.store.event_view import events_of_run, events_of_step, last_of, marks_json, marks_of
 from longthread.store.leases import Alive
 from longthread.store.log import now
-from longthread.store.packed import unpack
-from longthread.store.records import (
+from longthread.store.run_blob import unpack
+from longthread.store.run_end import completed_steps, end_run
+from longthread.store.run_rows import (
     agent_values,
     completed,
     ended,
@@ -31,7 +32,6 @@ from longthread.store.records import (
     text_of,
     time_of,
 )
-from longthread.store.told import events_of_run, events_of_step, last_of, marks_json, marks_of
 
 LEASE = timedelta(seconds=15)
 """How long a run stays its owner's without a renewal."""

@@ -13,7 +13,7 @@ from longthread.store import incarnation, topics
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
-from longthread.store.logged import of_thread
+from longthread.store.log_rows import of_thread
 
 UNWRITTEN = "unwritten"
 """Beside a digest: the summary before it, from which a model is to go on; nothing in it, where there was none."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longthread.store.driver import Transaction
-from longthread.store.recall import Scope
+from longthread.store.index.recall import Scope
 
 _LAST = 2**62
 """Behind every entry."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from longthread.memory.embedding import Vectors
-from longthread.memory.postings import hash_of
-from longthread.memory.terms import terms
+from longthread.memory.embedders.embedder import Vectors
+from longthread.memory.index.postings import hash_of
+from longthread.memory.index.terms import terms
 
 
 class HashEmbedder:

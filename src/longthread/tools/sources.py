@@ -9,7 +9,7 @@ from longthread.settings import Settings
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.files.encoding import known
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.opening import open_source
+from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.policy.document import Policies
 from longthread.tools.analysis.source import Source
 

@@ -10,7 +10,7 @@ from longthread.model.builtin import DATA_TOOLS
 from longthread.model.catalog import Definition, ToolDefinition, tool_of
 from longthread.settings import Settings
 from longthread.store.driver import Driver
-from longthread.tools.analysis.isolation.nursery import NURSERY
+from longthread.tools.analysis.isolation.forkserver import NURSERY
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.catalog.catalog import Catalog, named_address

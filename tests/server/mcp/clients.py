@@ -13,9 +13,9 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
-from longthread.agent.analyst import Analyst
+from longthread.runs.analyst import Analyst
 from longthread.server.mcp.protocol import offers, protocol_server
-from longthread.server.mcp.serving import PATH, Choice, create_app
+from longthread.server.mcp.serve import PATH, Choice, create_app
 from longthread.server.mcp.transcripts import Transcripts
 from longthread.server.serve import Server, listen
 

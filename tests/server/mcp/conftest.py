@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.server.conftest import GatedModel
 
-from longthread.agent.analyst import Analyst
-from longthread.agent.models import resolve_model
+from longthread.llm.models import resolve_model
+from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 
 Open = Callable[..., Awaitable[Analyst]]

@@ -14,11 +14,11 @@ from tests.server.mcp.clients import ERAS, called, directly, listening, over_htt
 from tests.server.mcp.conftest import Open
 
 from longthread import Catalog
-from longthread.agent.analyst import Analyst
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.run import Run
-from longthread.server.mcp.serving import Choice
-from longthread.server.mcp.threads import PAGE_CHARS
+from longthread.runs.analyst import Analyst
+from longthread.server.mcp.serve import Choice
+from longthread.server.mcp.thread_tools import PAGE_CHARS
 from longthread.store import log, runs
 from longthread.store.queries import Sql
 

@@ -16,7 +16,7 @@ import pytest
 from tests.server.conftest import GatedModel
 from tests.server.mcp.conftest import Open
 
-from longthread.agent.analyst import Analyst
+from longthread.runs.analyst import Analyst
 from longthread.server.mcp import stdio
 from longthread.server.mcp.protocol import offers, protocol_server
 from longthread.server.mcp.transcripts import Transcripts

@@ -12,7 +12,7 @@ from tests import mysqlserver
 
 from longthread.tools.analysis import nearest, open_source
 from longthread.tools.analysis.nearest import close_values, notes_of
-from longthread.tools.analysis.policy.bound import UserPolicy
+from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.source import Source
 
 ROWS = [("United States", "paid"), ("México", "open"), ("São Tomé", "Paid "), ("中国大陆", "paid"), ("France", "open")]

@@ -18,7 +18,7 @@ from tests.engines import ENGINES
 
 from longthread.errors import SourceNotFound, ToolInvalid
 from longthread.tools.analysis import Limits, Source, open_source
-from longthread.tools.analysis.policy.bound import UserPolicy
+from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.query import build, check
 from longthread.tools.tool import Observation
 

@@ -28,15 +28,15 @@ from mcp_types import (
 )
 
 from longthread import __version__
-from longthread.agent.analyst import Analyst
 from longthread.errors import LongthreadError
-from longthread.server.mcp.asking import Asking
-from longthread.server.mcp.looking import Looking
+from longthread.runs.analyst import Analyst
+from longthread.server.mcp.ask_tools import Asking
+from longthread.server.mcp.memory_tools import Memorising
 from longthread.server.mcp.offer import Offer
-from longthread.server.mcp.recalling import Recalling
-from longthread.server.mcp.remembering import Memorising
-from longthread.server.mcp.threads import Reading
+from longthread.server.mcp.recall_tool import Recalling
+from longthread.server.mcp.thread_tools import Reading
 from longthread.server.mcp.transcripts import MEDIA_TYPE, TEMPLATE, Transcripts, uri_of
+from longthread.server.mcp.view_tool import Looking
 from longthread.server.mcp.wording import for_clients
 from longthread.tools.arguments import Arguments
 

@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 from longthread.errors import ThreadNotFound
 from longthread.model.markdown import markdown
 from longthread.model.thread import Thread
-from longthread.server.mcp.threads import Reading
+from longthread.server.mcp.thread_tools import Reading
 from longthread.store import log
 from longthread.store.driver import Driver
 

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Header, Path, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from longthread.agent.charting import chart_of
-from longthread.agent.handle import RunHandle
+from longthread.builtin.chart import chart_of
 from longthread.errors import EntryNotFound, ModelNotUsable, ModelUnavailable, RunNotFound
 from longthread.model.event import HALTS
 from longthread.model.run import Protocol, Run
+from longthread.runs.handle import RunHandle
 from longthread.server.history import events_path, step_json
 from longthread.server.paths import Segment
 from longthread.server.state import Served, ServedDep

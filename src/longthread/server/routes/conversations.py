@@ -11,10 +11,10 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Query, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from longthread.agent.owner import may_be_alive
 from longthread.errors import NothingToStop, RowDamaged, RunElsewhere, RunInProgress
 from longthread.model.memory import ANALYST
 from longthread.model.thread import Thread
+from longthread.runs.process import may_be_alive
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.history import attributes_json, history, run_json
 from longthread.server.paths import Segment

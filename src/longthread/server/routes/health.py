@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from longthread import __version__
-from longthread.agent.models import DEMO, model_name
+from longthread.llm.models import DEMO, model_name
 from longthread.server.state import ServedDep
 from longthread.store import log
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from longthread.errors import StoreError
 from longthread.store.driver import Row
-from longthread.store.foreign import Foreign
+from longthread.store.imports.extracted import Conversation, Placed, Report
+from longthread.store.imports.foreign import Foreign
+from longthread.store.imports.foreign_rows import decoded, has, moment, moment_or_none, rows, storable, values
 from longthread.store.imports.messages import drafts_of
-from longthread.store.imports.reading import decoded, has, moment, moment_or_none, rows, storable, values
-from longthread.store.imports.taken import Conversation, Placed, Report
 from longthread.store.log import now
 
 _TABLE = "conversation_state"

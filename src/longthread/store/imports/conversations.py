@@ -11,10 +11,10 @@ from typing import Any
 from longthread.errors import StoreError
 from longthread.model.entry import Draft
 from longthread.store.driver import Row
-from longthread.store.foreign import Foreign
-from longthread.store.imports.reading import decoded, has, moment, moment_or_none, rows, storable, values
+from longthread.store.imports.extracted import Conversation, Placed, Report, Summary
+from longthread.store.imports.foreign import Foreign
+from longthread.store.imports.foreign_rows import decoded, has, moment, moment_or_none, rows, storable, values
 from longthread.store.imports.states import KEYS, folded, placed_state
-from longthread.store.imports.taken import Conversation, Placed, Report, Summary
 
 _TABLE = "conversations"
 _STEPS = "conversation_steps"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from longthread.store.foreign import Foreign
 from longthread.store.imports import memory
 from longthread.store.imports.clients import Clients
 from longthread.store.imports.conversations import Conversations
-from longthread.store.imports.reading import count, has
+from longthread.store.imports.extracted import Source
+from longthread.store.imports.foreign import Foreign
+from longthread.store.imports.foreign_rows import count, has
 from longthread.store.imports.sessions import Sessions
-from longthread.store.imports.taken import Source
 
 SOURCES: Sequence[Source] = (Conversations(), Sessions(), Clients())
 CHECKPOINTS = "the checkpoints of a LangGraph saver"

@@ -1,5 +1,5 @@
 """Document 004: what its program keeps beside LangGraph's checkpoints: labels, summaries, pieces of text with vectors,
-and topics. The checkpoints themselves are a saver's to take over (`longthread.agent.takeover`)."""
+and topics. The checkpoints themselves are a saver's to take over (`longthread.langgraph.imports.checkpoints`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longthread.errors import StoreError
-from longthread.store.foreign import Foreign
-from longthread.store.imports.reading import decoded, floats, has, moment, moment_or_none, rows, storable, values
-from longthread.store.imports.taken import Report, Summary
+from longthread.store.imports.extracted import Report, Summary
+from longthread.store.imports.foreign import Foreign
+from longthread.store.imports.foreign_rows import decoded, floats, has, moment, moment_or_none, rows, storable, values
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "thread_activity": ("thread_id", "label"),

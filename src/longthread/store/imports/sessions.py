@@ -11,10 +11,10 @@ from longthread.model.entry import Draft
 from longthread.model.fold import CONTINUES, STEP
 from longthread.model.payload import SENT_ID
 from longthread.store.driver import Row
-from longthread.store.foreign import Foreign
+from longthread.store.imports.extracted import Conversation, Placed, Report
+from longthread.store.imports.foreign import Foreign
+from longthread.store.imports.foreign_rows import decoded, floats, has, moment, moment_or_none, rows, storable, values
 from longthread.store.imports.messages import calls_of, drafts_of, payload_of
-from longthread.store.imports.reading import decoded, floats, has, moment, moment_or_none, rows, storable, values
-from longthread.store.imports.taken import Conversation, Placed, Report
 
 _CATALOG = ("tools", "skills", "agents")
 """In the order in which they refer to each other."""

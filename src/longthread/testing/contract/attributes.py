@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from longthread.agent.retaining import CheckpointKeeper
-from longthread.agent.saver import LongthreadSaver
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
+from longthread.langgraph.saver.retention import CheckpointKeeper
+from longthread.langgraph.saver.saver import LongthreadSaver
 from longthread.model.thread import Thread
 from longthread.store import attributes, log
 from longthread.store.driver import Driver, Transaction
-from longthread.store.pruning import prune
-from longthread.store.retention import Policy, Retention
+from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.retention import Policy, Retention
 from longthread.testing.contract.base import USER, Contract, rows_of, thread_with
 from longthread.testing.contract.recall import silent
 from longthread.testing.contract.runs import dead

@@ -16,12 +16,12 @@ from longthread.model.event import Event, EventType, Mark
 from longthread.model.memory import Used
 from longthread.model.run import AgentRun, Answers, RunStatus, Step
 from longthread.store import bundling, log, memories, runs
-from longthread.store.archive import export_lines
 from longthread.store.bundling import bundle_all, bundle_some
 from longthread.store.driver import Driver, Transaction
-from longthread.store.importing import Into, import_threads
 from longthread.store.queries import Sql
 from longthread.store.runs import Plan
+from longthread.store.transfer.archive import export_lines
+from longthread.store.transfer.import_archive import Into, import_threads
 from longthread.testing.contract.base import USER, Contract, OpenStore
 from longthread.testing.contract.memories import kept
 from longthread.testing.contract.runs import alive

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longthread.errors import DefinitionInUse, DefinitionNotFound
-from longthread.memory.forgetting import forget_user
+from longthread.memory.forget import forget_user
 from longthread.store import catalog as kept
 from longthread.store import log
 from longthread.store.driver import Driver

@@ -14,8 +14,8 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from langgraph.types import Command, interrupt
 
-from longthread.agent.saver import LongthreadSaver
-from longthread.agent.takeover import import_langgraph
+from longthread.langgraph.imports.checkpoints import import_langgraph
+from longthread.langgraph.saver.saver import LongthreadSaver
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.testing.contract.base import Contract, OpenStore, rows_of

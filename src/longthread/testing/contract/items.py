@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import GetOp, ListNamespacesOp, Op, PutOp, SearchItem, SearchOp
 
-from longthread.agent.itemstore import LongthreadStore
+from longthread.langgraph.items.item_store import LongthreadStore
 from longthread.store.driver import Driver
 from longthread.testing.contract.base import Contract, OpenStore
 from longthread.testing.embedding import HashEmbedder

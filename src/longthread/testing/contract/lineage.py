@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from longthread.errors import RunInProgress, ThreadNotFound
-from longthread.memory.forgetting import delete_thread, look_at_thread
+from longthread.memory.forget import delete_thread, look_at_thread
 from longthread.model.run import Answers
 from longthread.store import log, runs
 from longthread.store.driver import Driver

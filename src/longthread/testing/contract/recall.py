@@ -11,19 +11,20 @@ from typing import Any
 import pytest
 
 from longthread.errors import ThreadNotFound
-from longthread.memory import nearest
-from longthread.memory.binding import bind_user
-from longthread.memory.everything import index_all
-from longthread.memory.indexing import drop_index, index_thread
-from longthread.memory.keywords import Place
-from longthread.memory.recall import Question, Recaller
-from longthread.memory.vectors import embed_thread, model_of
+from longthread.memory.index.compaction import bind_user
+from longthread.memory.index.indexer import drop_index, index_thread
+from longthread.memory.index.vectors import embed_thread, model_of
+from longthread.memory.reindex import index_all
+from longthread.memory.search import nearest
+from longthread.memory.search.keywords import Place
+from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft
-from longthread.store import log, recall, vectors, volumes
-from longthread.store.archive import export_lines
+from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.importing import Into, import_threads
-from longthread.store.recall import Scope
+from longthread.store.index import recall, shards, vectors
+from longthread.store.index.recall import Scope
+from longthread.store.transfer.archive import export_lines
+from longthread.store.transfer.import_archive import Into, import_threads
 from longthread.testing.contract.base import USER, Contract, OpenStore, extend, rows_of
 from longthread.testing.embedding import HashEmbedder
 
@@ -68,7 +69,7 @@ async def come_again(store: Driver, thread_id: str = "t") -> None:
 
 
 class RecallContract(Contract):
-    """`longthread.store.recall`, `vectors` and `volumes`, through the `Recaller` that asks them."""
+    """`longthread.store.index.recall`, `vectors` and `volumes`, through the `Recaller` that asks them."""
 
     async def test_what_was_said_is_found_in_one_thread_and_in_all_of_a_user(self, store: Driver) -> None:
         await say(store, [*FILLER, "The deploy key lives in /etc/keys.toml", *FILLER, "我们决定把服务器放在上海。"])
@@ -193,18 +194,18 @@ class RecallContract(Contract):
         before = await found(store, "harbour crane", MINE, k=6)
         assert before == [f"the harbour crane {number}" for number in range(6)]
         async with store.reading() as tx:
-            assert await volumes.users_with_loose(tx) == ["other", USER]
+            assert await shards.users_with_loose(tx) == ["other", USER]
         assert await bind_user(store, USER, least=2) == 6
         assert await found(store, "harbour crane", MINE, k=6) == before
         async with store.reading() as tx:
-            assert await volumes.loose_count(tx, USER, 9) == 0
-            assert await volumes.users_with_loose(tx) == ["other"]
+            assert await shards.loose_count(tx, USER, 9) == 0
+            assert await shards.users_with_loose(tx) == ["other"]
         await say(store, ["a crane of late"], thread_id="t3")
         assert set(await found(store, "crane", MINE, k=7)) == {*before, "a crane of late"}
         await index_thread(store, "t3")
         assert await bind_user(store, USER, least=1) == 6
         async with store.writing() as tx:
             await log.delete_thread(tx, "t1", user_id=USER)
-            assert await volumes.loose_count(tx, USER, 99) == 5
+            assert await shards.loose_count(tx, USER, 99) == 5
         assert "the harbour crane 1" not in await found(store, "crane", MINE, k=20)
         assert await found(store, "harbour", OTHERS) == ["the harbour of others"]

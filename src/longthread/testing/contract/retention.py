@@ -12,23 +12,24 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
-from longthread.agent.retaining import CheckpointKeeper
-from longthread.agent.saver import LongthreadSaver
-from longthread.memory.indexing import index_thread
+from longthread.langgraph.saver.retention import CheckpointKeeper
+from longthread.langgraph.saver.saver import LongthreadSaver
+from longthread.memory.index.indexer import index_thread
+from longthread.memory.index.vectors import embed_thread
 from longthread.memory.memories import remember
-from longthread.memory.vectors import embed_thread
 from longthread.model.event import Event
 from longthread.model.memory import Statement
 from longthread.model.run import Step
-from longthread.store import approvals, attributes, bundles, log, recall, runs, summaries, topics
+from longthread.store import approvals, attributes, bundles, log, runs, summaries, topics
 from longthread.store.bundling import bundle_all
 from longthread.store.driver import Driver
+from longthread.store.index import recall
+from longthread.store.index.recall import Scope
 from longthread.store.log import now
-from longthread.store.pruning import Pruned, prune
-from longthread.store.recall import Scope
-from longthread.store.records import step_values
-from longthread.store.retention import Policy, Retention
-from longthread.store.status import status_of
+from longthread.store.maintenance.prune import Pruned, prune
+from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.status import status_of
+from longthread.store.run_rows import step_values
 from longthread.testing.contract.approvals import call
 from longthread.testing.contract.base import USER, Contract, branch_ids
 from longthread.testing.contract.bundles import run_id, turns
@@ -61,7 +62,7 @@ async def pruned(store: Driver, policy: Policy, *, apply: bool = True, alive: Ca
 
 
 class RetentionContract(Contract):
-    """`longthread.store.retention` and `pruning`, which is what `longthread db prune` does."""
+    """`longthread.store.maintenance.retention` and `pruning`, which is what `longthread db prune` does."""
 
     async def test_old_turns_go_with_what_their_runs_did(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         await turns(store, 1, kind="silent")
@@ -81,8 +82,8 @@ class RetentionContract(Contract):
         policy = replace(ALL, entries_before=now(), window=6)
         told = await pruned(store, policy, apply=False)
         assert len(await branch_ids(store)) == 36, "nothing went"
-        monkeypatch.setattr("longthread.store.retention.ENTRIES_AT_ONCE", 5)
-        monkeypatch.setattr("longthread.store.retention.RUNS_AT_ONCE", 2)
+        monkeypatch.setattr("longthread.store.maintenance.retention.ENTRIES_AT_ONCE", 5)
+        monkeypatch.setattr("longthread.store.maintenance.retention.RUNS_AT_ONCE", 2)
         went = await pruned(store, policy)
         assert (went.rows["entries"], went.touched) == (told.rows["entries"], 1) == (30, 1)
         assert (went.rows["events"], went.rows["steps"], went.rows["approvals"]) == (1, 1, 1)
@@ -103,7 +104,7 @@ class RetentionContract(Contract):
         assert (await branch_ids(store))[0] == "4-q"
 
     async def test_bundled_runs_go_one_by_one(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("longthread.store.retention.RUNS_AT_ONCE", 3)
+        monkeypatch.setattr("longthread.store.maintenance.retention.RUNS_AT_ONCE", 3)
         await turns(store, 70)
         await bundle_all(store, "t")
         async with store.reading() as tx:

@@ -6,16 +6,16 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from longthread.memory.pruning import Policy, prune_thread
-from longthread.memory.recall import Question, Recaller
-from longthread.memory.topics import Topic
-from longthread.memory.vectors import embed_thread
+from longthread.memory.index.vectors import embed_thread
+from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.summary.pruning import Policy, prune_thread
+from longthread.memory.summary.topics import Topic
 from longthread.model.entry import Draft
 from longthread.model.fold import Compressed
 from longthread.store import log, runs, summaries, topics
 from longthread.store.driver import Driver
+from longthread.store.index.recall import Scope
 from longthread.store.queries import Sql
-from longthread.store.recall import Scope
 from longthread.store.runs import Plan
 from longthread.testing.contract.base import USER, Contract, extend
 from longthread.testing.contract.recall import say

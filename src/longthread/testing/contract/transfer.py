@@ -14,15 +14,16 @@ import pytest
 from langgraph.types import Command
 
 from longthread.errors import InvalidInput
-from longthread.memory.forgetting import forget_thread, forget_user
-from longthread.memory.indexing import index_thread
-from longthread.store import log, transfer
+from longthread.memory.forget import forget_thread, forget_user
+from longthread.memory.index.indexer import index_thread
+from longthread.store import log
 from longthread.store.bundling import bundle_all
-from longthread.store.copying import compare_stores, copy_store
 from longthread.store.driver import Driver
+from longthread.store.maintenance.space import reclaim
+from longthread.store.maintenance.status import size_of, status_of
 from longthread.store.open import open_store as open_at
-from longthread.store.space import reclaim
-from longthread.store.status import size_of, status_of
+from longthread.store.transfer import threads as transfer
+from longthread.store.transfer.copy import compare_stores, copy_store
 from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, extend
 from longthread.testing.contract.base import draft as message
 from longthread.testing.contract.bundles import seen, turns
@@ -64,7 +65,7 @@ async def looked_at(store: Driver) -> Any:
 
 
 class TransferContract(Contract):
-    """`longthread.store.archive`, `importing`, `copying`, `status` and `space`; `longthread.memory.forgetting`."""
+    """`longthread.store.transfer.archive`, `importing`, `copying`, `status` and `space`; `longthread.memory.forget`."""
 
     async def test_a_thread_that_was_exported_is_the_same_when_it_is_imported(self, store: Driver) -> None:
         await fill(store)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from longthread.tools.analysis.limits import Limits
-    from longthread.tools.analysis.opening import open_source
+    from longthread.tools.analysis.open import open_source
     from longthread.tools.analysis.source import Source
     from longthread.tools.analysis.toolbox import analysis_tools
 
 __all__ = ["Limits", "Source", "analysis_tools", "open_source"]
-_HOMES = {"Limits": "limits", "Source": "source", "analysis_tools": "toolbox", "open_source": "opening"}
+_HOMES = {"Limits": "limits", "Source": "source", "analysis_tools": "toolbox", "open_source": "open"}
 
 
 def __getattr__(name: str) -> Any:

@@ -26,9 +26,9 @@ from sqlglot.parsers.sqlite import SQLiteParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from longthread.errors import SqlRefused
-from longthread.tools.analysis.building import LARGEST, built_size, name_of
 from longthread.tools.analysis.functions import ALLOWED, NEVER, PREFIXES
 from longthread.tools.analysis.lexemes import has_odd_comment
+from longthread.tools.analysis.value_size import LARGEST, built_size, name_of
 
 _LONGEST = 20_000
 """Characters of one statement: parsing 130,000 took 2.5 s, and no question needs that many."""

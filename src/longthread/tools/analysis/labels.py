@@ -25,7 +25,7 @@ def labels_of_checks(statement: str, dialect: str) -> Labels:
     if not _CHECK.search(statement) or "'" not in statement:
         return {}
     # Here and not above: what reads SQL takes time to load, and most tables have no such condition.
-    from longthread.tools.analysis.conditions import listed
+    from longthread.tools.analysis.check_constraints import listed
 
     alone = _CHECK.match(statement.lstrip())
     return listed(f"CREATE TABLE t ({statement})" if alone else statement, dialect)

@@ -13,7 +13,7 @@ from sqlglot import exp
 from longthread.errors import LongthreadError
 from longthread.tools.analysis.engine import Connection
 from longthread.tools.analysis.guard import Guard
-from longthread.tools.analysis.naming import literal, quoted
+from longthread.tools.analysis.quoting import literal, quoted
 from longthread.tools.analysis.schema import Schema, Table
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.statement import prepared

@@ -12,7 +12,7 @@ from longthread.errors import SqlFailed
 from longthread.tools.analysis.cell import as_numbers, json_cell, shown
 from longthread.tools.analysis.engine import Connection
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.naming import quoted
+from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.schema import Column, Table
 from longthread.tools.analysis.watch import Interrupted, Watch
 

@@ -14,9 +14,9 @@ from longthread.errors import SourceError, SourceFailed, SourceUnreachable, SqlR
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.policy.bound import UserPolicy
-from longthread.tools.analysis.policy.restricted import Restricted, restrict
-from longthread.tools.analysis.policy.rewriting import rewritten
+from longthread.tools.analysis.policy.restricted_schema import Restricted, restrict
+from longthread.tools.analysis.policy.rewrite import rewritten
+from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.watch import GRACE, Interrupted, Watch
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longthread.tools.analysis.guard import Guard
-from longthread.tools.analysis.resolving import Resolver
+from longthread.tools.analysis.resolver import Resolver
 from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.source import Source
 

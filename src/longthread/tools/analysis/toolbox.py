@@ -10,7 +10,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from longthread.errors import InvalidInput, LongthreadError, SqlFailed
-from longthread.tools.analysis.described import (
+from longthread.tools.analysis.engine import Connection
+from longthread.tools.analysis.likely_tables import Likely
+from longthread.tools.analysis.nearest import notes_of
+from longthread.tools.analysis.profile import count_rows, profile
+from longthread.tools.analysis.result import Result
+from longthread.tools.analysis.schema import Schema, Table, close_names
+from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.statement import prepared
+from longthread.tools.analysis.table_descriptions import (
     BESIDE,
     column_named,
     column_of,
@@ -21,14 +29,6 @@ from longthread.tools.analysis.described import (
     named_columns,
     size_of,
 )
-from longthread.tools.analysis.engine import Connection
-from longthread.tools.analysis.likely import Likely
-from longthread.tools.analysis.nearest import notes_of
-from longthread.tools.analysis.profile import count_rows, profile
-from longthread.tools.analysis.result import Result
-from longthread.tools.analysis.schema import Schema, Table, close_names
-from longthread.tools.analysis.source import Source
-from longthread.tools.analysis.statement import prepared
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
 Arguments = Mapping[str, Any]

@@ -36,17 +36,17 @@ from longthread.settings import Settings
 from longthread.store import catalog as kept
 from longthread.store.catalog import NOTHING, Belongings, Stored
 from longthread.store.driver import Driver, Transaction
+from longthread.store.maintenance.scrub import scrub
 from longthread.store.open import open_store
-from longthread.store.scrubbing import scrub
 from longthread.tools.analysis.address import is_url, remembered
 from longthread.tools.catalog import address
 from longthread.tools.catalog.changes import Change
 from longthread.tools.catalog.documents import Document, read_data, read_paths
 from longthread.tools.catalog.drafts import Draft, draft_of
 from longthread.tools.catalog.names import Names
-from longthread.tools.catalog.planning import Known, planned
+from longthread.tools.catalog.plan import Known, planned
 from longthread.tools.catalog.role import version_of
-from longthread.tools.catalog.teaching import name_of, taught, untaught
+from longthread.tools.catalog.teach import name_of, taught, untaught
 from longthread.tools.skills.folder import exported, write_skill
 
 _BARE = re.compile(r"[^/\\\\.:]{1,100}")

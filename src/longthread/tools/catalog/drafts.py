@@ -14,7 +14,7 @@ from longthread.tools.arguments import Arguments
 from longthread.tools.catalog import address
 from longthread.tools.catalog.documents import Document
 from longthread.tools.catalog.fields import LONGEST_NAME, Fields, short
-from longthread.tools.catalog.teaching import read_examples, read_terms
+from longthread.tools.catalog.teach import read_examples, read_terms
 from longthread.tools.registry import check
 from longthread.tools.skills.bundle import bundle_problems
 from longthread.tools.skills.page import LONGEST_FRONT, front_problems

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from longthread.errors import CodeFailed, CodeStopped, CodeUnavailable
-from longthread.tools.analysis.isolation.nursery import Nursery
+from longthread.tools.analysis.isolation.forkserver import Nursery
 from longthread.tools.analysis.isolation.wire import Message, TooLarge, receive, send
 from longthread.tools.code.confinement import lacking
 from longthread.tools.code.program import FUNCTION, Bounds
 
 _START = 5.0
 """Seconds that a process has for its own start, beside what the code may take."""
-_NEST = "longthread.tools.code.nest"
+_NEST = "longthread.tools.code.forkserver_main"
 _TOLD = 1_000
 
 

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from longthread.errors import ArgumentsInvalid, ToolInvalid
 from longthread.tools.analysis.engine import place
 from longthread.tools.analysis.guard import sqlglot_name
-from longthread.tools.analysis.naming import literal
+from longthread.tools.analysis.quoting import literal
 from longthread.tools.placeholder import Parts, Place, is_scalar, parts_of, types_of
 
 _LARGEST = 2**63

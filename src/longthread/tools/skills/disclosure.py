@@ -9,7 +9,7 @@ from itertools import accumulate, takewhile
 from longthread.model.builtin import LOAD_SKILL
 from longthread.model.catalog import Skill
 from longthread.tools.skills.bundle import files_in
-from longthread.tools.skills.matching import triggers
+from longthread.tools.skills.keywords import triggers
 from longthread.view.tokens import estimate
 
 SHORT = 1024

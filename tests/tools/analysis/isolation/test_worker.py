@@ -20,7 +20,7 @@ import pytest
 
 from longthread.errors import SourceCrashed, SourceError, SqlTimeout
 from longthread.tools.analysis import Source
-from longthread.tools.analysis.isolation.nursery import NURSERY, Nursery
+from longthread.tools.analysis.isolation.forkserver import NURSERY, Nursery
 from longthread.tools.analysis.isolation.remote import RemoteConnection, WorkerEngine
 
 Opened = Callable[..., Awaitable[Source]]

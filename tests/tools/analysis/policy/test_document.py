@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from longthread.errors import PoliciesInvalid, SourceWithoutPolicy
-from longthread.tools.analysis.policy.bound import UserPolicy
 from longthread.tools.analysis.policy.document import Policies
+from longthread.tools.analysis.policy.user_policy import UserPolicy
 
 TEXT = """
 users:

@@ -19,7 +19,7 @@ from tests.engines import ENGINES
 
 from longthread.errors import PolicyUnusable
 from longthread.tools.analysis import Source, open_source
-from longthread.tools.analysis.policy.bound import UserPolicy
+from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.schema import Schema
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]

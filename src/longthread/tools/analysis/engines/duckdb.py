@@ -19,7 +19,7 @@ from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.engines.duckdbtypes import Shape, shape_of, shaped, written
 from longthread.tools.analysis.labels import labels_of_checks, labels_of_type
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.naming import literal, quoted
+from longthread.tools.analysis.quoting import literal, quoted
 from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Kind, Schema, Table
 from longthread.tools.analysis.watch import Interrupted

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from longthread.tools.analysis.cell import iso
-from longthread.tools.analysis.naming import quoted
+from longthread.tools.analysis.quoting import quoted
 
 _HELD = frozenset(
     {"sqlnull", "null", "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint"}

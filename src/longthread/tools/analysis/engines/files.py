@@ -22,7 +22,7 @@ from longthread.tools.analysis.files.jsontext import json_table
 from longthread.tools.analysis.files.listing import TableNames, base_name, data_files, left_out, reader_of, stem_of
 from longthread.tools.analysis.files.workbook import sheets_of
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.naming import literal, quoted
+from longthread.tools.analysis.quoting import literal, quoted
 
 _COMPRESSED_LINE = 8_000_000
 """Bytes of the longest line of a file that DuckDB unpacks: it takes sixteen times as much at once."""

@@ -20,7 +20,7 @@ from longthread.tools.analysis.engines.mysqlline import Line
 from longthread.tools.analysis.engines.mysqlsession import MysqlConnection, Raw
 from longthread.tools.analysis.labels import labels_of_type
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.naming import quoted
+from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
 _KILL_SECONDS = 5

@@ -37,7 +37,7 @@ from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.engine import NO_DATABASE, Connection, Engine
 from longthread.tools.analysis.labels import labels_of_checks
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.naming import quoted
+from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.watch import Interrupted

@@ -19,7 +19,7 @@ from longthread.tools.analysis.ddl import comments_of
 from longthread.tools.analysis.engine import Connection, Engine
 from longthread.tools.analysis.labels import labels_of_checks
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.naming import literal, quoted
+from longthread.tools.analysis.quoting import literal, quoted
 from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.watch import Interrupted

@@ -17,7 +17,7 @@ import duckdb
 from longthread.errors import InvalidInput
 from longthread.tools.analysis.cell import fits, number_text
 from longthread.tools.analysis.export.table import Cell
-from longthread.tools.analysis.naming import literal, quoted
+from longthread.tools.analysis.quoting import literal, quoted
 
 _LARGEST = 2**63
 _DIGITS = 38

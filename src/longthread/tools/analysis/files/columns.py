@@ -19,7 +19,7 @@ from longthread.tools.analysis.files.readings import (
     text_of,
     unit_of,
 )
-from longthread.tools.analysis.naming import literal, quoted
+from longthread.tools.analysis.quoting import literal, quoted
 
 _SAMPLED = 1_000
 """Values of a column by which the readings are chosen that are tried on all of it."""

@@ -15,7 +15,7 @@ from longthread.tools.analysis.files.columns import typed
 from longthread.tools.analysis.files.form import Form, form_of, sampled
 from longthread.tools.analysis.files.layout import footer, layout_of
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.naming import literal, quoted
+from longthread.tools.analysis.quoting import literal, quoted
 
 _SAMPLE = 1_000_000
 """Characters by which a file's form and layout are found."""

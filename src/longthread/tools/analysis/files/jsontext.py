@@ -8,7 +8,7 @@ import duckdb
 
 from longthread.tools.analysis.files.delimited import Written
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.naming import literal, quoted
+from longthread.tools.analysis.quoting import literal, quoted
 
 
 def json_table(root: duckdb.DuckDBPyConnection, path: Path, limits: Limits, *, load: bool) -> Written:

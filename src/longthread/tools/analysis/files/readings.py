@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longthread.tools.analysis.files.cells import CLOCK, DATED, MISSING, NUMERIC, TRUTH, UNITS
-from longthread.tools.analysis.naming import literal
+from longthread.tools.analysis.quoting import literal
 
 _BLANK = " \t\u00a0\u202f\u3000"
 _LONGEST_MARK = max(map(len, MISSING))

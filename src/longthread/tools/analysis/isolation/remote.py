@@ -15,7 +15,7 @@ from typing import Any
 
 from longthread.errors import SourceCrashed, SourceError
 from longthread.tools.analysis.engine import Connection, Engine
-from longthread.tools.analysis.isolation.nursery import NURSERY
+from longthread.tools.analysis.isolation.forkserver import NURSERY
 from longthread.tools.analysis.isolation.wire import (
     CONNECT,
     CONTROL,

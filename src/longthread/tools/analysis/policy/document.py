@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longthread.errors import PoliciesInvalid, SourceWithoutPolicy
 from longthread.tools.analysis.address import same_source, shown
-from longthread.tools.analysis.policy.bound import UserPolicy
+from longthread.tools.analysis.policy.user_policy import UserPolicy
 
 Value = str | int | float | bool | None
 

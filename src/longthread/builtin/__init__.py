@@ -1,0 +1,1 @@
+"""The tools that every agent has: recall, memories, charts."""

@@ -1,0 +1,124 @@
+"""The tool by which a model shows a result as a chart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from longthread.builtin.query_results import Held, held, held_before, held_labels
+from longthread.errors import InvalidInput, LongthreadError
+from longthread.model.builtin import CHART
+from longthread.model.entry import Entry
+from longthread.model.fold import observation_of
+from longthread.model.run import Step
+from longthread.model.thread import Thread
+from longthread.store import log
+from longthread.store.driver import Driver, Transaction
+from longthread.tools.analysis.chart import AGGREGATES, MARKS, Data, Wanted, chart, with_rows
+from longthread.tools.arguments import Arguments
+from longthread.tools.tool import Observation, Tool, failed, succeeded
+
+if TYPE_CHECKING:
+    from longthread.context.window import Window  # which needs LangChain
+
+_ABOUT = (
+    "Shows the user a result of run_sql as a chart. `x`, `y` and `color` are its columns: aggregate and order them in "
+    "the query. An arc has `y` and `color`."
+)
+_PARAMETERS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "description": "Its label; by default the newest."},
+        "mark": {"type": "string", "enum": list(MARKS)},
+        "x": {"type": "string"},
+        "y": {"type": "string"},
+        "color": {"type": "string"},
+        "aggregate": {"type": "string", "enum": list(AGGREGATES), "description": "Of y; count needs none."},
+        "title": {"type": "string"},
+    },
+    "required": ["mark"],
+}
+
+
+def chart_tool(store: Driver, thread: Thread, window: Window) -> Tool:
+    """`chart` for a run on a thread. What it gives the model is the specification without rows; `charts_of` puts them
+    in."""
+    arguments = Arguments(_PARAMETERS, tool=CHART)
+
+    async def call(given: Mapping[str, Any]) -> Observation:
+        try:
+            asked = arguments.checked({name: value for name, value in given.items() if value is not None})
+            found = await _found(asked.get("query", ""), store, thread, window)
+            return succeeded(await asyncio.to_thread(_drawn, found, asked))
+        except LongthreadError as error:
+            return failed(error)
+
+    return Tool(CHART, _ABOUT, _PARAMETERS, call, retry_safe=True, category="chart")
+
+
+async def _found(label: str, store: Driver, thread: Thread, window: Window) -> Held:
+    """A result of the hot window; else of the whole conversation, which is read only then."""
+    entries: Sequence[Entry] = [spot.entry for spot in window.spots]
+    there = held_labels(entries)
+    if label.strip().strip("[]") not in there and not (there and not label.strip()):
+        async with store.reading() as tx:
+            now = await log.find_thread(tx, thread.id, user_id=thread.user_id)
+            entries = await log.branch(tx, thread.id, now.tip, limit=max(1, now.entry_count))
+        there = held_labels(entries)
+    if not label.strip() and not there:
+        raise InvalidInput(reason="The conversation has no result yet. Ask with run_sql first.")
+    return held(entries, label if label.strip() else there[-1])
+
+
+def _drawn(found: Held, asked: Mapping[str, Any]) -> dict[str, Any]:
+    data = Data(found.columns, found.rows)
+    wanted = Wanted(
+        asked["mark"],
+        asked.get("x"),
+        asked.get("y"),
+        asked.get("color"),
+        asked.get("aggregate"),
+        asked.get("title", ""),
+    )
+    drawn = chart(wanted, data, found.label)
+    notes = list(drawn.notes)
+    if found.shown != f"{len(found.rows)} of {len(found.rows)}":
+        notes.insert(0, f"The result holds {found.shown} rows, and only these are shown. Aggregate them in the query.")
+    told = {"result": found.label, "rows": len(data.rows), "measures": dict(drawn.measures), "spec": dict(drawn.spec)}
+    return told | ({"notes": notes} if notes else {})
+
+
+def charts_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The charts of a conversation, in order, each with the rows of its result as they are kept."""
+    calls = {call.id for entry in entries for call in entry.tool_calls if call.name == CHART}
+    charts: list[dict[str, Any]] = []
+    for at, entry in enumerate(entries):
+        asked = entry.role == "tool" and entry.tool_call_id in calls
+        spec = _spec(observation_of(entry.text)) if asked else None
+        if spec is not None:
+            charts.append(_filled(spec, held(entries[:at], str(spec["data"]["name"]))))
+    return charts
+
+
+async def chart_of(tx: Transaction, step: Step) -> dict[str, Any] | None:
+    """The chart that a call has made, with the rows of its result as they are kept; None where it has made none.
+
+    Raises:
+        ResultNotFound: the result is no longer kept.
+    """
+    spec = _spec(step.observation or {}) if step.action == CHART else None
+    if spec is None:
+        return None
+    return _filled(spec, await held_before(tx, step.thread_id, step.entry_seq or 0, str(spec["data"]["name"])))
+
+
+def _spec(observation: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The specification that a call has given; None where it failed, or is of somebody's own tool of that name."""
+    data = observation.get("data")
+    spec = data.get("spec") if isinstance(data, dict) else None
+    return spec if isinstance(spec, dict) and isinstance(spec.get("data"), dict) and "name" in spec["data"] else None
+
+
+def _filled(spec: Mapping[str, Any], found: Held) -> dict[str, Any]:
+    return with_rows(spec, Data(found.columns, found.rows))

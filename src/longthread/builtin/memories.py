@@ -1,0 +1,176 @@
+"""The tools by which a model keeps what should be known beyond this conversation, and forgets it again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from longthread.errors import InvalidInput, LongthreadError
+from longthread.memory.index.matching import telling
+from longthread.memory.memories import Memories, remember
+from longthread.memory.relevant_memories import as_line
+from longthread.model.memory import Memory, MemoryType, Origin, Source, Statement, Used
+from longthread.model.moment import moment_of
+from longthread.settings import RememberApproval as Approval
+from longthread.store import memories, runs
+from longthread.store.driver import Driver
+from longthread.store.memories import Owner
+from longthread.store.runs import Lease
+from longthread.tools.tool import Observation, Tool, failed, succeeded
+
+REMEMBER, FORGET = "remember", "forget"
+MOST_FORGOTTEN = 5
+"""Memories that one call forgets by what they say; of more it must be said which."""
+_SIMILAR = 5
+_REMEMBER = (
+    "Keeps something for later conversations with this user: a lasting fact, a preference, how something is to be "
+    "done. Not what the database can tell again, nor what only this conversation needs."
+)
+_FORGET = "Forgets what was remembered of this user, by `memory` (an id) or by words that it must hold."
+_STATEMENT: Mapping[str, Any] = {
+    "content": {"type": "string", "description": "One sentence that can be understood by itself."},
+    "type": {
+        "type": "string",
+        "enum": list(get_args(MemoryType)),
+        "description": "What happened, what is so (default), or how something is done.",
+    },
+    "importance": {"type": "number", "minimum": 0, "maximum": 1, "description": "0.5 by default."},
+    "expires_at": {"type": "string", "description": "From when on it is no longer true (ISO 8601)."},
+}
+_WHICH: Mapping[str, Any] = {
+    "memory": {"type": "string", "description": "The id of a memory."},
+    "text": {"type": "string", "description": "Instead of an id: words that it must hold, all of them."},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a model has read: how a memory that it keeps is marked, and the entries of this run among it."""
+
+    origin: Origin
+    seqs: Sequence[int]
+
+
+Work = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Remembering:
+    """The memories as one run may use them: those of its user with its agent. `seqs` are the entries that begin it,
+    `read` tells what its model has read by now that others may have written, `approval` when a person is asked first,
+    and `dropped` is told the ids of those that were forgotten."""
+
+    store: Driver
+    memories: Memories
+    owner: Owner
+    lease: Lease
+    seqs: Sequence[int]
+    read: Callable[[], Read | None]
+    approval: Approval
+    dropped: Callable[[Sequence[str]], None]
+
+    def tools(self) -> tuple[Tool, Tool]:
+        """`remember` and `forget`. Both may be called again: what is there, or gone, stays so."""
+        return (
+            Tool(
+                REMEMBER,
+                _REMEMBER,
+                _schema(_STATEMENT, "content"),
+                _told(self._remember),
+                retry_safe=True,
+                category="memory",
+                approve=self._asks_first,
+            ),
+            Tool(FORGET, _FORGET, _schema(_WHICH), _told(self._forget), retry_safe=True, category="memory"),
+        )
+
+    def _asks_first(self) -> bool:
+        """Whether a person decides about what is to be remembered now."""
+        return self.approval == "always" or (self.approval == "data" and self.read() is not None)
+
+    async def look_up(self, text: str, k: int) -> list[dict[str, Any]]:
+        """Memories that say what is asked, as a model is told of them. That the run used them is noted."""
+        found = await self.memories.search(self.owner, text, k=k)
+        uses = [Used(hit.memory.id, "found", as_line(hit.memory)) for hit in found.hits]
+        if uses:
+            async with self.store.writing() as tx:
+                await runs.check(tx, self.lease)
+                await memories.note_uses(tx, self.lease.thread_id, self.lease.run_id, uses)
+        return [_shown(hit.memory) for hit in found.hits]
+
+    async def _remember(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        read = self.read()
+        seqs, origin = ((*self.seqs, *read.seqs), read.origin) if read else (self.seqs, None)
+        statement = Statement(
+            content=_text(arguments, "content"),
+            type=arguments.get("type") or None,
+            importance=_importance(arguments),
+            expires_at=moment_of(_text(arguments, "expires_at"), "expires_at"),
+            source=Source(self.lease.thread_id, seqs, origin),
+        )
+        async with self.store.writing() as tx:
+            await runs.check(tx, self.lease)
+            kept = await remember(tx, self.owner, statement)
+        told = {"noted_after_reading": kept.memory.origin.told} if kept.memory.origin else {}
+        return {"memory": kept.memory.id, "new": kept.is_new, **told}
+
+    async def _forget(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        memory_id, text = _text(arguments, "memory"), _text(arguments, "text")
+        if memory_id:
+            return await self._forgotten([memory_id], ())
+        if not text.strip():
+            raise InvalidInput(reason="There is nothing to forget. Give the id of a memory, or words that it holds.")
+        chosen = await self.memories.that_say(self.owner, text)
+        if chosen and len(chosen) <= MOST_FORGOTTEN:
+            return await self._forgotten([memory.id for memory in chosen], telling(text))
+        found = await self.memories.search(self.owner, text, k=_SIMILAR)
+        hint = "Nothing was forgotten: give other words, or the ids of those that are meant."
+        return {"forgotten": [], "hint": hint, "similar": [_shown(hit.memory) for hit in found.hits]}
+
+    async def _forgotten(self, ids: Sequence[str], holding: Sequence[str]) -> Mapping[str, Any]:
+        """Forget memories. What is told of them does not say again what they said: that would stay in the log."""
+        told: list[dict[str, Any]] = []
+        async with self.store.writing() as tx:
+            await runs.check(tx, self.lease)
+            for memory_id in ids:
+                user_id, agent_id = self.owner.user_id, self.owner.agent_id
+                memory = await memories.find(tx, memory_id, user_id=user_id, agent_id=agent_id)
+                await memories.delete(tx, memory.id, user_id=user_id)
+                told.append({"memory": memory.id, "type": memory.type, "since": f"{memory.created_at:%Y-%m-%d}"})
+        self.dropped([each["memory"] for each in told])
+        return {"forgotten": told} | ({"holding": list(holding)} if holding else {})
+
+
+def _told(work: Work) -> Callable[[Mapping[str, Any]], Awaitable[Observation]]:
+    async def call(arguments: Mapping[str, Any]) -> Observation:
+        try:
+            return succeeded(await work(arguments))
+        except LongthreadError as error:
+            return failed(error)
+
+    return call
+
+
+def _schema(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
+    return {"type": "object", "properties": dict(properties), "required": list(required)}
+
+
+def _shown(memory: Memory) -> dict[str, Any]:
+    since = memory.created_at.isoformat(timespec="seconds")
+    told = {"noted_after_reading": memory.origin.told} if memory.origin else {}
+    return {"memory": memory.id, "type": memory.type, "time": since, "text": memory.content, **told}
+
+
+def _text(arguments: Mapping[str, Any], name: str) -> str:
+    value = arguments.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(reason=f"{name} is {value!r}; give a text.")
+    return value or ""
+
+
+def _importance(arguments: Mapping[str, Any]) -> float | None:
+    value = arguments.get("importance")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise InvalidInput(reason=f"importance is {value!r}; give a number from 0 to 1.")
+    return None if value is None else float(value)

@@ -1,0 +1,227 @@
+"""The tool by which a model asks what was said before."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from longthread.builtin.pages import Room
+from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, ThreadNotFound
+from longthread.memory.index.indexer import RECALL_TOOL, SAID_AT, content_of
+from longthread.memory.index.terms import terms
+from longthread.memory.search.excerpt import excerpt
+from longthread.memory.search.keywords import Place
+from longthread.memory.search.recall import Hit, Question, Recalled, Recaller
+from longthread.model.entry import Entry
+from longthread.model.moment import moment_of
+from longthread.store.index.recall import Scope
+from longthread.tools.tool import Observation, Tool, failed, succeeded
+
+HIT_CHARS = 1200
+"""Characters of a found entry that are shown."""
+AROUND_CHARS = 300
+"""Of one beside it."""
+MOST = 100
+"""Messages that may be asked for at once, as in MEMORY_RECALL_TOP_K."""
+_NEIGHBOURS = 5
+NOTHING_YET = "Nothing was said before this turn: the conversation begins with it."
+SCOPES: Mapping[str, str] = {
+    "thread": "This conversation (default)",
+    "user": "or all of this user's",
+    "agent": "or those of them with this agent",
+}
+"""What may be searched, and how a model is told of it."""
+_ABOUT = (
+    "Finds earlier messages of this conversation, also those that are no longer shown, by what they say: facts, "
+    "decisions, names, numbers, paths, results of tools. Give the words that were probably used."
+)
+_PROPERTIES: Mapping[str, Any] = {
+    "query": {"type": "string", "description": "What to look for, in the conversation's own words."},
+    "topic": {"type": "string", "description": "One of the recallable topics: only what was said about it."},
+    "entry_id": {"type": "string", "description": "Instead of a query: the `entry` of a result, to read it whole."},
+    "offset": {"type": "integer", "description": "With entry_id: where to go on, as `more` says."},
+    "since": {"type": "string", "description": "Only messages from this date or time on (ISO 8601)."},
+    "until": {
+        "type": "string",
+        "description": "Only messages to the end of this date, or before this time (ISO 8601).",
+    },
+    "neighbours": {"type": "integer", "minimum": 0, "maximum": _NEIGHBOURS, "description": "Messages around each; 1."},
+    "k": {"type": "integer", "minimum": 1, "maximum": MOST, "description": "How many messages at most."},
+}
+
+
+LookUp = Callable[[str, int], Awaitable[list[dict[str, Any]]]]
+"""Finds memories that say what is asked, at most so many."""
+
+
+def recall_tool(
+    recaller: Recaller,
+    scope: Scope,
+    *,
+    thread_id: str,
+    agent_id: str | None,
+    top_k: int,
+    before: Place | None,
+    look_up: LookUp | None = None,
+    scopes: Sequence[str] = tuple(SCOPES),
+    room: Callable[[], Room] = Room,
+) -> Tool:
+    """`recall_memory` for a run on a thread.
+
+    Args:
+        scope: the user's own thread.
+        top_k: how many entries it returns when it is not told.
+        before: the run's own first entry; it and those behind it are what the model sees anyway.
+        look_up: finds memories of the same user, where more than this conversation is searched.
+        scopes: those that may be asked for, "thread" among them.
+        room: what the model's next view has room for, as far as that is known.
+    """
+
+    async def call(arguments: Mapping[str, Any]) -> Observation:
+        try:
+            asked = _question(arguments, scope, scopes, agent_id, top_k, before)
+            entry_id = _text(arguments, "entry_id")
+            if entry_id:
+                hit = await _named(recaller, asked, thread_id, entry_id)
+                return succeeded({"found": [_page(hit, thread_id, set(terms(asked.words)), arguments, room())]})
+            if arguments.get("offset") is not None:
+                raise InvalidInput(reason="An offset goes with an entry_id: give the entry that it is in.")
+            if not asked.words.strip():
+                raise InvalidInput(reason="There is nothing to look for. Give a query, a topic or an entry_id.")
+            recalled = await _found(recaller, asked, thread_id)
+            wider = look_up if asked.scope.thread_id is None else None
+            remembered = await wider(asked.text, asked.k) if wider is not None else []
+        except LongthreadError as error:
+            return failed(error)
+        wanted = set(terms(f"{asked.text} {asked.topic}"))
+        shown = [(hit, excerpt(content_of(hit.entry), wanted, HIT_CHARS)) for hit in recalled.hits]
+        data: dict[str, Any] = {"found": [_told(hit, thread_id, wanted, text) for hit, text in shown]}
+        data |= {"memories": remembered} if remembered else {}
+        data |= {"note": NOTHING_YET} if recalled is _NOTHING else {}
+        return succeeded(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
+
+    return replace(offered(scopes), call=call)
+
+
+def offered(scopes: Sequence[str] = tuple(SCOPES)) -> Tool:
+    """The tool as a model is told of it; it belongs to no thread, and finds nothing. Of one scope nothing is told."""
+
+    async def call(arguments: Mapping[str, Any]) -> Observation:
+        return failed(InvalidInput(reason="This tool belongs to no thread."))
+
+    properties = dict(_PROPERTIES)
+    if len(scopes) > 1:
+        told = ", ".join(SCOPES[scope] for scope in scopes)
+        properties["scope"] = {"type": "string", "enum": list(scopes), "description": f"{told}."}
+    parameters = {"type": "object", "properties": properties, "required": []}
+    return Tool(RECALL_TOOL, _ABOUT, parameters, call, retry_safe=True, category="memory")
+
+
+def _question(
+    arguments: Mapping[str, Any],
+    scope: Scope,
+    scopes: Sequence[str],
+    agent_id: str | None,
+    top_k: int,
+    before: Place | None,
+) -> Question:
+    where = _text(arguments, "scope") or "thread"
+    if where not in scopes:
+        raise InvalidInput(reason=f"The scope {where!r} cannot be searched; there is {', '.join(scopes)}.")
+    if where == "agent" and agent_id is None:
+        raise InvalidInput(reason="This conversation has no agent. Use the scope thread or user.")
+    of_user = Scope(scope.user_id, agent_id=agent_id if where == "agent" else None)
+    return Question(
+        text=_text(arguments, "query"),
+        topic=_text(arguments, "topic"),
+        scope=scope if where == "thread" else of_user,
+        k=_number(arguments, "k", top_k, 1, MOST),
+        since=moment_of(_text(arguments, "since"), "since"),
+        until=moment_of(_text(arguments, "until"), "until", ends=True),
+        before=before,
+        neighbours=_number(arguments, "neighbours", 1, 0, _NEIGHBOURS),
+    )
+
+
+def _text(arguments: Mapping[str, Any], name: str) -> str:
+    value = arguments.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(reason=f"{name} is {value!r}; give a text.")
+    return value or ""
+
+
+def _number(arguments: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
+    value = arguments.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidInput(reason=f"{name} is {value!r}; give a whole number from {least} to {most}.")
+    if not least <= value <= most:
+        raise InvalidInput(reason=f"{name} is {value}; give a whole number from {least} to {most}.")
+    return value
+
+
+async def _found(recaller: Recaller, asked: Question, thread_id: str) -> Recalled:
+    """What is found. In its first turn a conversation may not be in the log yet: then there is nothing earlier."""
+    try:
+        return await recaller.find(asked)
+    except ThreadNotFound:
+        if asked.scope.thread_id != thread_id:
+            raise
+        return _NOTHING
+
+
+_NOTHING = Recalled(())
+
+
+async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: str) -> Hit:
+    """The entry of this thread with such an id, else that of another, whose id comes first. Both may have slashes."""
+    parts = entry_id.split("/")
+    others = [("/".join(parts[:at]), "/".join(parts[at:])) for at in range(1, len(parts))]
+    missing: LongthreadError | None = None
+    for other, own_id in [(thread_id, entry_id), *others]:
+        try:
+            return await recaller.entry(asked, other, own_id)
+        except EntryNotFound as error:
+            missing = error
+        except ThreadNotFound as error:
+            # Of a thread that is there is told what it does not have.
+            missing = error if missing is None or (other, own_id) == others[0] else missing
+    assert missing is not None
+    raise missing
+
+
+def _page(hit: Hit, thread_id: str, wanted: set[str], arguments: Mapping[str, Any], room: Room) -> dict[str, Any]:
+    """An entry, or of a long one a page: those that follow one another are its text, and no character more or less."""
+    said = content_of(hit.entry)
+    if arguments.get("offset"):
+        hit = replace(hit, around=())
+    data = _told(hit, thread_id, wanted, "")
+    if not room.has_for(data):
+        data.pop("around", None)
+    begins = _number(arguments, "offset", room.start(said, wanted, data), 0, len(said) - 1)
+    ends = room.page(said, begins, data)
+    data["text"] = said[begins:ends]
+    if (begins, ends) != (0, len(said)):
+        further = f"offset {ends} gives what follows." if ends < len(said) else "this is its end."
+        data["more"] = f"Characters {begins} to {ends} of {len(said)}; {further}"
+    return data
+
+
+def _told(hit: Hit, thread_id: str, wanted: set[str], text: str) -> dict[str, Any]:
+    data = _entry(hit.entry, thread_id, text)
+    if not hit.active:
+        data["branch"] = "another: this was edited or said anew"
+    beside = [(other, excerpt(content_of(other), wanted, AROUND_CHARS)) for other in hit.around]
+    around = [_entry(other, thread_id, said) for other, said in beside if said]
+    return data | ({"around": around} if around else {})
+
+
+def _entry(entry: Entry, thread_id: str, text: str) -> dict[str, Any]:
+    own = entry.thread_id == thread_id
+    said_at = entry.metadata.get(SAID_AT) or entry.created_at.isoformat(timespec="seconds")
+    data = {"entry": entry.id if own else f"{entry.thread_id}/{entry.id}", "role": entry.role, "time": said_at}
+    if entry.name:
+        data["name"] = entry.name
+    return data | {"text": text}

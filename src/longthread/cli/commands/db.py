@@ -1,0 +1,172 @@
+"""`longthread db …`: the store as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from longthread.cli import options
+from longthread.cli.commands.prune import prune_
+from longthread.cli.progress import bytes_text, counted, shown
+from longthread.cli.screen import Console, echo
+from longthread.cli.terminal import print_line
+from longthread.cli.whole_store import existing, run, some
+from longthread.errors import NotCopied
+from longthread.settings import Settings
+from longthread.store.backends.migrate import SCHEMA_VERSION
+from longthread.store.maintenance.status import StoreStatus, status_of
+from longthread.store.open import open_store
+from longthread.store.transfer.copy import Comparison, compare_stores, copy_store
+from longthread.store.transfer.identity import refuse_same_place
+from longthread.store.transfer.threads import Outcome, Refusal
+
+db = typer.Typer(help="Look at the store, bring it up to date, copy it, prune it, index it.", no_args_is_help=True)
+db.command("prune")(prune_)
+
+
+@db.command()
+def upgrade(database: options.Database = None) -> None:
+    """Bring the store's schema up to date. Whatever opens a store does that too."""
+
+    async def work() -> str:
+        async with open_store(Settings.load(database=database).database) as store:
+            found, now = store.found_version, SCHEMA_VERSION
+            if found == now:
+                return f"{store.where} has schema version {now}: nothing to do."
+            return f"{store.where}: " + (f"version {found} → {now}" if found else f"made, version {now}")
+
+    echo(run(work()))
+
+
+@db.command()
+def status(as_json: options.AsJson = False, database: options.Database = None) -> None:
+    """What the store holds and how large it is, table by table. It changes nothing, not even an older schema."""
+
+    async def work() -> StoreStatus:
+        async with existing(Settings.load(database=database).database, migrates=False) as store:
+            return await status_of(store)
+
+    found = run(work())
+    if as_json:
+        print_line(_status_json(found))
+    else:
+        _print_status(found)
+
+
+@db.command()
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The store to copy: a file, a URL, or embedded.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Where to: a file, a URL, or embedded.")],
+    update: Annotated[
+        bool, typer.Option("--update", help="Bring threads up to date that went on in FROM since an earlier copy.")
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Copy everything from one store to another. Stopped or killed, it goes on when it is given again."""
+    addresses = [Settings.load(database=given).database for given in (source, target)]
+    refuse_same_place(*addresses)
+
+    async def work() -> tuple[Outcome, Comparison, str]:
+        async with existing(addresses[0]) as here, open_store(addresses[1]) as there:
+            with shown("copying") as progress:
+                outcome = await copy_store(here, there, progress, update=update)
+            with shown("comparing") as progress:
+                return outcome, await compare_stores(here, there, progress), there.where
+
+    outcome, found, where = run(work())
+    refused = [refusal.what.removeprefix("thread ") for refusal in outcome.refused]
+    went_on = [thread for thread in found.differing if thread not in refused]
+    if as_json:
+        print_line(asdict(outcome) | {"went_on": went_on, "threads": {"from": found.source, "to": found.target}})
+    else:
+        echo(
+            f"{counted(outcome.written, 'thread')} copied, {outcome.updated:,} brought up to date, {outcome.same:,} "
+            f"there already; {counted(outcome.rows, 'row')} written."
+        )
+        if went_on:
+            echo(f"Went on meanwhile: {some(went_on)}. Copy again with --update.")
+        elif found.missing > sum(refusal.is_damaged for refusal in outcome.refused):
+            echo(f"FROM has {counted(found.source, 'thread')}, and TO {found.target:,}. Copy again.")
+        elif not refused:
+            echo("Both stores have as many rows of every thread.")
+    if outcome.refused:
+        refusals = some([str(refusal) for refusal in outcome.refused])
+        raise NotCopied(where=where, refused=refusals, remedy=_remedy(outcome.refused, update=update))
+
+
+def _remedy(refused: Sequence[Refusal], *, update: bool) -> str:
+    """What to do about what was not copied."""
+    others = [refusal for refusal in refused if not refusal.is_damaged]
+    of_others = _OF_THREADS if not update and any(map(_is_thread, others)) else _OF_REST
+    of_damaged = [_OF_DAMAGED] if len(others) < len(refused) else []
+    return " ".join(of_damaged + [of_others] * bool(others))
+
+
+_OF_DAMAGED = "Threads with values that cannot be read or taken are damaged: mend them in FROM, or delete them there."
+_OF_THREADS = (
+    "Copy again with --update: it brings threads up to date that have not gone on there, and names those that have."
+)
+_OF_REST = "Delete it there and copy again, or copy to an empty database."
+
+
+def _is_thread(refusal: Refusal) -> bool:
+    return refusal.what.startswith("thread ")
+
+
+@db.command()
+def index(database: options.Database = None, as_json: options.AsJson = False) -> None:
+    """Index every thread for recall, and give its entries vectors of the configured embedder.
+
+    All that happens by itself, thread by thread; after an import, or with a new embedder, this does it at once.
+    """
+    # Here and not above: numpy and LangChain take time to load, and other commands do not need them.
+    from longthread.llm.embedders import embedder_of
+    from longthread.memory.reindex import index_all
+
+    settings = Settings.load(database=database)
+
+    async def work() -> tuple[int, list[str]]:
+        async with existing(settings.database) as store:
+            with shown("indexing") as progress:
+                return await index_all(store, embedder_of(settings), progress)
+
+    threads, warnings = run(work())
+    if as_json:
+        print_line({"threads": threads, "warnings": warnings})
+        return
+    echo(f"{counted(threads, 'thread')} indexed.")
+    for warning in warnings:
+        echo(warning, err=True)
+
+
+_TOLD = ("where", "dialect", "server", "schema", "latest", "bytes", "free", "live")
+_COUNTED = {"threads": "thread", "entries": "entry", "checkpoints": "checkpoint", "runs": "run"}
+
+
+def _status_json(found: StoreStatus) -> dict[str, Any]:
+    told = {name: getattr(found, name) for name in _TOLD}
+    told |= {name: found.rows.get(name, 0) for name in _COUNTED}
+    tables = {name: {"rows": rows, "bytes": found.tables.get(name)} for name, rows in found.rows.items()}
+    return told | {"tables": tables}
+
+
+def _print_status(found: StoreStatus) -> None:
+    console = Console()
+    older = found.schema < found.latest
+    schema = str(found.schema) + f" (`longthread db upgrade` brings it to {found.latest})" * older
+    console.print(f"{found.where}\n{found.server}, schema version {schema}", highlight=False, markup=False)
+    size = bytes_text(found.bytes) + (f", {bytes_text(found.free)} of it free" if found.free else "")
+    console.print(f"{size} on disk", highlight=False)
+    held = ", ".join(counted(found.rows.get(name, 0), one) for name, one in _COUNTED.items())
+    console.print(f"{held}, {found.live:,} under way", highlight=False)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("table")
+    for column in ("rows", "on disk"):
+        table.add_column(column, justify="right")
+    for name, count in found.rows.items():
+        table.add_row(name, f"{count:,}", bytes_text(found.tables[name]) if name in found.tables else "")
+    console.print(table)

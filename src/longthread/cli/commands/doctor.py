@@ -1,0 +1,137 @@
+"""`longthread doctor`: what works here, and what to do about what does not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sqlite3
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import typer
+from rich.markup import escape
+
+from longthread import __version__
+from longthread.cli import options
+from longthread.cli.screen import Console
+from longthread.errors import LongthreadError, StoreError
+from longthread.settings import EMBEDDED, Settings
+from longthread.store import log
+from longthread.store.backends.read_only_sqlite import FrozenSqliteDriver
+from longthread.store.open import open_store, why_none
+
+Finding = tuple[bool, str, str]
+_EMBEDDER_SECONDS = 60.0
+"""More than a question waits: a model of one's own may have to be loaded first."""
+
+
+def doctor(source: options.Source = None, model: options.Model = None, database: options.Database = None) -> None:
+    """Check the store, the model, the embedder and the source."""
+    settings = Settings.load(source=source, model=model, database=database)
+    console = Console()
+
+    async def look() -> bool:
+        healthy = True
+        async for good, what, found in _findings(settings):
+            healthy = healthy and good
+            mark = "[green]✓[/green]" if good else "[red]✗[/red]"
+            console.print(f"{mark} {what:10} {escape(found)}", highlight=False, soft_wrap=True)
+        return healthy
+
+    raise typer.Exit(0 if asyncio.run(look()) else 1)
+
+
+async def _findings(settings: Settings) -> AsyncIterator[Finding]:
+    yield True, "longthread", f"{__version__}, Python {sys.version.split()[0]}, {platform.system()}"
+    yield True, "sqlite", sqlite3.sqlite_version
+    yield await _store(settings)
+    yield _model(settings)
+    yield await _embedder(settings)
+    yield await _source(settings)
+
+
+async def _store(settings: Settings) -> Finding:
+    if reason := await asyncio.to_thread(why_none, settings.database):
+        where = settings.database.removeprefix(f"{EMBEDDED}:")
+        return await asyncio.to_thread(_may_be_made, Path(where)), "store", f"{where}: {reason}"
+    try:
+        async with open_store(settings.database, creates=False) as store, store.reading() as tx:
+            if isinstance(store, FrozenSqliteDriver) and store.is_full:
+                return False, "store", str(store.refusal)
+            threads = await log.list_threads(tx, user_id=settings.user, limit=1000)
+            return True, "store", f"{store.where}: {_count(len(threads), 'conversation')} of {settings.user}"
+    except LongthreadError as error:
+        return False, "store", str(error)
+
+
+def _may_be_made(path: Path) -> bool:
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _model(settings: Settings) -> Finding:
+    # Here and not above: LangChain takes seconds to load, and most commands need none of it.
+    from longthread.llm.models import context_window, model_name, resolve_model
+
+    name = model_name(None, settings)
+    try:
+        window = context_window(resolve_model(name, settings), settings)
+    except LongthreadError as error:
+        return False, "model", str(error)
+    hint = "" if settings.model else "; rule-based, needs no key. Set LONGTHREAD_MODEL for a real one"
+    return True, "model", f"{name}: {window:,} tokens of context{hint}"
+
+
+async def _embedder(settings: Settings) -> Finding:
+    from longthread.llm.embedders import embedder_of
+    from longthread.memory.embedders.embedder import EmbedderFailed, called, made_by
+    from longthread.memory.embedders.question_vector import QUERY_SECONDS
+
+    embedder = embedder_of(settings)
+    if embedder is None:
+        return True, "embedder", "none: recall goes by keywords. Set MEMORY_EMBEDDING_MODEL for recall by meaning too"
+    started = again = time.monotonic()
+    try:
+        vector = await made_by(partial(embedder.query, "Does it work?"), _EMBEDDER_SECONDS)
+        took, again = time.monotonic() - started, time.monotonic()
+        if took > QUERY_SECONDS:  # it may have had to be loaded
+            await made_by(partial(embedder.query, "And now?"), _EMBEDDER_SECONDS)
+    except EmbedderFailed as error:
+        reason = str(error)
+        if not isinstance(error.cause, LongthreadError):  # such a one says itself what to do
+            names = "MEMORY_EMBEDDING_MODEL, MEMORY_EMBEDDING_BASE_URL and MEMORY_EMBEDDING_API_KEY"
+            reason = f"{reason.rstrip('.')}. Check {names}."
+        return False, "embedder", f"{called(embedder)} does not work: {reason}"
+    later = time.monotonic() - again
+    if later > QUERY_SECONDS:
+        waits = f"recall waits {QUERY_SECONDS:g} s for it and goes by keywords then"
+        return False, "embedder", f"{called(embedder)} is too slow: a text takes {later:.1f} s; {waits}."
+    return True, "embedder", f"{called(embedder)}: vectors of {vector.shape[-1]:,} numbers, the first in {took:.1f} s"
+
+
+async def _source(settings: Settings) -> Finding:
+    from longthread.tools.analysis.open import open_source
+    from longthread.tools.catalog.catalog import named_address
+
+    if settings.source is None:
+        return True, "source", "none by default; give one with --source or LONGTHREAD_SOURCE"
+    spec = settings.source
+    try:
+        with suppress(StoreError):  # there is no catalog then; what is wrong with the store is told above
+            async with open_store(settings.database, creates=False) as store:
+                spec = await named_address(store, spec)
+        async with await open_source(spec) as source:
+            schema = await source.schema()
+            found = f"{source.spec}: {source.dialect}, {_count(len(schema.tables), 'table')}"
+            return True, "source", " ".join([f"{found}.", *source.notes]) if source.notes else found
+    except LongthreadError as error:
+        return False, "source", str(error)

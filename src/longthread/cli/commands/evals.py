@@ -1,0 +1,189 @@
+"""`longthread eval …`: measure, on questions whose answers are known."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longthread.cli.progress import shown
+from longthread.cli.screen import echo
+from longthread.cli.whole_store import run
+from longthread.errors import InvalidInput
+from longthread.settings import Settings
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+
+if TYPE_CHECKING:
+    from longthread.memory.embedders.embedder import Embedder
+
+_SECONDS = 120.0
+"""How long an embedder may take for the first text that it is given: it may have to be loaded."""
+
+evals = typer.Typer(help="Measure on questions whose answers are known.", no_args_is_help=True)
+
+
+@evals.callback()
+def _group() -> None:
+    """Measure on questions whose answers are known."""
+
+
+@evals.command()
+def recall(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Entries and questions, one JSON object a line.")],
+    k: Annotated[str, typer.Option("--k", help="How many found entries count, separated by commas.")] = "5,10,20",
+    embedder: Annotated[
+        str | None,
+        typer.Option("--embedder", help="provider:model, local:FOLDER, or none; else the configured one."),
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database-url",
+            "--database",
+            "-d",
+            metavar="STORE",
+            help="The store to measure: a file, a postgresql:// URL, or embedded. It is left as it was.",
+        ),
+    ] = None,
+) -> None:
+    """How many of the entries that answer a question recall finds. The last line is a JSON object.
+
+    By keywords, and by meaning too where an embedder is named or configured.
+    """
+    # Here and not above: numpy and LangChain take time to load, and other commands do not need them.
+    from longthread.llm.embedders import embedder_of
+    from longthread.memory.embedders.embedder import called
+    from longthread.memory.search.recall import Recaller
+    from longthread.testing.recall_eval import evaluate, read_collections
+
+    collections = read_collections(file)
+    ks = _numbers(k)
+
+    async def work() -> dict[str, Any]:
+        settings = Settings.load(database=database)
+        async with _store(settings, database) as store:
+            meant = None if embedder == "none" else embedder_of(settings, embedder)
+            problems = await _problems(meant) if meant else []
+            works = meant if not problems else None
+            echo(f"By keywords and by meaning, with {called(works)}." if works else "By keywords alone.")
+            for problem in problems:
+                echo(problem, err=True)
+            with shown("measuring") as progress:
+                found = await evaluate(store, collections, Recaller(store, works), ks, progress)
+            return found | ({"warnings": [*found.get("warnings", ()), *problems]} if problems else {})
+
+    echo(json.dumps(run(work()), ensure_ascii=False))
+
+
+@evals.command()
+def context(
+    turns: Annotated[int, typer.Option("--turns", min=1, help="Questions of the conversation.")] = 200,
+    window: Annotated[int, typer.Option("--window", min=5_000, help="Tokens of the model's context window.")] = 32_000,
+    lang: Annotated[str, typer.Option("--lang", metavar="en|zh", help="The conversation's language.")] = "en",
+    seed: Annotated[int, typer.Option("--seed", help="Another seed makes another conversation.")] = 0,
+    database: Annotated[
+        str | None,
+        typer.Option("--database-url", "--database", "-d", metavar="STORE", help="An empty store to play it on."),
+    ] = None,
+) -> None:
+    """How a long conversation's views fit into the window. The last line is a JSON object."""
+    if lang not in ("en", "zh"):
+        raise InvalidInput(reason=f"--lang is {lang!r}; it can be en or zh.")
+
+    from longthread.testing.view_watch import Report, watch
+
+    async def work() -> Report:
+        with tempfile.TemporaryDirectory() as folder, shown("turns") as progress:
+            options: dict[str, Any] = {"count": turns, "window": window, "language": lang, "seed": seed}
+            return await watch(Path(folder), **options, database=database, told=progress)
+
+    found = run(work())
+    echo(
+        f"Of each prompt, {found.cached:.1%} had been sent with the call before; of what had been sent, "
+        f"{found.prefix_reuse:.1%} began the next prompt. Changed thinking blocks: {found.changed_thinking}."
+    )
+    echo(json.dumps(found.to_json()))
+
+
+@evals.command()
+def sql(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Statements, one JSON object a line.")],
+    source: Annotated[
+        str | None,
+        typer.Option("--source", "-s", help="Run there what the guard lets through, under the source's limits."),
+    ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=600, help="Time of one statement.")] = 5.0,
+) -> None:
+    """Which statements are refused, stopped, or let through. The last line is a JSON object; exit code 1 if some
+    statement did not meet what the file asks of it."""
+    from longthread.testing.sql_judge import judge, summary
+    from longthread.testing.statements import read_statements
+
+    statements = read_statements(file)
+    asked = Settings.load(source=source).source
+
+    async def work() -> dict[str, Any]:
+        with shown("judging") as progress:
+            return summary(await judge(statements, source=asked, seconds=seconds, progress=progress))
+
+    found = run(work())
+    echo(json.dumps(found, ensure_ascii=False))
+    if found["failed"]:
+        raise typer.Exit(1)
+
+
+@evals.command()
+def linking(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Gold questions, one JSON object a line.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Their databases, NAME.sqlite, at any depth.")],
+    tables: Annotated[int, typer.Option("--tables", min=1, help="Tables of the pool, with made ones.")] = 1_000,
+    k: Annotated[str, typer.Option("--k", help="How many likely tables count, separated by commas.")] = "5,10,20",
+) -> None:
+    """Whether the tables that questions need are among the likeliest of many. The last line is a JSON object."""
+    from longthread.testing.linking_eval import measured, pooled, read_questions
+
+    ks = _numbers(k)
+
+    async def work() -> dict[str, Any]:
+        schema = await pooled(folder, tables)
+        return measured(schema, read_questions(file, schema), ks)
+
+    echo(json.dumps(run(work())))
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() and 0 < int(part) <= 1000 for part in parts):
+        raise InvalidInput(reason=f"--k is {text!r}; allowed are whole numbers from 1 to 1000, separated by commas.")
+    return sorted({int(part) for part in parts})
+
+
+async def _problems(embedder: Embedder) -> list[str]:
+    """Why an embedder cannot be used; nothing where it can."""
+    from longthread.memory.embedders.embedder import EmbedderFailed, called, made_by
+    from longthread.memory.embedders.question_vector import ANY
+
+    try:
+        await made_by(partial(embedder.query, ANY), _SECONDS)
+    except EmbedderFailed as error:
+        return [f"The embedder {called(embedder)} does not work: {error}"]
+    return []
+
+
+@asynccontextmanager
+async def _store(settings: Settings, database: str | None) -> AsyncIterator[Driver]:
+    """The store that was named, or one that is thrown away."""
+    if database is not None:
+        async with open_store(settings.database) as store:
+            yield store
+        return
+    with tempfile.TemporaryDirectory(prefix="longthread-eval-") as folder:
+        async with open_store(str(Path(folder) / "eval.db")) as store:
+            yield store

@@ -1,0 +1,123 @@
+"""`longthread threads export`: conversations as files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+
+from longthread.cli import options
+from longthread.cli.damaged import leave_damaged
+from longthread.cli.find_thread import find_thread
+from longthread.cli.output_file import output
+from longthread.cli.progress import counted, shown
+from longthread.cli.screen import echo
+from longthread.cli.whole_store import existing, run
+from longthread.errors import InvalidInput, RowDamaged
+from longthread.model.markdown import markdown
+from longthread.settings import Settings
+from longthread.store import log
+from longthread.store.driver import Driver, Transaction
+from longthread.store.transfer.archive import export_lines, why_not_whole
+from longthread.store.transfer.threads import thread_ids
+
+
+class Format(StrEnum):
+    """What an export is written as."""
+
+    JSONL = "jsonl"
+    MARKDOWN = "md"
+
+
+def export(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[THREAD]…", help="Conversations: ids, beginnings of them, or last.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All conversations of the user.")] = False,
+    to: Annotated[Path | None, typer.Option("--to", "-o", help="A file; standard output by default.")] = None,
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", "-f", help="jsonl, for import; or md, to read. By default as FILE's name."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE when it is there.")] = False,
+    database: options.Database = None,
+) -> None:
+    """Write conversations to a file, with everything that is kept of them."""
+    if names and everything:
+        raise InvalidInput(reason="Name the conversations to export or give --all, not both.")
+    if not names and not everything:
+        raise InvalidInput(reason="Name the conversations to export, or give --all.")
+    chosen = format_ or (Format.MARKDOWN if to is not None and to.suffix.lower() == ".md" else Format.JSONL)
+    settings = Settings.load(database=database)
+
+    damaged: dict[str, str] = {}
+    """Where all are exported, what was left out; else what was written as it is."""
+
+    async def work() -> int:
+        async with existing(settings.database) as store:
+            with output(to, settings.database, force=force) as file:
+                return await _export(store, settings.user, file, names or [], chosen, damaged)
+
+    count = run(work())
+    if to is not None:
+        echo(f"{counted(count, 'thread')} exported to {to}.", err=True)
+    leave_damaged("exported" if everything else "exported whole", damaged)
+
+
+async def _export(
+    store: Driver, user: str, file: BinaryIO, names: Sequence[str], chosen: Format, damaged: dict[str, str]
+) -> int:
+    """Export the threads of these names, or all of the user's, and say how many. Damaged ones are noted in
+    `damaged`: where all are exported they are passed over, and one that is named is written as it is."""
+    ids = [str(await find_thread(store, name, user=user)) for name in names]
+    # One snapshot for all: the file holds what there was at one moment.
+    async with store.reading() as tx:
+        if not names:
+            while page := await thread_ids(tx, after=ids[-1] if ids else None, user_id=user):
+                ids += page
+        ids = list(dict.fromkeys(ids))
+        if chosen is Format.JSONL:
+            for thread_id in list(ids):
+                if names:
+                    await log.find_thread(tx, thread_id, user_id=user)  # it may have been deleted since it was named
+                ids += await log.threads_below(tx, thread_id, user_id=user)
+            ids = list(dict.fromkeys(ids))
+            if not names:
+                ids = await _whole(tx, ids, user, damaged)
+            with shown("exporting") as progress:
+                async for line in export_lines(tx, ids, progress, damaged if names else None):
+                    file.write(line)
+        else:
+            for thread_id in ids:
+                try:
+                    thread = await log.find_thread(tx, thread_id, user_id=user)
+                    entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
+                except RowDamaged as error:
+                    if names:
+                        raise
+                    damaged[thread_id] = error.reason
+                    continue
+                file.write(markdown(thread, entries).encode())
+    return len(ids) - (len(damaged) if chosen is Format.MARKDOWN else 0)
+
+
+async def _whole(tx: Transaction, ids: Sequence[str], user: str, damaged: dict[str, str]) -> list[str]:
+    """Those of which nothing is damaged; of the others it is noted what is. An export says at its beginning how many
+    threads follow, and so all are read before."""
+    whole = []
+    with shown("reading") as progress:
+        for done, thread_id in enumerate(ids):
+            progress(done, len(ids), thread_id)
+            try:
+                await log.find_thread(tx, thread_id, user_id=user)
+                reason = await why_not_whole(tx, thread_id)
+            except RowDamaged as error:
+                reason = error.reason
+            if reason is None:
+                whole.append(thread_id)
+            else:
+                damaged[thread_id] = reason
+    return whole

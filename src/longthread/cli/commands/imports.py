@@ -1,0 +1,193 @@
+"""`longthread import`: conversations from an export, or from the database of another program."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from longthread.cli import options
+from longthread.cli.output_file import SQLITE
+from longthread.cli.progress import counted, shown
+from longthread.cli.screen import echo
+from longthread.cli.terminal import print_line
+from longthread.cli.whole_store import is_there, run, some
+from longthread.errors import ImportIncomplete, InvalidInput, NotImported
+from longthread.settings import Settings
+from longthread.store.backends.sqlite import APPLICATION_ID
+from longthread.store.imports.foreign import shown_address
+from longthread.store.open import is_postgres, open_store
+from longthread.store.transfer.archive_reader import check_beginning
+from longthread.store.transfer.import_archive import Into, check_import, import_threads
+from longthread.store.transfer.threads import Outcome
+
+if TYPE_CHECKING:
+    from longthread.store.imports.extracted import Report
+    from longthread.store.imports.kinds import Kinds
+
+_OURS = APPLICATION_ID.to_bytes(4, "big")
+_STANDARD = "-"
+
+
+def import_(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|URL",
+            help="An export, - for standard input, or another program's database: a SQLite file or a URL.",
+        ),
+    ],
+    as_id: Annotated[str | None, typer.Option("--as", metavar="NEW_ID", help="The id that it gets here.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Whose all of them become.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be taken, and what cannot be.")
+    ] = False,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """Bring conversations back from an export, or in from another program's database, which is recognised."""
+    settings = Settings.load(database=database)
+    owner = user or settings.user
+    if not source:
+        raise InvalidInput(
+            reason="The name of the file to import is empty. Give a file, a URL, or - for standard input."
+        )
+    if as_id == "":
+        raise InvalidInput(reason="The id that --as gives is empty. Give one.")
+    if is_postgres(source) or _is_sqlite(source):
+        if as_id is not None:
+            raise InvalidInput(reason="--as is for an export of one conversation; here all come in with their ids.")
+        kinds, report = run(_take_over(settings.database, source, owner, user is not None, dry_run))
+        _tell(source, kinds, report, owner, dry_run=dry_run, as_json=as_json)
+        return
+    into = Into(owner, takes_over=user is not None, thread_id=as_id)
+    with _input(source) as file:
+        if dry_run:
+            check_beginning(file, source)
+            run(check_import(file, source, into))
+            echo("This export can be imported. Nothing was written.")
+            return
+        outcome = run(_import(settings.database, file, source, into))
+    echo(f"{counted(outcome.written, 'thread')} imported, {outcome.same:,} there already.")
+    if outcome.refused:
+        raise NotImported(where=source, refused=some([str(refusal) for refusal in outcome.refused]))
+
+
+async def _import(address: str, file: BinaryIO, where: str, into: Into) -> Outcome:
+    check_beginning(file, where)
+    if not await is_there(address):  # none is made for what is refused
+        await check_import(file, where, into)
+        file.seek(0)
+    async with open_store(address) as store:
+        with shown("importing") as progress:
+            return await import_threads(store, file, where, into, progress)
+
+
+async def _take_over(address: str, source: str, owner: str, takes_over: bool, dry_run: bool) -> tuple[Kinds, Report]:
+    # Here and not above: LangGraph takes seconds to load, and an export needs none of it.
+    from longthread.langgraph.imports.database import Import
+
+    taking = Import(source, user=owner, takes_over=takes_over)
+    if dry_run:
+        with shown("looking") as progress:
+            return await taking.look(progress)
+    await taking.check()  # before a store is made for it
+    async with open_store(address) as store:
+        with shown("importing") as progress:
+            return await taking.into(store, progress)
+
+
+def _tell(source: str, kinds: Kinds, report: Report, owner: str, *, dry_run: bool, as_json: bool) -> None:
+    """Say what came of it.
+
+    Raises:
+        ImportIncomplete: something could not be taken.
+    """
+    missing = [] if dry_run else [name for name in report.there if report.here[name] < report.there[name]]
+    if as_json:
+        print_line(
+            {
+                "kinds": kinds.names,
+                "dry_run": dry_run,
+                "there": dict(report.there),
+                "here": dict(report.here),
+                "already": dict(report.already),
+                "users": dict(report.users),
+                "notes": dict(report.notes),
+                "left": report.left,
+            }
+        )
+    else:
+        _show(source, kinds, report, owner, dry_run=dry_run)
+    if report.left or missing:
+        counts = "; ".join(f"{report.here[name]:,} of {report.there[name]:,} {name}" for name in missing)
+        reason = (
+            f"{counted(len(report.left), 'problem')}, the first: {report.left[0]}" if report.left else "counts differ"
+        )
+        said = f"{reason.rstrip('.')}. Here are {counts}." if counts else f"{reason.rstrip('.')}."
+        raise ImportIncomplete(where=shown_address(source), reason=said)
+
+
+def _show(source: str, kinds: Kinds, report: Report, owner: str, *, dry_run: bool) -> None:
+    echo(f"{shown_address(source)}: {', '.join(kinds.names)}.")
+    for name, there in report.there.items():
+        if dry_run:
+            echo(f"  {there:>9,} {name}")
+        else:
+            already = f" ({report.already[name]:,} already)" if report.already[name] else ""
+            echo(f"  {there:>9,} {name} there, {report.here[name]:,} here{already}")
+    _lines("Notes:", [f"{text} ({times:,} times)" if times > 1 else text for text, times in report.notes.items()])
+    others = {user: threads for user, threads in report.users.items() if user not in (owner, "")}
+    if others:
+        told = [
+            f"{user}: {counted(threads, 'thread')}; LONGTHREAD_USER={user} shows them"
+            for user, threads in others.items()
+        ]
+        _lines("Of other users:", told)
+    _lines("Not taken:", report.left)
+    if dry_run:
+        echo("Nothing was written.")
+
+
+def _lines(head: str, lines: Sequence[str]) -> None:
+    if lines:
+        echo(head)
+    for line in lines:
+        echo(f"  - {line}")
+
+
+def _is_sqlite(source: str) -> bool:
+    if source == _STANDARD:
+        return False
+    if "://" in source:  # and it may hold a password
+        raise InvalidInput(
+            reason=f"{shown_address(source)} cannot be imported: it is neither a file nor a postgresql:// address."
+        )
+    with _input(source) as file:
+        head = file.read(72)
+    if head.startswith(SQLITE) and head[68:] == _OURS:
+        raise InvalidInput(reason=f"{source} is a Longthread store. Copy it with `longthread db copy {source} TO`.")
+    return head.startswith(SQLITE)
+
+
+@contextmanager
+def _input(source: str) -> Iterator[BinaryIO]:
+    """The file to import. It is read twice, and so standard input is kept in a file of our own meanwhile."""
+    if source == _STANDARD:
+        with tempfile.TemporaryFile() as kept:
+            shutil.copyfileobj(sys.stdin.buffer, kept)
+            kept.seek(0)
+            yield kept
+        return
+    try:
+        file = Path(source).open("rb")  # noqa: SIM115  # errors of the block are not those of opening
+    except OSError as error:
+        raise InvalidInput(reason=f"{source} cannot be read: {error.strerror}.") from error
+    with file:
+        yield file

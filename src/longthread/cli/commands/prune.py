@@ -1,0 +1,159 @@
+"""`longthread db prune`: retention."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from longthread.cli import options
+from longthread.cli.damaged import leave_damaged
+from longthread.cli.moments import age
+from longthread.cli.progress import bytes_text, counted, shown
+from longthread.cli.screen import confirm, echo
+from longthread.cli.terminal import print_line
+from longthread.cli.whole_store import existing, run
+from longthread.errors import InvalidInput
+from longthread.runs.process import may_be_alive
+from longthread.settings import Settings
+from longthread.store.maintenance.prune import Pruned, prune
+from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.space import reclaim
+from longthread.store.maintenance.status import size_of
+
+KeepCheckpoints = Annotated[
+    str, typer.Option(help="How many of the newest checkpoints stay in each namespace of a thread, or all.")
+]
+CheckpointsOlderThan = Annotated[str | None, typer.Option(metavar="AGE", help="Only checkpoints older than this go.")]
+ThreadsIdle = Annotated[str | None, typer.Option(metavar="AGE", help="Threads go that were not active for so long.")]
+KeepExpired = Annotated[bool, typer.Option("--keep-expired", help="Threads that have expired stay.")]
+EntriesOlderThan = Annotated[
+    str | None, typer.Option(metavar="AGE", help="Entries older than this go, but not those of a thread's window.")
+]
+RunsOlderThan = Annotated[
+    str | None,
+    typer.Option(
+        "--runs-older-than",
+        "--events-older-than",
+        metavar="AGE",
+        help="Runs that ended longer ago go, with their steps and events.",
+    ),
+]
+Apply = Annotated[bool, typer.Option("--apply", help="Do it; without this, only say what would go.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What pruning has done, or would do; sizes are in bytes."""
+
+    found: Pruned
+    problems: list[str]
+    size_before: int
+    size: int
+
+
+def prune_(
+    keep_checkpoints: KeepCheckpoints = "1",
+    checkpoints_older_than: CheckpointsOlderThan = None,
+    threads_idle: ThreadsIdle = None,
+    keep_expired: KeepExpired = False,
+    entries_older_than: EntriesOlderThan = None,
+    runs_older_than: RunsOlderThan = None,
+    apply: Apply = False,
+    yes: Yes = False,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """Delete what is no longer needed, and give its space back. It may run while servers do.
+
+    An AGE is a number with s, m, h, d or w, such as 90d.
+    """
+    settings = Settings.load(database=database)
+    now = datetime.now(UTC)
+    policy = Policy(
+        now=None if keep_expired else _text(now),
+        idle_before=_before(now, threads_idle, "--threads-idle"),
+        entries_before=_before(now, entries_older_than, "--entries-older-than"),
+        runs_before=_before(now, runs_older_than, "--runs-older-than"),
+        checkpoints=_checkpoints(keep_checkpoints),
+        checkpoints_before=_before(now, checkpoints_older_than, "--checkpoints-older-than"),
+        window=settings.memory_max_messages_per_thread,
+    )
+    if apply and not yes and sys.stdin.isatty():
+        echo(f"To go: {_described(run(_prune(settings.database, policy, apply=False)).found)}")
+        confirm("Delete it? It cannot be undone.")
+    outcome = run(_prune(settings.database, policy, apply=apply))
+    _show(outcome, applied=apply, as_json=as_json)
+    leave_damaged("pruned", outcome.found.damaged, quiet=as_json)
+
+
+async def _prune(database: str, policy: Policy, *, apply: bool) -> _Outcome:
+    # Here and not above: LangGraph takes seconds to load, and the other commands on a store need none of it.
+    from longthread.langgraph.saver.retention import CheckpointKeeper
+
+    retention = Retention(policy, CheckpointKeeper(), may_be_alive)
+    async with existing(database) as store:
+        before = await size_of(store)
+        with shown("pruning" if apply else "looking") as progress:
+            found = await prune(store, retention, progress, apply=apply)
+            problems = await reclaim(store, progress.say) if apply else []
+        return _Outcome(found, problems, before, await size_of(store))
+
+
+def _show(outcome: _Outcome, *, applied: bool, as_json: bool) -> None:
+    found, before, size = outcome.found, outcome.size_before, outcome.size
+    if as_json:
+        about = {"applied": applied, "size_before": before, "size": size, "problems": outcome.problems}
+        print_line(asdict(found) | about)
+        return
+    echo(f"{'Deleted' if applied else 'Would delete'}: {_described(found)}")
+    if found.bundled:
+        echo(f"{'Put' if applied else 'Would put'} together: {counted(found.bundled, 'run')}. All of it stays.")
+    if found.busy:
+        echo(f"Left alone: {counted(found.busy, 'thread')} with a run under way.")
+    if applied:
+        echo(f"The store had {bytes_text(before)} and has {bytes_text(size)}.")
+    else:
+        echo("Nothing was changed. Do it with --apply.")
+    for problem in outcome.problems:
+        echo(problem, err=True)
+
+
+def _before(now: datetime, given: str | None, option: str) -> str | None:
+    if given is None:
+        return None
+    with suppress(OverflowError):
+        if (span := age(given)) is not None:
+            return _text(now - span)
+    raise InvalidInput(reason=f"{option} is {given!r}; allowed is a number with s, m, h, d or w, such as 90d.")
+
+
+def _checkpoints(given: str) -> int | None:
+    if given == "all":
+        return None
+    if not given.isascii() or not given.isdigit() or int(given) < 1:
+        raise InvalidInput(reason=f"--keep-checkpoints is {given!r}; allowed is a whole number from 1 on, or all.")
+    return int(given)
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds")
+
+
+def _described(found: Pruned) -> str:
+    if not found.rows:
+        return "nothing."
+    parts = [counted(found.threads, "whole thread")] if found.threads else []
+    parts += [counted(rows, row_of(table)) for table, rows in sorted(found.rows.items()) if table != "threads"]
+    return f"{', '.join(parts)}: {bytes_text(found.bytes)} of {counted(found.touched, 'thread')}."
+
+
+def row_of(table: str) -> str:
+    """What one row of a table is called."""
+    singular = f"{table[:-3]}y" if table.endswith("ies") else table.removesuffix("s")
+    return singular.replace("_", " ")

@@ -1,0 +1,92 @@
+"""`longthread threads result`: a query's whole result as a file."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from longthread.cli import options
+from longthread.cli.find_thread import find_thread
+from longthread.cli.output_file import output
+from longthread.cli.progress import counted
+from longthread.cli.screen import echo
+from longthread.cli.whole_store import run
+from longthread.errors import InvalidInput
+from longthread.settings import Settings
+from longthread.store import log
+from longthread.tools.analysis.export.table import Format, write
+
+if TYPE_CHECKING:
+    from longthread.builtin.query_results import Held
+    from longthread.runs.analyst import Analyst
+
+
+def result(
+    name: Annotated[str, typer.Argument(metavar="THREAD", help="The conversation: its id, its beginning, or last.")],
+    label: Annotated[str, typer.Argument(metavar="QUERY", help="The result's label, such as q3.")],
+    to: Annotated[Path | None, typer.Option("--to", "-o", help="A file; standard output by default.")] = None,
+    format_: Annotated[
+        Format | None, typer.Option("--format", "-f", help="By default as FILE's name says; else csv.")
+    ] = None,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="The rows that the conversation holds; the database is not asked.")
+    ] = False,
+    source: options.Source = None,
+    seconds: Annotated[float, typer.Option("--seconds", min=1, max=86_400, help="Time of the query.")] = 600.0,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE when it is there.")] = False,
+    database: options.Database = None,
+) -> None:
+    """Write a query's whole result to a file: CSV, Parquet or XLSX. It is asked again, by the rules that hold now."""
+    chosen = format_ or _format_of(to)
+    settings = Settings.load(database=database, sql_timeout=seconds)
+
+    # Here and not above: LangChain takes time to load, and other commands do not need it.
+    from longthread.builtin.query_results import held
+    from longthread.runs.analyst import Analyst
+
+    async def work() -> int:
+        async with Analyst.open(settings, creates=False) as analyst:
+            thread_id = str(await find_thread(analyst.store, name, user=settings.user))
+            async with analyst.store.reading() as tx:
+                thread = await log.find_thread(tx, thread_id, user_id=settings.user)
+                entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
+            found = held(entries, label)
+            with output(to, settings.database, force=force) as file:
+                if stored:
+                    return write(chosen, found.columns, found.rows, file, marked=True)
+                return await _asked(analyst, thread_id, source, found, chosen, file)
+
+    count = run(work())
+    if to is not None:
+        echo(f"{counted(count, 'row')} written to {to}.", err=True)
+
+
+async def _asked(
+    analyst: Analyst, thread_id: str, spec: str | None, found: Held, chosen: Format, file: BinaryIO
+) -> int:
+    from longthread.tools.analysis.statement import prepared
+
+    async with await analyst.source_of(spec, thread_id, analyst.settings.user) as source:
+        schema = await source.schema()
+        _, sql = await asyncio.to_thread(prepared, found.sql, source, schema)
+
+        def work(connection: Any) -> int:
+            rows = connection.query(sql)
+            try:
+                return write(chosen, rows.columns, rows, file, binary=rows.binary, marked=True)
+            finally:
+                rows.close()
+
+        return await source.work(work)
+
+
+def _format_of(to: Path | None) -> Format:
+    if to is None:
+        return Format.CSV
+    ending = to.suffix.lower().lstrip(".")
+    if ending not in set(Format):
+        raise InvalidInput(reason=f"{to.name} says no format. End it in .csv, .parquet or .xlsx, or give --format.")
+    return Format(ending)

@@ -1,0 +1,151 @@
+"""`longthread threads runs`: what ran on a conversation, in which version."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from longthread.cli import options
+from longthread.cli.find_thread import find_thread
+from longthread.cli.screen import echo, tabbed
+from longthread.cli.terminal import by_user, print_line
+from longthread.cli.whole_store import existing
+from longthread.model.approval import Approval
+from longthread.model.catalog import Kind
+from longthread.model.run import AgentRun, Run
+from longthread.runs.process import may_be_alive
+from longthread.settings import Settings
+from longthread.store import approvals, catalog, log
+from longthread.store import runs as kept
+from longthread.store.driver import Transaction
+
+_PARTS: tuple[Kind, ...] = ("skill", "tool", "source", "agent")
+_QUESTION = 80
+"""Characters of a question in a line."""
+
+
+def runs(
+    thread: Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")],
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """The runs of a conversation, the latest first: with the version of the agent that ran."""
+    settings = Settings.load(database=database)
+
+    async def read() -> list[_Ran]:
+        async with existing(settings.database) as store:
+            thread_id = str(await find_thread(store, thread, user=settings.user))
+            async with store.reading() as tx:
+                parent_id = (await log.find_thread(tx, thread_id, user_id=settings.user)).parent_id
+                names: dict[tuple[Kind, str, int], str] = {}
+                found = await kept.list_runs(tx, thread_id, limit=limit)
+                return [await _ran(tx, run, parent_id, names) for run in found]
+
+    for each in asyncio.run(read()):
+        _print(each, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """A run, how it stands, the agent that ran, where it was asked for by another, the runs that it has asked for, and
+    its calls that a person was asked about."""
+
+    run: Run
+    status: str
+    agent: Mapping[str, Any] | None
+    answers: Mapping[str, str | None] | None
+    asked: Sequence[_Ran] = ()
+    approvals: Sequence[Approval] = ()
+
+
+async def _ran(
+    tx: Transaction, run: Run, parent_id: str | None, names: dict[tuple[Kind, str, int], str], *, deep: bool = True
+) -> _Ran:
+    agent = await _agent(tx, run.agent, names) if run.agent else None
+    by = run.answers
+    answers = {"thread": parent_id, "run": by.run_id, "call": by.call_id} if by is not None else None
+    below = await kept.answers(tx, run.thread_id, run.id) if deep else []
+    asked = [await _ran(tx, each, run.thread_id, names, deep=False) for each in below]
+    calls = await approvals.of_run(tx, run.thread_id, run.id) if deep else ()
+    return _Ran(run, await kept.standing(tx, run, alive=may_be_alive), agent, answers, asked, calls)
+
+
+def _print(ran: _Ran, *, as_json: bool) -> None:
+    run, agent = ran.run, ran.agent
+    if as_json:
+        print_line(
+            {
+                "run": run.id,
+                "status": ran.status,
+                "started_at": run.started_at.isoformat(),
+                "ended_at": run.ended_at.isoformat() if run.ended_at else None,
+                "question": run.question,
+                "model": run.model,
+                "source": run.source,
+                "agent": agent,
+                **({"approvals": [call.to_json() for call in ran.approvals]} if ran.approvals else {}),
+                "answers": ran.answers,
+                "asked": [_asked(each) for each in ran.asked],
+            }
+        )
+        return
+    echo(_line(ran))
+    for call in ran.approvals:
+        echo(tabbed(("", f"{call.at or call.asked_at:%Y-%m-%d %H:%M}", *_decided(call))))
+    for each in ran.asked:
+        echo(f"↳ {_line(each)}\t{each.run.thread_id}")
+
+
+def _asked(ran: _Ran) -> dict[str, Any]:
+    run = ran.run
+    name = ran.agent["name"] if ran.agent else None
+    call = run.answers.call_id if run.answers else None
+    return {"thread": run.thread_id, "run": run.id, "call": call, "agent": name, "status": ran.status}
+
+
+def _line(ran: _Ran) -> str:
+    run, agent = ran.run, f"{ran.agent['name']} v{ran.agent['version']}" if ran.agent else ""
+    question = " ".join(run.question.split())[:_QUESTION]
+    return "\t".join((f"{run.started_at:%Y-%m-%d %H:%M}", ran.status, agent, run.model, question))
+
+
+def _decided(call: Approval) -> tuple[str, ...]:
+    """What became of a call that a person was asked about."""
+    said = f"{call.tool} {json.dumps(dict(call.made_with), ensure_ascii=False)}"
+    if call.decision is None:
+        return ("waiting", said, call.call_id)
+    by = by_user(call.by)
+    # A message never stands where the user's name would: it can say anything.
+    return (call.decision, said, *([by, call.message] if call.message else [by] if by else []))
+
+
+async def _agent(tx: Transaction, ran: AgentRun, names: dict[tuple[Kind, str, int], str]) -> dict[str, Any]:
+    """What ran, by the names that it had then."""
+    parts = {
+        f"{kind}s": {
+            await _name(tx, kind, id_, number, names): number for id_, number in ran.parts.get(kind, {}).items()
+        }
+        for kind in _PARTS
+    }
+    opened = [await _name(tx, "skill", id_, ran.parts.get("skill", {}).get(id_, 0), names) for id_ in ran.opened]
+    name = await _name(tx, "agent", ran.id, ran.version, names)
+    return {
+        "id": ran.id,
+        "name": name,
+        "version": ran.version,
+        **{kind: found for kind, found in parts.items() if found},
+        **({"opened": opened} if opened else {}),
+    }
+
+
+async def _name(tx: Transaction, kind: Kind, id_: str, number: int, names: dict[tuple[Kind, str, int], str]) -> str:
+    key = (kind, id_, number)
+    if key not in names:
+        names[key] = await catalog.name_then(tx, kind, id_, number)
+    return names[key]

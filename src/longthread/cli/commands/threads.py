@@ -1,0 +1,311 @@
+"""`longthread threads …` and `longthread state`: what is kept, and how to look at it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from longthread.builtin.query_results import held_labels
+from longthread.cli import options
+from longthread.cli.commands.attributes import expire, metadata, tag
+from longthread.cli.commands.charts import chart
+from longthread.cli.commands.export import export
+from longthread.cli.commands.imports import import_
+from longthread.cli.commands.results import result
+from longthread.cli.commands.runs import runs
+from longthread.cli.damaged import leave_damaged
+from longthread.cli.find_thread import find_thread
+from longthread.cli.progress import counted
+from longthread.cli.screen import Console, confirm, echo, tabbed
+from longthread.cli.terminal import print_line
+from longthread.cli.whole_store import existing
+from longthread.memory.forget import forget_thread
+from longthread.model.approval import Approval
+from longthread.model.entry import Entry
+from longthread.model.fold import state_of
+from longthread.model.thread import Thread
+from longthread.runs.process import may_be_alive
+from longthread.settings import Settings
+from longthread.store import approvals, attributes, listing, log, summaries
+from longthread.store.driver import Driver, Row, Transaction
+from longthread.store.runs import last_run
+from longthread.view.condense import condense_result
+
+T = TypeVar("T")
+Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
+
+threads = typer.Typer(
+    help="List, show, search, rename, tag, delete, export and import conversations.", no_args_is_help=True
+)
+threads.command()(export)
+threads.command("import")(import_)
+threads.command()(result)
+threads.command()(chart)
+threads.command()(runs)
+threads.command()(tag)
+threads.command()(metadata)
+threads.command()(expire)
+
+
+@threads.command("list")
+def list_(
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    children: Annotated[bool, typer.Option("--children", help="Also those that agents have with each other.")] = False,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """The conversations, the latest first."""
+
+    damaged: dict[str, str] = {}
+
+    async def read(store: Driver, user: str) -> list[_Listed]:
+        async with store.reading() as tx:
+            found = await log.list_threads(tx, user_id=user, limit=limit, below=children, unreadable=damaged)
+            return await _listed(tx, [(thread, "") for thread in found], user)
+
+    _print_threads(_with(database, read), as_json=as_json)
+    leave_damaged("listed", damaged)
+
+
+@threads.command()
+def search(
+    text: Annotated[str, typer.Argument(help="What to look for in titles, questions and answers.")],
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """The conversations that hold a text."""
+
+    damaged: dict[str, str] = {}
+
+    async def read(store: Driver, user: str) -> list[_Listed]:
+        async with store.reading() as tx:
+            found = await log.search_threads(tx, text, user_id=user, limit=limit, unreadable=damaged)
+            hits = [(thread, _around(hit, text)) for thread, hit in found]
+            return await _listed(tx, hits, user)
+
+    _print_threads(_with(database, read), as_json=as_json)
+    leave_damaged("listed", damaged)
+
+
+@threads.command()
+def show(thread: Name, as_json: options.AsJson = False, database: options.Database = None) -> None:
+    """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
+    found, entries, noted, waiting, below, asking = _with(database, lambda store, user: _shown(store, user, thread))
+    if as_json:
+        for entry in entries:
+            print_line(_entry_json(entry) | ({"noted": noted[entry.seq]} if entry.seq in noted else {}))
+        return
+    console = Console()
+    console.print(
+        f"[bold]{escape(found.title or '')}[/bold]  [dim]{escape(found.id)}  {escape(found.source or '')}[/dim]"
+    )
+    for line in _noted(found):
+        console.print(line, style="dim", markup=False, highlight=False)
+    if found.parent_id is not None:
+        console.print(f"[dim]asked for in {escape(found.parent_id)}[/dim]")
+    for entry in entries:
+        label = "".join(f"[{each}]" for each in held_labels([entry])) if entry.role == "tool" else entry.kind or ""
+        console.print(f"\n[cyan]{entry.role}[/cyan] [dim]{_when(entry.created_at)} {escape(label)}[/dim]")
+        text = condense_result(entry.text, 300) if entry.role == "tool" else entry.text
+        console.print(text, markup=False, highlight=False)
+        for call in entry.tool_calls:
+            console.print(f"› {call.name} {json.dumps(dict(call.args), ensure_ascii=False)}", markup=False)
+        if entry.seq in noted:
+            console.print(
+                f"metadata: {json.dumps(dict(noted[entry.seq]), ensure_ascii=False)}", style="dim", markup=False
+            )
+    for asked in waiting:
+        args = json.dumps(dict(asked.args), ensure_ascii=False)
+        console.print(f"\n‖ waiting for approval: {asked.tool} {args}  {asked.call_id}", markup=False, highlight=False)
+    for each in below:
+        console.print(f"\n[dim]asked for here: {escape(each.title or '')}  {escape(each.id)}[/dim]", soft_wrap=True)
+    for thread_id in asking:
+        line = f"\n‖ below, a call waits for approval: longthread approve {thread_id}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+@threads.command()
+def rename(thread: Name, title: str, database: options.Database = None) -> None:
+    """Give a conversation another title."""
+
+    async def write(store: Driver, user: str) -> None:
+        thread_id = await find_thread(store, thread, user=user)
+        async with store.writing() as tx:
+            await log.rename_thread(tx, str(thread_id), title, user_id=user)
+
+    _with(database, write)
+
+
+@threads.command()
+def delete(
+    thread: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    database: options.Database = None,
+) -> None:
+    """Delete a conversation with everything that is kept of it, and write the store's files anew without it.
+
+    It is what `longthread forget --thread` does. It cannot be undone, and takes as long as the store is large.
+    """
+
+    async def look(store: Driver, user: str) -> tuple[Row, int, int]:
+        thread_id = str(await find_thread(store, thread, user=user))
+        async with store.reading() as tx:
+            found = await log.find_row(tx, thread_id, user_id=user)  # something of it may be damaged
+            count = await log.count_entries(tx, thread_id)
+            return found, count, len(await log.threads_below(tx, thread_id, user_id=user))
+
+    found, count, below = _with(database, look)
+    if not yes:
+        besides = f" and {counted(below, 'conversation')} below it" if below else ""
+        confirm(f"Delete “{found['title']}” with its {count} entries{besides}?")
+
+    async def write(store: Driver, user: str) -> None:
+        gone = await forget_thread(store, found["id"], user_id=user, alive=may_be_alive, anew=True)
+        for problem in gone.problems:
+            echo(problem, err=True)
+
+    _with(database, write)
+
+
+def state(thread: Name, database: options.Database = None) -> None:
+    """What a conversation has come to, as JSON: messages, steps, known tables, queries, errors, the answer."""
+
+    async def read(store: Driver, user: str) -> dict[str, Any]:
+        found, entries = await _entries(store, user, thread)
+        async with store.reading() as tx:
+            return state_of(entries, await summaries.compressed(tx, found.id))
+
+    echo(json.dumps(_with(database, read), ensure_ascii=False, indent=2))
+
+
+def _with(database: str | None, action: Callable[[Driver, str], Awaitable[T]]) -> T:
+    settings = Settings.load(database=database)
+
+    async def work() -> T:
+        async with existing(settings.database) as store:
+            return await action(store, settings.user)
+
+    return asyncio.run(work())
+
+
+async def _entries(store: Driver, user: str, given: str) -> tuple[Thread, list[Entry]]:
+    thread_id = str(await find_thread(store, given, user=user))
+    async with store.reading() as tx:
+        thread = await log.find_thread(tx, thread_id, user_id=user)
+        return thread, await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
+
+
+async def _shown(
+    store: Driver, user: str, given: str
+) -> tuple[Thread, list[Entry], Mapping[int, Mapping[str, Any]], list[Approval], list[Thread], list[str]]:
+    """A thread, its entries, what was noted about them, the calls that wait for a decision, the threads below, and
+    those of them, at whatever depth, where calls wait."""
+    thread, entries = await _entries(store, user, given)
+    async with store.reading() as tx:
+        run = await last_run(tx, thread.id)
+        waits = run is not None and run.status == "waiting"
+        waiting = await approvals.pending(tx, thread.id, run.id) if run and waits else []
+        asking = (await approvals.below(tx, user_id=user)).get(thread.id, [])
+        noted = await attributes.message_metadata(tx, thread.id, first=thread.first_seq, last=thread.entry_count)
+        return thread, entries, noted, waiting, await log.children(tx, thread.id, user_id=user), asking
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A thread in a list: the place that a search found, how the last run stands (None without one), and the threads
+    below where calls wait for approval."""
+
+    thread: Thread
+    hit: str
+    status: str | None
+    waiting_below: Sequence[str] = ()
+
+    @property
+    def unfinished(self) -> str:
+        """The status, unless all is well here and below."""
+        if self.status in {None, "finished"}:
+            return "waiting below" if self.waiting_below else ""
+        return str(self.status)
+
+
+async def _listed(tx: Transaction, found: Sequence[tuple[Thread, str]], user: str) -> list[_Listed]:
+    statuses = await listing.latest_runs(tx, [thread for thread, _ in found], user_id=user, alive=may_be_alive)
+    below = await approvals.below(tx, user_id=user)
+    return [_Listed(thread, hit, statuses.get(thread.id), below.get(thread.id, ())) for thread, hit in found]
+
+
+def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
+    if as_json:
+        for each in found:
+            more = {"waiting_below": each.waiting_below} if each.waiting_below else {}
+            print_line(asdict(each.thread) | {"status": each.status} | ({"hit": each.hit} if each.hit else {}) | more)
+        return
+    console = Console()
+    if not console.is_terminal:
+        for each in found:
+            thread, size, at = each.thread, str(each.thread.entry_count), _when(each.thread.updated_at)
+            fields = (thread.id, thread.title, size, at, thread.source, each.unfinished)
+            echo(tabbed(field or "" for field in fields))
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("title", "entries", "last active", "status", "source"):
+        table.add_column(column, overflow="ellipsis", no_wrap=column != "title")
+    table.add_column("id", no_wrap=True)
+    for each in found:
+        thread = each.thread
+        title = (
+            ("↳ " if thread.parent_id else "")
+            + escape(thread.title or "")
+            + (f"  [dim]{escape(' '.join(f'#{tag}' for tag in thread.tags))}[/dim]" if thread.tags else "")
+            + (f"\n[dim]{escape(each.hit)}[/dim]" if each.hit else "")
+        )
+        source = escape((thread.source or "").rsplit("/", 1)[-1])
+        table.add_row(
+            title, str(thread.entry_count), _when(thread.updated_at), each.unfinished, source, escape(thread.id)
+        )
+    console.print(table if found else "[dim]No conversations yet. Try: longthread ask … --source demo[/dim]")
+
+
+def _around(text: str, wanted: str) -> str:
+    place = max(0, text.lower().find(wanted.lower()))
+    start = max(0, place - 30)
+    return " ".join(text[start : place + len(wanted) + 50].split())
+
+
+def _entry_json(entry: Entry) -> dict[str, Any]:
+    data = asdict(entry)
+    data["payload"] = _payload_json(entry.told)
+    data["created_at"] = entry.created_at.isoformat()
+    return data
+
+
+def _noted(thread: Thread) -> list[str]:
+    """What people noted about a thread, a line each."""
+    noted = [f"tags: {', '.join(thread.tags)}"] if thread.tags else []
+    noted += [f"metadata: {json.dumps(dict(thread.metadata), ensure_ascii=False)}"] if thread.metadata else []
+    return noted + ([f"expires: {_when(thread.expires_at)}"] if thread.expires_at else [])
+
+
+def _payload_json(payload: bytes | None) -> str | dict[str, str] | None:
+    """A payload so that its bytes can be had back: JSON as its text, a packed one (its first byte is 0) in base64."""
+    if payload is None:
+        return None
+    with suppress(UnicodeDecodeError):
+        if not payload.startswith(b"\0"):
+            return payload.decode("utf-8")
+    return {"base64": base64.b64encode(payload).decode("ascii")}
+
+
+def _when(moment: datetime) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")

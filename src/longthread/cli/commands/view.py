@@ -1,0 +1,280 @@
+"""`longthread view`: what the model saw of a conversation, call by call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from longthread.cli import options
+from longthread.cli.find_thread import find_thread
+from longthread.cli.progress import counted
+from longthread.cli.screen import Console, echo
+from longthread.cli.terminal import print_line
+from longthread.cli.whole_store import existing
+from longthread.errors import InvalidInput
+from longthread.model.manifest import TEXTS
+from longthread.settings import Settings
+from longthread.store import runs
+from longthread.store.driver import Driver
+
+if TYPE_CHECKING:
+    from longthread.langgraph.memory.last_view import LastView
+    from longthread.runs.inspect import Difference, Look
+    from longthread.view.view_entry import ViewEntry
+
+_WIDTH = 100
+"""Columns where the output is no terminal."""
+_OTHERS = 56
+"""Columns for what is told of a message beside its text."""
+_PREVIEW = 400
+"""Characters of a message's text that are looked at for a line of it."""
+_WHY = {
+    "window": "no longer in the window, and in no summary that was shown",
+    "budget": "no room",
+    "digest": "no room; the summary tells of it",
+    "stale": "another source or schema",
+    "unpaired": "a call without result, or the reverse",
+    "pruned": "deleted since, by retention",
+}
+_TIERS = {1: "1 summary", 2: "2 condensed", 3: "3 whole", None: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    calls: int
+    look: Look
+    model: str
+    other: int | None
+    difference: Difference | None
+
+
+def view(
+    thread: Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")],
+    call: Annotated[int | None, typer.Option("--call", help="Which model call, from 1; by default the last.")] = None,
+    diff: Annotated[int | None, typer.Option("--diff", help="Another call to compare with.")] = None,
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="The instructions that stood before the messages, and nothing else.")
+    ] = False,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """What the model saw: each message of a call's view, how it went in, what it cost, and why."""
+    found = asyncio.run(_find(Settings.load(database=database), thread, call, diff, has_prompt=prompt))
+    if as_json:
+        print_line(_json(found) if isinstance(found, _Found) else _json_of_last(found))
+        return
+    if prompt and isinstance(found, _Found):
+        echo(found.look.system)
+        return
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    if isinstance(found, _Found):
+        _print(console, found)
+    else:
+        _print_last(console, found)
+
+
+async def _find(
+    settings: Settings, given: str, call: int | None, diff: int | None, *, has_prompt: bool
+) -> _Found | LastView:
+    # Here and not above: LangChain takes time to load, and other commands do not need it.
+    from longthread.runs.inspect import calls_of, difference, look
+
+    async with existing(settings.database) as store:
+        thread_id = str(await find_thread(store, given, user=settings.user))
+        async with store.reading() as tx:
+            calls = await calls_of(tx, thread_id)
+            if not calls:
+                return await _last(
+                    store, thread_id, settings, is_of_one=has_prompt or call is not None or diff is not None
+                )
+            number = _number(call, len(calls))
+            seen = await look(tx, calls, number)
+            run = await runs.find_run(tx, thread_id, seen.step.run_id)
+            model = run.model if run else ""
+            if diff is None:
+                return _Found(len(calls), seen, model, None, None)
+            other = await look(tx, calls, _number(diff, len(calls)))
+            return _Found(len(calls), seen, model, other.number, difference(seen, other))
+
+
+async def _last(store: Driver, thread_id: str, settings: Settings, *, is_of_one: bool) -> LastView:
+    """The last view of a LangGraph application's thread, which is all that is kept of its views."""
+    from longthread.langgraph.memory.last_view import last_view
+
+    found = await last_view(store, thread_id, user_id=settings.user)
+    if found is None:
+        raise InvalidInput(
+            reason=f"Thread {thread_id} has no model call whose view is kept. Those of `longthread ask`, `chat` and "
+            "the server are; of a LangGraph application the last one is, where its agent has MemoryMiddleware "
+            f"(docs/how-to/langgraph.md). `longthread threads show {thread_id}` shows its messages."
+        )
+    if is_of_one:
+        raise InvalidInput(
+            reason=f"Thread {thread_id} is a LangGraph application's, of which the last view alone is kept, without "
+            "its instructions. Leave out --call, --diff and --prompt."
+        )
+    return found
+
+
+def _number(given: int | None, calls: int) -> int:
+    """A call's number; a negative one counts from the end."""
+    number = calls if given is None else given if given > 0 else calls + 1 + given
+    if not 0 < number <= calls:
+        raise InvalidInput(reason=f"There is no call {given}: the thread has {calls}, counted from 1.")
+    return number
+
+
+def _json(found: _Found) -> dict[str, Any]:
+    seen, step = found.look, found.look.step
+    data = {
+        "thread": step.thread_id,
+        "call": seen.number,
+        "calls": found.calls,
+        "step": step.index,
+        "run": step.run_id,
+        "model": found.model,
+        "status": step.status,
+        "at": step.started_at.isoformat(),
+        "tokens": seen.tokens,
+        "usage": dict(step.usage),
+        "why_planned": seen.why_planned,
+        "system": seen.system,
+        "tools": list(seen.tools),
+        "segments": [segment.to_json() for segment in seen.segments],
+        "entries": [entry.to_json() for entry in seen.entries],
+    }
+    if found.difference is not None:
+        changed = [{"seq": seq, "from": old, "to": new} for seq, old, new in found.difference.changed]
+        data["diff"] = {
+            "with": found.other,
+            "same_tokens": found.difference.same,
+            "entered": list(found.difference.entered),
+            "left": list(found.difference.left),
+            "changed": changed,
+        }
+    return data
+
+
+def _print(console: Console, found: _Found) -> None:
+    seen, step = found.look, found.look.step
+    budget = step.usage.get("budget")
+    of = f" of {budget:,}" if budget else ""
+    counted = step.usage.get("input_tokens")
+    title = f"[bold]Call {seen.number} of {found.calls}[/bold]  {escape(found.model)}"
+    console.print(f"{title}  [dim]{step.started_at:%Y-%m-%d %H:%M:%S}[/dim]", highlight=False)
+    console.print(f"{seen.tokens:,}{of} tokens of messages, by estimate", highlight=False)
+    if counted:
+        estimated = step.usage.get("estimated_tokens", 0)
+        console.print(f"whole prompt: {estimated:,} by estimate, {counted:,} as the provider counted", highlight=False)
+    planned = f"planned anew: {seen.why_planned}" if seen.why_planned else "goes on from the call before"
+    console.print(f"[dim]{planned}[/dim]", highlight=False)
+    console.print(_table(seen.entries, max(20, console.width - _OTHERS)))
+    for entry in seen.entries:
+        if entry.how in TEXTS:
+            console.print(f"\n{_stands_for(entry)}[dim]{escape(entry.text)}[/dim]", highlight=False)
+    if found.difference is not None:
+        _print_difference(console, found.difference, found.other)
+
+
+def _json_of_last(found: LastView) -> dict[str, Any]:
+    return {
+        "thread": found.thread_id,
+        "call": None,
+        "model": found.model,
+        "usage": {"estimated_tokens": found.estimated, "input_tokens": found.reported},
+        "entries": [entry.to_json() for entry in found.entries],
+    }
+
+
+def _print_last(console: Console, found: LastView) -> None:
+    console.print(f"[bold]The last view[/bold]  {escape(found.model)}", highlight=False)
+    counted_ = f", {found.reported:,} as the provider counted" if found.reported else ""
+    console.print(f"whole prompt: {found.estimated:,} by estimate{counted_}", highlight=False)
+    told = "A LangGraph application's: MemoryMiddleware keeps its last view in the state, and none before it."
+    console.print(f"[dim]{told}[/dim]", highlight=False)
+    console.print(_table(found.entries, max(20, console.width - _OTHERS)))
+    for entry in found.entries:
+        if entry.how in TEXTS:
+            console.print(f"\n[dim]{escape(entry.text)}[/dim]", highlight=False)
+
+
+def _table(entries: Sequence[ViewEntry], width: int) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name, options_ in (
+        ("entry", {"justify": "right"}),
+        ("role", {}),
+        ("tier", {}),
+        ("how", {}),
+        ("tokens", {"justify": "right"}),
+        ("text", {"overflow": "ellipsis", "max_width": width}),
+    ):
+        table.add_column(name, no_wrap=True, **options_)
+    for first, last, seen in _rows(entries):
+        place = _place(first, last) if last else ""
+        is_told = seen.why and (seen.tier is None or _is_not_shown(seen))
+        text = _WHY.get(str(seen.why), "") if is_told else _preview(seen.text)
+        style, tokens = ("dim", "") if _is_not_shown(seen) else (None, f"{seen.tokens:,}")
+        table.add_row(place, seen.role, _TIERS[seen.tier], seen.how, tokens, escape(text), style=style)
+    return table
+
+
+def _rows(entries: Sequence[ViewEntry]) -> list[tuple[int, int, ViewEntry]]:
+    """A row for each entry; those one after the other that were left out for one reason, or were deleted, share one."""
+    rows: list[tuple[int, int, ViewEntry]] = []
+    for seen in entries:
+        last = rows[-1][2] if rows else None
+        if last is not None and (last.how, last.why) == (seen.how, seen.why) and _is_not_shown(seen):
+            rows[-1] = (rows[-1][0], seen.seq, replace(seen, role="", tokens=0, text=""))
+        else:
+            rows.append((seen.seq if seen.first is None else seen.first, seen.seq, seen))
+    return rows
+
+
+def _is_not_shown(seen: ViewEntry) -> bool:
+    """Whether the call did not see it, or what it saw is no longer there."""
+    return seen.how == "left out" or seen.why == "pruned"
+
+
+def _stands_for(seen: ViewEntry) -> str:
+    """Which messages a summary tells of, in a line of its own."""
+    if not seen.count or seen.first is None:
+        return ""
+    return f"[bold]In the place of {counted(seen.count, 'message')}, {_place(seen.first, seen.seq)}:[/bold]\n"
+
+
+def _place(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _preview(text: str) -> str:
+    return " ".join(text[:_PREVIEW].split())
+
+
+def _print_difference(console: Console, difference: Difference, other: int | None) -> None:
+    console.print(f"\n[bold]Against call {other}[/bold]", highlight=False)
+    console.print(f"the same beginning: {difference.same:,} tokens", highlight=False)
+    for word, seqs in (("only here", difference.entered), (f"only in call {other}", difference.left)):
+        if seqs:
+            console.print(f"{word}: {_ranges(seqs)}", highlight=False)
+    for old, new in sorted({(old, new) for _, old, new in difference.changed}):
+        seqs = [seq for seq, *ways in difference.changed if ways == [old, new]]
+        console.print(f"{old} → {new}: {_ranges(seqs)}", highlight=False)
+
+
+def _ranges(seqs: Sequence[int]) -> str:
+    """Numbers as ranges: 3-5, 9."""
+    ranges: list[list[int]] = []
+    for seq in sorted(seqs):
+        if ranges and ranges[-1][1] == seq - 1:
+            ranges[-1][1] = seq
+        else:
+            ranges.append([seq, seq])
+    return ", ".join(_place(first, last) for first, last in ranges)

@@ -1,0 +1,1 @@
+"""Which messages a model call sees, and what is told beside them."""

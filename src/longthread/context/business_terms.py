@@ -1,0 +1,41 @@
+"""The business terms that a run is given: those of its source that its question is likely about."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from longthread.context.window import Window
+from longthread.errors import LongthreadError
+from longthread.memory.business_terms import likely, lines, text_of
+from longthread.model.wish import asks_to_continue
+from longthread.store import catalog as kept
+from longthread.store.driver import Driver
+from longthread.tools.analysis.source import Source
+from longthread.tools.catalog import address
+
+_EARLIER = 5
+"""Questions before the one that is asked whose terms are told too: a follow-up names them no more."""
+_logger = logging.getLogger(__name__)
+
+
+async def taught(store: Driver, source: Source, questions: Sequence[str]) -> list[str]:
+    """What a model is told of a source for its questions, the newest first. What names a table or a column that the
+    user may not see is left out. A run goes on without terms where they cannot be read."""
+    try:
+        async with store.reading() as tx:
+            every = await kept.sources(tx)
+        own = [each for each in every if each.is_active and address.is_of(each.address, source.spec)]
+        chosen = [each for each in likely(own, questions) if not source.hides(text_of(each))]
+        about = [each.description for each in own if each.description and not source.hides(each.description)]
+        return lines(about, chosen)
+    except LongthreadError as error:
+        _logger.warning("A run has no business terms: %s", error)
+        return []
+
+
+def questions_of(window: Window, question: str) -> list[str]:
+    """The question of a run, and those before it, the newest first."""
+    before = [spot.entry.text for spot in reversed(window.spots[: window.question]) if spot.entry.role == "user"]
+    asked = [text for text in before if not asks_to_continue(text) and text != question]
+    return [question, *asked[:_EARLIER]]

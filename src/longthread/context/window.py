@@ -1,0 +1,465 @@
+"""The messages of a run: the thread's last ones and those that the run adds, and what of them a model call sees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice, takewhile
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+
+from longthread.context.citations import Query
+from longthread.context.overflow_digest import told
+from longthread.context.system_prompt import facts_note, terms_note
+from longthread.messages.codec import draft_of, message_of
+from longthread.messages.invalid_calls import answered, has_unread, readable
+from longthread.messages.reasoning import CALLS, beside_content, has_items, hosted, is_thinking, without_thinking
+from longthread.model.attachment import attachment_of
+from longthread.model.entry import Draft, Entry
+from longthread.model.facts import Facts
+from longthread.model.fold import observation_of
+from longthread.model.manifest import TEXTS, How, Segment, Why
+from longthread.view.attachments import attachment_tokens
+from longthread.view.compose import Before, Config, View, compose
+from longthread.view.items import BARE_ARGS, Item, Part
+from longthread.view.manifest import is_observed, segments, shown
+from longthread.view.tier1 import Digest, share_of
+from longthread.view.tokens import ANY, estimate
+
+STEP = 20
+"""Messages that leave a view at least that has shown all of the hot window, when this moves on (document 004 §3.1)."""
+
+DIGESTED = 500
+"""Messages that a view without room for them tells of by their digest: the newest of them."""
+
+EXPLORING = frozenset({"list_tables", "describe_table", "sample_rows"})
+"""The tools whose results are known facts."""
+
+NOTES: Sequence[How] = ("facts", "terms", "recalled")
+"""The notes behind the messages, in their order."""
+
+_NOTHING = Part(Item("", "user", ""), "left out")
+_NOT_SEEN = TEXTS | {"left out"}
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A message, and the entry that it is. What is computed from it is computed once: it outlives the run."""
+
+    entry: Entry
+    message: BaseMessage
+
+    _items: dict[str, Item] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def item(self) -> Item:
+        """What the composer sees of it."""
+        return self.item_for(ANY)
+
+    def item_for(self, family: str) -> Item:
+        """What the composer sees of it, by what it costs with a family of models."""
+        if family not in self._items:
+            item = item_of(self.message, self.entry, family)
+            # Messages of one view may have the same id.
+            self._items[family] = item if item.key == self.entry.id else replace(item, key=self.entry.id)
+        return self._items[family]
+
+    @cached_property
+    def about(self) -> tuple[str, str] | None:
+        """Of a question: the source that it is about, and the source's schema."""
+        note = self.entry.metadata
+        found = note.get("kind") == "question" and "source" in note and "fingerprint" in note
+        return (note["source"], note["fingerprint"]) if found else None
+
+    @cached_property
+    def explored(self) -> Mapping[str, Any] | None:
+        """Of a result that tells of the source's tables: the observation."""
+        is_told = isinstance(self.message, ToolMessage) and self.message.name in EXPLORING
+        return observation_of(self.entry.text) if is_told else None
+
+    @cached_property
+    def query(self) -> Query | None:
+        """Of a result: the labelled query that it answers."""
+        return Query.read(self.entry.text) if self.entry.role == "tool" else None
+
+
+def spot_of(entry: Entry) -> Spot:
+    """The message of an entry, where it stands."""
+    return Spot(entry, message_of(entry))
+
+
+@dataclass(slots=True)
+class Window:
+    """The messages of a run, oldest first. `question` is the place of the one that started it."""
+
+    spots: list[Spot]
+    question: int
+    _by_id: dict[str | None, Spot] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._by_id = {spot.message.id: spot for spot in self.spots}
+
+    def add(self, entry: Entry, message: BaseMessage) -> None:
+        """A message that the run has added."""
+        spot = Spot(entry, message)
+        self.spots.append(spot)
+        self._by_id[message.id] = spot
+
+    def find(self, message: BaseMessage) -> Spot | None:
+        """Where a message of the graph's state stands; None when it is not the run's."""
+        return self._by_id.get(message.id)
+
+    @property
+    def messages(self) -> list[BaseMessage]:
+        return [spot.message for spot in self.spots]
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [spot.entry for spot in self.spots]
+
+    @property
+    def own(self) -> list[BaseMessage]:
+        """The messages behind the one that started the run."""
+        return [spot.message for spot in self.own_spots]
+
+    @property
+    def own_spots(self) -> list[Spot]:
+        return self.spots[self.question + 1 :]
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The call before: its manifest and its summary. `estimated` and `reported` are the tokens of its prompt, if known.
+
+    Both count only for the model that was called, `model`.
+    """
+
+    segments: Sequence[Segment]
+    summary: str = ""
+    estimated: int = 0
+    reported: int = 0
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a view is made for: at most `budget` tokens of a family of models, after the call before.
+
+    `summary` ends with the entry `mark`; `digest` is what it says as data, where no model wrote it. `facts` are those
+    that are known of the source: the view tells those that no message of it tells whole. `terms` are the source's
+    business terms; both together have `extra` tokens at most.
+    """
+
+    budget: int
+    family: str = ANY
+    config: Config = field(default_factory=Config)
+    past: Past | None = None
+    summary: str = ""
+    digest: Mapping[str, Any] = field(default_factory=dict)
+    topics: Sequence[str] = ()
+    recalled: str = ""
+    mark: int = 0
+    facts: Facts | None = None
+    terms: Sequence[str] = ()
+    extra: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A view as messages, with its manifest, and the notes behind its messages by how the manifest names them."""
+
+    messages: list[AnyMessage]
+    segments: list[Segment]
+    view: View
+    notes: Mapping[How, str]
+
+
+def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
+    """The messages that fit into the budget, and the manifest: how each one went in."""
+    spots = as_answered(spots)
+    before = _before(spots, wanted)
+    hidden = _stale(spots)
+    passed = _passed(spots, wanted.past, wanted.mark) if before is not None and before.gone else 0
+    view, digested, facts = _knowing(spots, wanted, before, hidden, passed)
+    keys = [spot.item_for(wanted.family).key for spot in spots]
+    messages = {key: spot.message for key, spot in zip(keys, spots, strict=True)}
+    seen = [shown_of(messages[part.item.key], part) for part in view.shown]
+    parts = {part.item.key: part for part in view.parts}
+    ways = segments(_ways(spots, keys, hidden, parts, passed, digested), wanted.config.tool_max)
+    digests: dict[How, Digest] = {"facts": facts, "terms": _terms(wanted), "recalled": view.recalled}
+    behind = [Segment(0, 0, how, note.tokens) for how, note in digests.items() if note.text]
+    notes = {how: note.text for how, note in digests.items() if note.text}
+    return Fitted(
+        [*digest_messages(view.summary.text), *seen, *note_messages(notes)],
+        [*_digests(spots, view, ways, wanted), *behind],
+        view,
+        notes,
+    )
+
+
+def as_answered(spots: Sequence[Spot]) -> Sequence[Spot]:
+    """The messages of a view, calls among them that could not be read and have a result as calls that were read."""
+    found = list(spots)
+    for n in [n for n, spot in enumerate(spots) if has_unread(spot.message)]:
+        behind = takewhile(lambda each: each.entry.role == "tool", islice(spots, n + 1, None))
+        message = answered(spots[n].message, [each.entry.tool_call_id for each in behind])
+        if message is not spots[n].message:
+            found[n] = Spot(replace(spots[n].entry, tool_calls=draft_of(message).tool_calls), message)
+    return found
+
+
+def _knowing(
+    spots: Sequence[Spot], wanted: Wanted, before: Before | None, hidden: frozenset[int], passed: int
+) -> tuple[View, frozenset[int], Digest]:
+    """The view, the places of what the text of its summary tells of beyond the mark, and the facts beside it.
+
+    The facts are what no message of the view tells whole. They take room themselves, and what leaves the view for them
+    becomes one of them.
+    """
+    terms, spare = _terms(wanted).tokens, 0
+    most = wanted.extra - terms
+    for last in (False, False, False, True):
+        view, digested = _telling(spots, wanted, before, hidden, passed, terms + spare)
+        left = wanted.facts.without(_told_whole(spots, view, hidden)) if wanted.facts is not None else Facts()
+        facts = facts_note(left, spare if last else most, wanted.family)
+        if facts.tokens <= spare:
+            break
+        spare = facts.tokens
+    return replace(view, noted=terms + facts.tokens), digested, facts
+
+
+def _terms(wanted: Wanted) -> Digest:
+    return terms_note(wanted.terms, wanted.extra // 2, wanted.family)
+
+
+def _told_whole(spots: Sequence[Spot], view: View, hidden: frozenset[int]) -> Facts:
+    """What the messages that stand whole in a view tell of the source."""
+    whole = {part.item.key for part in view.parts if part.how == "whole"}
+    told = Facts()
+    for n, spot in enumerate(spots):
+        if n not in hidden and spot.entry.id in whole and spot.explored is not None:
+            told.learn(str(spot.message.name), spot.explored)
+    return told
+
+
+def _telling(
+    spots: Sequence[Spot], wanted: Wanted, before: Before | None, hidden: frozenset[int], passed: int, noted: int
+) -> tuple[View, frozenset[int]]:
+    """The view, and the places of what the text of its summary tells of beyond the mark.
+
+    A view that is planned has no room for some messages, and no summary tells of them yet. Their digest takes room
+    itself: what leaves the view for it is told as well. A view that grows keeps what it begins with.
+    """
+    items = [spot.item_for(wanted.family) for n, spot in enumerate(spots) if n >= passed and n not in hidden]
+    share, text, digested = share_of(wanted.budget, wanted.config.summary), wanted.summary, frozenset[int]()
+    has_shrunk = False
+    while True:
+        view = compose(
+            items,
+            wanted.budget,
+            wanted.config,
+            summary=text,
+            topics=wanted.topics,
+            recalled=wanted.recalled,
+            noted=noted,
+            before=before,
+        )
+        if view.grown:
+            return view, _digested(spots, wanted.past)
+        missing = _untold(spots, wanted, view, hidden, passed)
+        if digested and missing <= digested:
+            if has_shrunk or missing in (digested, frozenset()):
+                return view, digested
+            # With a question that is cut now there may be room for others: what is told of is what is not shown.
+            digested, has_shrunk = missing, True
+        else:
+            digested |= missing
+        entries = [spots[n].entry for n in sorted(digested)]
+        last, text = (
+            text,
+            told(wanted.summary, wanted.digest, entries, wanted.topics, share, wanted.family, _about(spots)),
+        )
+        if text == last:  # there is nothing to be told, or no room for it
+            return view, digested if text != wanted.summary else frozenset()
+
+
+def _untold(spots: Sequence[Spot], wanted: Wanted, view: View, hidden: frozenset[int], passed: int) -> frozenset[int]:
+    """The places of the messages behind the mark that a view has no room for, the newest of them."""
+    out = {part.item.key for part in view.parts if part.how == "left out"}
+    items = [(n, spot.item_for(wanted.family)) for n, spot in enumerate(spots) if spot.entry.seq > wanted.mark]
+    gone = [n for n, item in items if n not in hidden and not item.silent and (n < passed or item.key in out)]
+    return frozenset(gone[-DIGESTED:])
+
+
+def _digested(spots: Sequence[Spot], past: Past | None) -> frozenset[int]:
+    """The places of what the view before told of by the text of its summary."""
+    named = [each for each in past.segments if each.why == "digest"] if past else []
+    return frozenset(n for n, spot in enumerate(spots) if any(e.first <= spot.entry.seq <= e.last for e in named))
+
+
+def digest_messages(text: str) -> list[AnyMessage]:
+    """A text that stands for messages, as one."""
+    return [HumanMessage(text, additional_kwargs={"longthread": {"kind": "digest"}})] if text else []
+
+
+def note_messages(notes: Mapping[How, str]) -> list[AnyMessage]:
+    """The notes behind the messages of a view, as one."""
+    return digest_messages("\n\n".join(notes[how] for how in NOTES if notes.get(how)))
+
+
+def _digests(spots: Sequence[Spot], view: View, ways: list[Segment], wanted: Wanted) -> list[Segment]:
+    """The segments, with those of the text that stands for messages. A summary that stays tells of what it told of,
+    also when the window has moved on past it."""
+    past, start = wanted.past.segments if view.grown and wanted.past else [], spots[0].entry.seq
+    first = [each for each in past if each.how == "summary"]
+    digested = [replace(each, last=min(each.last, start - 1)) for each in past if each.why == "digest"]
+    behind = [each for each in digested if 0 < each.first <= each.last]
+    if view.summary.text and not first:
+        # Where no summary is known, the text is the digest alone, and tells of nothing before the window.
+        mark = wanted.mark or (spots[0].entry.seq - 1 if wanted.summary else 0)
+        first = [Segment(0, mark, "summary", view.summary.tokens)]
+    return [*first, *behind, *ways]
+
+
+def _before(spots: Sequence[Spot], wanted: Wanted) -> Before | None:
+    """The view of the call before, as far as its messages are here."""
+    if wanted.past is None:
+        return None
+    by_seq = {spot.entry.seq: spot.item_for(wanted.family) for spot in spots}
+    parts: dict[str, Part] = {}
+    # A summary may tell of tables of the source that was asked about before.
+    gone = bool(wanted.past.summary) and _about(spots, _last(wanted.past)) not in (None, _about(spots))
+    for segment in wanted.past.segments:
+        if segment.how in TEXTS:
+            continue
+        if segment.why == "unpaired":  # as good as new: where its other half has come since, it is to be shown
+            continue
+        for seq in range(segment.first, segment.last + 1):
+            item = by_seq.get(seq)
+            if item is not None:
+                parts[item.key] = shown(segment, item) or Part(item, "left out")
+            elif segment.how != "left out":
+                gone = True
+    return Before(parts, wanted.past.summary, gone)
+
+
+def _about(spots: Sequence[Spot], last: int | None = None) -> tuple[str, str] | None:
+    """The source and schema of the newest question, or of the newest up to the entry `last`."""
+    return next(
+        (spot.about for spot in reversed(spots) if spot.about is not None and (last is None or spot.entry.seq <= last)),
+        None,
+    )
+
+
+def _last(past: Past) -> int:
+    """The newest entry that the view before knew."""
+    return max((each.last for each in past.segments if each.how not in TEXTS), default=0)
+
+
+def _passed(spots: Sequence[Spot], past: Past | None, mark: int) -> int:
+    """How many of the oldest messages are left out because the window has moved on, and the mark has not.
+
+    They are some more than must be, up to a user's message: else the view's beginning would change with each message.
+    """
+    first = min((each.first for each in past.segments if each.how not in _NOT_SEEN), default=0) if past else 0
+    step = max(STEP, len(spots) // 5)
+    if len(spots) <= step or not mark < first < spots[0].entry.seq:
+        return 0
+    return next((n for n in range(step, len(spots)) if spots[n].entry.role == "user"), 0)
+
+
+def _ways(
+    spots: Sequence[Spot],
+    keys: Sequence[str],
+    stale: frozenset[int],
+    parts: dict[str, Part],
+    passed: int,
+    digested: frozenset[int],
+) -> Iterator[tuple[int, Part, Why | None]]:
+    for n, spot in enumerate(spots):
+        part = None if n in stale else parts.get(keys[n])
+        no_room: Why = "digest" if n in digested else "budget"
+        if n < passed and n not in stale:
+            yield spot.entry.seq, _NOTHING, no_room
+        elif part is None:
+            yield spot.entry.seq, _NOTHING, "stale" if n in stale else "unpaired"
+        else:
+            yield spot.entry.seq, part, no_room if part.how == "left out" else None
+
+
+def _stale(spots: Sequence[Spot]) -> frozenset[int]:
+    """The places of what was observed of another source, or of another schema of this one.
+
+    Such tables would be taken for known. Questions and answers stay: they are the conversation.
+    """
+    start = 0
+    before: tuple[str, str] | None = None
+    for n, spot in enumerate(spots):
+        if spot.about is not None:
+            if before not in (None, spot.about):
+                start = n
+            before = spot.about
+    return frozenset(n for n in range(start) if is_observed(spots[n].item))
+
+
+def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY) -> Item:
+    """What the composer sees of a message; `draft` is the message as a draft, where it is known."""
+    draft, sent = draft or draft_of(message), readable(message)
+    text, key = draft.text if sent is message else str(sent.text), message.id or draft.id
+    message = sent
+    calls = [call.to_json() for call in draft.tool_calls]
+    blocks = [block for block in message.content if isinstance(block, dict)] if type(message.content) is list else []
+    rest = [block for block in blocks if not is_thinking(block) and block.get("type") not in CALLS | {"text"}]
+    rest += hosted(message)
+    thinking = _json_tokens([block for block in blocks if is_thinking(block)], family)
+    thinking += sum(_reasoning_tokens(each, family) for each in beside_content(message))
+    # What the provider's own tools did is refused without the reasoning before it: there they are one.
+    bound = thinking if rest and has_items(message) else 0
+    return Item(
+        key=key,
+        role=draft.role,
+        text=text,
+        calls=tuple(call["id"] for call in calls),
+        answers=draft.tool_call_id,
+        extra=_json_tokens(calls, family),
+        thinking=thinking - bound,
+        other=_beside_tokens(rest, family) + 4 * len(blocks) + bound,
+        beside=0 if draft.role == "assistant" else len(rest),
+        silent=thinking > bound and not (text.strip() or calls or rest),
+        family=family,
+    )
+
+
+def _beside_tokens(blocks: Sequence[Any], family: str) -> int:
+    """What blocks cost that are no text: attachments by what they are, and any other as JSON."""
+    found = [(block, attachment_of(block) if isinstance(block, dict) else None) for block in blocks]
+    attached = sum(attachment_tokens(each, family) for _, each in found if each is not None)
+    return attached + _json_tokens([block for block, each in found if each is None], family)
+
+
+def _reasoning_tokens(value: Any, family: str) -> int:
+    return estimate(value, family) if isinstance(value, str) else _json_tokens([value], family)
+
+
+def _json_tokens(value: list[Any], family: str) -> int:
+    return estimate(json.dumps(value, ensure_ascii=False, default=str), family) if value else 0
+
+
+def shown_of(message: BaseMessage, part: Part) -> AnyMessage:
+    """The message as its part says that it is shown."""
+    seen: AnyMessage = readable(message)  # type: ignore[assignment]  # the types of AnyMessage are all that there are
+    if part.how != "whole" and isinstance(seen, AIMessage):
+        seen = without_thinking(seen)
+        if part.bare:
+            # Blocks of content may hold the calls once more; their text is what is kept of them.
+            calls = [{**call, "args": dict(BARE_ARGS)} for call in seen.tool_calls]
+            seen = seen.model_copy(update={"tool_calls": calls, "content": str(seen.text)})
+    return seen if part.text is None else seen.model_copy(update={"content": part.text})
+
+
+def spots_of(entries: Iterable[Entry]) -> list[Spot]:
+    """The messages of entries, where they stand."""
+    return [spot_of(entry) for entry in entries]

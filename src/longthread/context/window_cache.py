@@ -1,0 +1,146 @@
+"""The last messages of the threads that this process works on: read once, and then only what is new."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from longthread.context.window import Past, Spot, spots_of
+from longthread.memory.summary.pruning import buffer_of
+from longthread.model.thread import Thread
+from longthread.store import log, summaries
+from longthread.store.driver import Transaction, one
+from longthread.store.summaries import Kept
+
+THREADS = 64
+"""Threads that are remembered; the one not used for the longest time goes first."""
+CHARACTERS = 16_000_000
+"""Text that is remembered of all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hot:
+    """A thread's hot window: the last messages of its branch, behind the mark of its `summary`, when it has one that
+    counts. `stale`: it has one that tells of another branch."""
+
+    spots: list[Spot]
+    summary: Kept | None = None
+    stale: bool = False
+
+    @property
+    def mark(self) -> int:
+        return self.summary.last_seq if self.summary else 0
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A thread's last messages, which begin behind the mark. Entries never change: what is kept is true as long as the
+    thread is the same and retention has deleted no more of it."""
+
+    since: datetime
+    first_seq: int
+    mark: int
+    spots: list[Spot]
+    size: int
+    run_id: str
+    past: Past | None
+
+
+class HotWindows:
+    """The hot windows of some threads: at most `limit` messages of each, and a few more where there is a mark, which
+    the next pass over the thread moves on: else the window would move twice."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    async def read(self, tx: Transaction, thread: Thread) -> Hot:
+        """The last messages of the thread's branch, oldest first. Reads those that are not remembered."""
+        summary = await summaries.find(tx, thread.id)
+        mark = summary.last_seq if summary else 0
+        there = await self._known(tx, thread, mark)
+        spots = await self._spots(tx, thread, there, mark)
+        if mark and not self._began_at(thread, mark, spots) and not await _leads_to(tx, thread, spots, mark):
+            return Hot(await self._spots(tx, thread, await self._known(tx, thread, 0), 0), stale=True)
+        return Hot([spot for spot in spots if spot.entry.seq > mark], summary)
+
+    def _began_at(self, thread: Thread, mark: int, spots: Sequence[Spot]) -> bool:
+        """Whether messages go on from remembered ones, which began behind this very mark."""
+        kept = self._kept.get(thread.id)
+        return kept is not None and kept.mark == mark and any(spot is kept.spots[-1] for spot in spots)
+
+    async def _spots(self, tx: Transaction, thread: Thread, there: list[Spot], mark: int) -> list[Spot]:
+        """The branch's last messages, `there` and what is new, or from the mark's own on."""
+        new = []
+        if there and there[-1].entry.seq < thread.tip:
+            behind = thread.tip - there[-1].entry.seq
+            new = await log.branch(tx, thread.id, thread.tip, limit=min(self._most(mark), behind))
+        last = new[0].parent_seq if new else thread.tip
+        if there and there[-1].entry.seq == last:
+            return [*there, *spots_of(new)][-self._most(mark) :]
+        most = min(self._most(mark), max(1, thread.tip - mark + 1))
+        return spots_of(await log.branch(tx, thread.id, thread.tip, limit=most))
+
+    def keep(
+        self,
+        thread: Thread,
+        spots: Sequence[Spot],
+        run_id: str = "",
+        past: Past | None = None,
+        mark: int = 0,
+    ) -> None:
+        """Remember the last messages of a thread's branch, which are in the log.
+
+        `past` is the last model call of the run `run_id`, and `mark` is where the messages begin.
+        """
+        last = list(spots[-self._most(mark) :])
+        self._kept.pop(thread.id, None)
+        if last:
+            size = sum(len(spot.entry.text) for spot in last)
+            self._kept[thread.id] = _Kept(thread.created_at, thread.first_seq, mark, last, size, run_id, past)
+        while len(self._kept) > THREADS or (len(self._kept) > 1 and self._size() > CHARACTERS):
+            self._kept.popitem(last=False)
+
+    def forget(self, thread_id: str) -> None:
+        """Remember nothing of a thread any more."""
+        self._kept.pop(thread_id, None)
+
+    def past(self, thread: Thread, run_id: str) -> Past | None:
+        """The last model call of a run, when it is remembered and that run was the last one here."""
+        kept = self._kept.get(thread.id)
+        return kept.past if kept is not None and kept.since == thread.created_at and kept.run_id == run_id else None
+
+    async def _known(self, tx: Transaction, thread: Thread, mark: int) -> list[Spot]:
+        """What is remembered of this very thread; nothing when retention has deleted entries since, or when the mark
+        has gone back, for then there is more to be shown."""
+        kept = self._kept.get(thread.id)
+        if kept is None:
+            return []
+        last = kept.spots[-1].entry
+        # A thread that was deleted and imported again is as old as it was: what tells is whether it has this entry.
+        said = await one(tx, "select_said", thread_id=thread.id, first=last.seq, last=last.seq)
+        same = (kept.since, kept.first_seq) == (thread.created_at, thread.first_seq)
+        if not same or said is None or said["id"] != last.id or mark < kept.mark:
+            del self._kept[thread.id]
+            return []
+        return kept.spots
+
+    def _most(self, mark: int) -> int:
+        return self.limit + (buffer_of(self.limit) if mark else 0)
+
+    def _size(self) -> int:
+        return sum(kept.size for kept in self._kept.values())
+
+
+async def _leads_to(tx: Transaction, thread: Thread, spots: Sequence[Spot], mark: int) -> bool:
+    """Whether the branch that ends in these messages has the mark's entry: mostly, it is among them."""
+    if not spots:
+        return False
+    first = spots[0].entry
+    if first.seq <= mark:
+        return any(spot.entry.seq == mark for spot in spots)
+    return first.parent_seq == mark or await summaries.is_behind(
+        tx, thread.id, mark=mark, tip=first.seq, first_seq=thread.first_seq
+    )

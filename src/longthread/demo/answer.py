@@ -1,0 +1,193 @@
+"""What the demo model says: answers, refusals and explanations, in the language of the question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longthread.demo.examples import examples_for
+from longthread.demo.phrases import PHRASES, REFUSALS
+from longthread.demo.query.wording import plan_in_words
+from longthread.demo.question.parse import Understanding
+from longthread.demo.schema import Schema, Table
+from longthread.demo.talk import Exchange
+
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])-?\d[\d,]*(?:[.-]\d+)*(?![A-Za-z0-9_])")
+_CODE_OR_NUMBER = re.compile(rf"```.*?```|`[^`\n]*`|{_NUMBER.pattern}(?: (?:rows?|tables?|characters|行|张表|个字符))?")
+_SHOWN_ROWS = 50
+_NAMED_WORDS = 12
+
+
+class Answer:
+    """The texts of one language about one database."""
+
+    def __init__(self, language: str, schema: Schema) -> None:
+        self.language, self.schema = language, schema
+
+    def say(self, name: str, text: str) -> str:
+        """A phrase of the demo model."""
+        return PHRASES[name][self.language].format(text=text)
+
+    def _signed(self, *parts: str) -> str:
+        return "\n\n".join([*(part for part in parts if part), self.say("label", "")])
+
+    # Without rows.
+
+    def greeting(self) -> str:
+        return self._signed(self.say("greeting", ""), self._examples())
+
+    def empty(self) -> str:
+        return self._signed(self.say("empty", ""))
+
+    def tables(self, *, counted: bool = False) -> str:
+        lines = [self.say("one_table" if len(self.schema.tables) == 1 else "tables", str(len(self.schema.tables))), ""]
+        for table in self.schema.tables.values():
+            rows = self._number_of_rows(table.rows) if table.rows is not None else ""
+            lines.append("- " + " · ".join(part for part in (f"`{table.name}`", rows, table.comment) if part))
+        return self._signed(unsourced("\n".join(lines[:202])), unsourced(self._examples()) if not counted else "")
+
+    def columns(self, table: Table) -> str:
+        lines = [self.say("columns", f"`{table.name}`").replace("{count}", str(len(table.columns))), ""]
+        targets = {
+            link.columns[0]: link for link in self.schema.links if link.table == table.name and len(link.columns) == 1
+        }
+        for column in table.columns:
+            link = targets.get(column.name)
+            arrow = f"→ `{link.target}.{link.references[0]}`" if link else ""
+            lines.append(
+                "- " + " · ".join(part for part in (f"`{column.name}`", column.type, column.comment, arrow) if part)
+            )
+        return self._signed(unsourced("\n".join(lines)))
+
+    def lost(self) -> str:
+        return self._signed(self.say("lost", ""), self._examples())
+
+    def refused(self, read: Understanding, unknown: Sequence[str], searched: Sequence[str]) -> str:
+        """Why not: no such name, no such value (of the words that were `searched` for), or no rule."""
+        reason = ""
+        if read.refusal is not None:
+            name, about = read.refusal
+            reason = REFUSALS[name][self.language].format(text=about if len(about) <= 200 else about[:200] + "…")
+        understood = ""
+        if read.plan is not None:
+            plan = plan_in_words(read.plan, self.schema, self.language)
+            numbered = _NUMBER.search(plan) is not None
+            understood = self.say("understood", f"```{plan.replace('`', '')}```" if numbered else plan)
+        names = [word for word in unknown if word not in searched]
+        words = (("no_value", searched), ("no_name", names), ("no_rule", read.left))
+        lost = [self.say(name, self._quoted(found)) for name, found in words if found]
+        cut = next((self._note(name, text) for name, text in read.notes if name == "cut"), "")
+        said = " ".join(part for part in (self.say("cannot", ""), reason, *lost, understood, cut) if part)
+        return self._signed(unsourced(said), unsourced(self._examples()))
+
+    def unreachable(self, base: str, other: str) -> str:
+        text = self.say("unreachable", f"`{base}` / `{other}`")
+        return self._signed(unsourced(f"{self.say('cannot', '')} {text}"), unsourced(self._examples()))
+
+    def failed(self, message: str, sql: str) -> str:
+        return self._signed(unsourced(self.say("failed", message)), _fenced(sql) if sql else "")
+
+    def cut(self) -> str:
+        """What it was given does not fit into the window."""
+        return self._signed(self.say("cut", ""))
+
+    def _examples(self) -> str:
+        found = examples_for(self.schema, self.language)
+        if not found:
+            return ""
+        return self.say("try", "") + "\n" + "\n".join(f"- {example}" for example in found)
+
+    def _quoted(self, words: Sequence[str]) -> str:
+        marks = ("“", "”")
+        joint = "、" if self.language == "zh" else ", "
+        short = [word if len(word) <= 60 else word[:60] + "…" for word in dict.fromkeys(words)]
+        more = joint + "…" if len(short) > _NAMED_WORDS else ""
+        return joint.join(f"{marks[0]}{word}{marks[1]}" for word in short[:_NAMED_WORDS]) + more
+
+    # With rows.
+
+    def result(self, read: Understanding, exchange: Exchange) -> str:
+        """The answer from a query's rows."""
+        data = exchange.data
+        assert read.plan is not None
+        sql = str(data.get("sql") or exchange.call.args.get("sql") or "")
+        words = unsourced(plan_in_words(read.plan, self.schema, self.language), source=sql)
+        body = self._rows(read, data, words)
+        notes = [self._note(name, text) for name, text in read.notes if f"note_{name}" in PHRASES]
+        notes += [str(note) for note in data.get("notes") or ()]
+        return self._signed(body, unsourced(" ".join(notes), source=sql), _fenced(sql))
+
+    def _note(self, name: str, text: str) -> str:
+        if name == "also":
+            value, taken, other = text.split("|", 2)
+            if self.language == "zh":
+                return f"“{value}” 取自 `{taken}`；它也出现在 `{other}` 里。"
+            return f"I took “{value}” as `{taken}`; it also occurs in `{other}`."
+        return self.say(f"note_{name}", text)
+
+    def _rows(self, read: Understanding, data: Mapping[str, Any], words: str) -> str:
+        rows: Sequence[Sequence[Any]] = data.get("rows") or ()
+        columns = [str(name) for name in data.get("columns") or ()]
+        cite = f" [{data['query']}]" if data.get("query") else ""
+        if not rows:
+            return self.say("nothing", words) + cite
+        if len(rows) == 1 and len(columns) == 1:
+            value = rows[0][0]
+            if value is None:
+                return self.say("null_result", words) + cite
+            return self._headed(words, f"**{_cell(value)}**{cite}")
+        if len(rows) == 1 and len(columns) <= 4:
+            shown = ", ".join(f"{name} = **{_cell(value)}**" for name, value in zip(columns, rows[0], strict=False))
+            return self._headed(words, shown + cite)
+        total = str(data.get("shown") or f"{len(rows)} of {len(rows)}")
+        counted = self._counted(rows, data, total)
+        more = unsourced(self.say("first_rows", str(_SHOWN_ROWS))) if len(rows) > _SHOWN_ROWS else ""
+        return f"{self._headed(words, counted + cite)}\n\n{_table(columns, rows[:_SHOWN_ROWS])}{more}"
+
+    def _counted(self, rows: Sequence[Any], data: Mapping[str, Any], shown: str) -> str:
+        if data.get("truncated") or (data.get("total") not in (None, len(rows))):
+            return self.say("rows_of", shown.replace(" of ", " / ") if self.language == "zh" else shown)
+        return self._number_of_rows(len(rows))
+
+    def _number_of_rows(self, number: int) -> str:
+        return self.say("row" if number == 1 else "rows", f"{number:,}")
+
+    def _headed(self, words: str, text: str) -> str:
+        return f"{words}{'：' if self.language == 'zh' else ': '}{text}"
+
+
+def unsourced(text: str, *, source: str = "") -> str:
+    """A sentence of our own, its numbers set as code: they come from no query, so none is looked for. What `source`
+    says stays as it is."""
+
+    def marked(found: re.Match[str]) -> str:
+        said = found[0]
+        if said.startswith("```"):
+            return said
+        if said.startswith("`"):
+            return f"``{said}``" if any(number not in source for number in _NUMBER.findall(said)) else said
+        return said if said in source else f"```{said}```"
+
+    return _CODE_OR_NUMBER.sub(marked, text)
+
+
+def _fenced(sql: str) -> str:
+    return f"```sql\n{sql}\n```"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "—"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        text = f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) < 1e15 else repr(value)
+        return text or "0"
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = ["| " + " | ".join(_cell(name) for name in columns) + " |", "|" + " --- |" * len(columns)]
+    lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""A query plan, and its SQL."""

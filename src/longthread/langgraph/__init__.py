@@ -1,0 +1,29 @@
+"""Longthread for LangGraph applications: a checkpointer, a store of items, and memory for agents."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from longthread.langgraph.items.item_store import LongthreadStore
+from longthread.langgraph.saver.saver import LongthreadSaver
+
+if TYPE_CHECKING:
+    from longthread.langgraph.imports.checkpoints import import_langgraph
+    from longthread.langgraph.memory.middleware import MemoryMiddleware
+    from longthread.langgraph.memory.recall_tool import recall_tool
+
+__all__ = ["LongthreadSaver", "LongthreadStore", "MemoryMiddleware", "import_langgraph", "recall_tool"]
+
+_MODULES = {
+    "MemoryMiddleware": "longthread.langgraph.memory.middleware",
+    "import_langgraph": "longthread.langgraph.imports.checkpoints",
+    "recall_tool": "longthread.langgraph.memory.recall_tool",
+}
+"""What needs LangChain's agents or reads another saver, which a graph need not load."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)

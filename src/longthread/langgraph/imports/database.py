@@ -1,0 +1,218 @@
+"""Take over whatever another program has kept: its database is recognised, read in one snapshot, and not changed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from longthread.errors import CheckpointUnreadable, ImportIncomplete, NothingToImport, StoreError
+from longthread.langgraph.imports.checkpoints import Progress as Checkpoints
+from longthread.langgraph.imports.checkpoints import import_langgraph
+from longthread.langgraph.imports.stock_savers import open_stock
+from longthread.langgraph.saver.async_saver import LongthreadSaver
+from longthread.store.driver import Driver, Row
+from longthread.store.imports import memory
+from longthread.store.imports.extracted import Report, Source
+from longthread.store.imports.foreign import Foreign, open_foreign, shown_address
+from longthread.store.imports.kinds import Kinds, is_empty, is_longthread, kinds_of, left_tables, unreadable
+from longthread.store.imports.write import Writing
+
+Told = Callable[[int, int, str], None]
+"""How many are done, of how many, and which was the last."""
+
+
+class Import:
+    """One database on its way into a store.
+
+    Args:
+        address: a SQLite file or a `postgresql://` URL.
+        user: whose the threads become that say of no user.
+        takes_over: all become that user's.
+    """
+
+    def __init__(self, address: str, *, user: str, takes_over: bool = False) -> None:
+        self._address = address
+        self._user = user
+        self._takes_over = takes_over
+
+    async def look(self, progress: Told) -> tuple[Kinds, Report]:
+        """What it holds, what would be taken and what cannot be; nothing is written.
+
+        Raises:
+            NothingToImport: there is nothing that could be taken; the message says why.
+            ExtraMissing: a package is not installed that reads it.
+            StoreError: the database failed.
+        """
+        async with _opened(self._address) as foreign:
+            kinds = await self._kinds(foreign)
+            report = Report()
+            await _Taking(foreign, report, None, progress).all(kinds)
+            if kinds.checkpoints:
+                await self._look_at_checkpoints(report, progress)
+            await self._finish(foreign, kinds, report)
+        return kinds, report
+
+    async def check(self) -> Kinds:
+        """Make sure that there is something to take, before a store is made for it; raises as `look` does."""
+        async with _opened(self._address) as foreign:
+            kinds = await self._kinds(foreign)
+        if kinds.checkpoints:
+            async with open_stock(self._address):
+                pass
+        return kinds
+
+    async def into(self, store: Driver, progress: Told) -> tuple[Kinds, Report]:
+        """Take everything. Each conversation comes whole or not at all, and what is here already stays: an import that
+        was broken off is finished by another. At the end both sides are counted.
+
+        Raises:
+            As `look` does. What was taken before a database failed stays.
+        """
+        async with _opened(self._address) as foreign:
+            kinds = await self._kinds(foreign)
+            report = Report()
+            writing = await Writing.into(store, self._user, takes_over=self._takes_over)
+            if kinds.checkpoints:  # before what stands beside them
+                await self._take_checkpoints(store, report, progress)
+            await _Taking(foreign, report, writing, progress).all(kinds)
+            await self._finish(foreign, kinds, report)
+        return kinds, report
+
+    async def _kinds(self, foreign: Foreign) -> Kinds:
+        where = shown_address(self._address)
+        if is_longthread(foreign):
+            reason = f"it is a Longthread store. Copy it with `longthread db copy {where} TO`."
+            raise NothingToImport(where=where, reason=reason)
+        kinds = kinds_of(foreign)
+        if not kinds.names:
+            names = [table.name for table in foreign.tables.all]
+            said = f"the tables {', '.join(names[:8])}, and none of them is known." if names else "no tables."
+            raise NothingToImport(where=where, reason=f"it has {said}")
+        if closed := sorted(kinds.tables & await unreadable(foreign)):
+            reason = f"this user may not read {', '.join(closed)}. Grant SELECT on it, or import as another user."
+            raise NothingToImport(where=where, reason=reason)
+        if await is_empty(foreign, kinds):
+            reason = f"it has the tables for {' and '.join(kinds.names)}, and no rows in them."
+            raise NothingToImport(where=where, reason=reason)
+        return kinds
+
+    async def _look_at_checkpoints(self, report: Report, progress: Told) -> None:
+        async with open_stock(self._address) as stock:
+            threads = await stock.threads()
+            total, done = sum(threads.values()), 0
+            report.there.update({"LangGraph threads": len(threads), "checkpoints": total})
+            for thread_id in threads:
+                for address in await stock.checkpoints(thread_id):
+                    progress(done := done + 1, total, thread_id)
+                    try:
+                        await stock.read(thread_id, address)
+                    except CheckpointUnreadable as error:
+                        report.left.append(str(error))
+
+    async def _take_checkpoints(self, store: Driver, report: Report, progress: Told) -> None:
+        async with open_stock(self._address) as stock:
+            threads = await stock.threads()
+        report.there.update({"LangGraph threads": len(threads), "checkpoints": sum(threads.values())})
+        if not threads:
+            return
+
+        here: set[str] = set()
+
+        def told(at: Checkpoints) -> None:
+            progress(at.done, at.total, at.thread_id)
+            report.here["checkpoints"] = at.done
+            here.add(at.thread_id)
+
+        try:
+            imported = await import_langgraph(self._address, LongthreadSaver(store, user_id=self._user), progress=told)
+            report.already["checkpoints"] = imported.already
+        except ImportIncomplete as error:
+            report.left.append(error.reason)
+        report.here["LangGraph threads"] = len(here)
+
+    async def _finish(self, foreign: Foreign, kinds: Kinds, report: Report) -> None:
+        for name, rows in (await left_tables(foreign, kinds)).items():
+            report.notes[f"the table {name} ({rows:,} rows) is left: it is of none of these kinds"] += 1
+
+
+@asynccontextmanager
+async def _opened(address: str) -> AsyncIterator[Foreign]:
+    """The other database."""
+    async with AsyncExitStack() as stack:
+        try:
+            foreign = await stack.enter_async_context(open_foreign(address))
+        except StoreError as error:
+            raise NothingToImport(where=shown_address(address), reason=error.reason) from error
+        yield foreign
+
+
+class _Taking:
+    """Takes what the readers find. Without a `writing`, it is only looked at."""
+
+    def __init__(self, foreign: Foreign, report: Report, writing: Writing | None, progress: Told) -> None:
+        self._foreign = foreign
+        self._report = report
+        self._writing = writing
+        self._progress = progress
+
+    async def all(self, kinds: Kinds) -> None:
+        """All that the database holds, but for checkpoints."""
+        for source in kinds.sources:
+            await self._source(source)
+        if kinds.beside:
+            await self._beside()
+
+    async def _source(self, source: Source) -> None:
+        late = []
+        async for table, row in source.shared(self._foreign, self._report):
+            if row.get("session_id") is not None:
+                late.append((table, row))  # when its conversation is here
+            else:
+                await self._shared(table, row)
+        ids = await source.ids(self._foreign)
+        self._report.there[source.noun] += len(ids)
+        for place, thread_id in enumerate(ids):
+            self._progress(place, len(ids), thread_id)
+            await self._conversation(source, thread_id)
+        self._progress(len(ids), len(ids), "")
+        for table, row in late:
+            await self._shared(table, row)
+
+    async def _conversation(self, source: Source, thread_id: str) -> None:
+        conversation = await source.conversation(self._foreign, thread_id, self._report)
+        if conversation is None:
+            return
+        self._report.there["entries"] += len(conversation.entries)
+        if self._writing is None:
+            self._report.users[conversation.user_id or ""] += 1
+            return
+        self._report.users[self._writing.owner(conversation)] += 1
+        written = await self._writing.conversation(conversation, self._report)
+        if written is None or not await self._writing.is_here(conversation):
+            return
+        self._report.here.update({source.noun: 1, "entries": len(conversation.entries)})
+        self._report.here.update(conversation.holds)
+        self._report.already[source.noun] += written in ("already", "gone on")
+
+    async def _shared(self, table: str, row: Row) -> None:
+        if self._writing is None:
+            return
+        written = await self._writing.shared(table, row, self._report)
+        if written is None:
+            return
+        self._report.here[table] += 1
+        self._report.already[table] += written == "already"
+        self._report.here["vectors of memories"] += any(row.get(name) for name in ("embedding", "numbers"))
+
+    async def _beside(self) -> None:
+        ids = await memory.ids(self._foreign)
+        for place, thread_id in enumerate(ids):
+            self._progress(place, len(ids), thread_id)
+            taken = await memory.beside(self._foreign, thread_id, self._report)
+            if taken is None or self._writing is None:
+                continue
+            if (written := await self._writing.beside(taken, self._report)) is not None:
+                self._report.here.update(taken.holds)
+                if written == "already":
+                    self._report.already.update(taken.holds)
+        self._progress(len(ids), len(ids), "")

@@ -1,0 +1,190 @@
+"""LangGraph's own savers, SqliteSaver and PostgresSaver, as something to read from."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import ormsgpack
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.serde.jsonplus import EXT_PYDANTIC_V2, JsonPlusSerializer
+
+from longthread.errors import CheckpointUnreadable, ExtraMissing, NotACheckpointDatabase, StoreError
+from longthread.store.imports.foreign import Foreign, open_foreign, shown_address, told
+from longthread.store.tables import Tables
+
+_NEEDED = {"thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"}
+_WRITES = {"sqlite": "writes", "postgres": "checkpoint_writes"}
+_CLOSED = JsonPlusSerializer(allowed_msgpack_modules=None)
+"""Builds nothing but what LangGraph knows to be safe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One checkpoint of a thread, and how many writes are pending on it."""
+
+    ns: str
+    id: str
+    writes: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its name within the thread."""
+        return self.ns, self.id
+
+
+class Faithful(JsonPlusSerializer):
+    """Reads messages as messages, and leaves every other object packed as it is.
+
+    So an application's classes need not be there, nor do they run, and what is packed is written elsewhere unchanged.
+    Equal messages of a thread are one object: a list that grows is not read again from its beginning.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(__unpack_ext_hook__=self._unpacked)
+        self._known: dict[bytes, BaseMessage] = {}
+
+    def forget(self) -> None:
+        """Another thread begins."""
+        self._known.clear()
+
+    def _unpacked(self, code: int, data: bytes) -> BaseMessage | ormsgpack.Ext:
+        message = self._known.get(data) or (_message(data) if code == EXT_PYDANTIC_V2 else None)
+        if message is None:
+            return ormsgpack.Ext(code, data)
+        self._known[data] = message
+        return message
+
+
+class Stock:
+    """The checkpoints in a stock saver's database. See `open_stock`."""
+
+    def __init__(self, foreign: Foreign, saver: Any, serde: Faithful) -> None:
+        self._foreign = foreign
+        self._saver = saver
+        self._serde = serde
+
+    async def threads(self) -> dict[str, int]:
+        """The number of checkpoints of each thread, the oldest thread first."""
+        rows = await self._foreign.tx.fetch("foreign_threads")
+        return {row["thread_id"]: row["checkpoints"] for row in rows}
+
+    async def checkpoints(self, thread_id: str) -> list[Address]:
+        """The checkpoints of a thread, of all namespaces, oldest first."""
+        self._serde.forget()
+        rows = await self._foreign.tx.fetch("foreign_checkpoints", thread_id=thread_id)
+        return sorted((Address(row["ns"], row["id"], row["writes"]) for row in rows), key=lambda a: (a.id, a.ns))
+
+    async def read(self, thread_id: str, address: Address) -> CheckpointTuple:
+        """A checkpoint with its values and its writes.
+
+        Raises:
+            CheckpointUnreadable: its bytes are not understood; the message says why.
+            StoreError: the database failed.
+        """
+        where = {"thread_id": thread_id, "checkpoint_ns": address.ns, "checkpoint_id": address.id}
+        try:
+            with told():
+                found: CheckpointTuple | None = await self._saver.aget_tuple({"configurable": where})
+        except (NotImplementedError, ValueError, TypeError, AttributeError, LookupError) as error:
+            # Encrypted, pickled, or damaged.
+            raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=f"{error}.") from error
+        if found is None or not _is_whole(found):
+            # Damaged bytes may well be those of something else.
+            reason = "its bytes are damaged, and are not a checkpoint's."
+            raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=reason)
+        return found
+
+    async def paths(self, thread_id: str, address: Address) -> dict[str, str]:
+        """The path of each task that has written on a checkpoint: their order follows from it."""
+        if not _has_paths(self._foreign):
+            return {}
+        rows = await self._foreign.tx.fetch("foreign_paths", thread_id=thread_id, ns=address.ns, id=address.id)
+        return {row["task_id"]: row["task_path"] for row in rows}
+
+
+_PARTS = {"id": str, "channel_values": dict, "channel_versions": dict, "versions_seen": dict}
+
+
+def _is_whole(found: CheckpointTuple) -> bool:
+    checkpoint: Any = found.checkpoint
+    if not isinstance(checkpoint, dict) or not isinstance(found.metadata, dict):
+        return False
+    return all(isinstance(checkpoint.get(name), kind) for name, kind in _PARTS.items())
+
+
+@asynccontextmanager
+async def open_stock(address: str) -> AsyncIterator[Stock]:
+    """The database of a SqliteSaver (a file) or PostgresSaver (a `postgresql://` URL), to read as it stands now.
+
+    Raises:
+        NotACheckpointDatabase: it is none; the message says why.
+        ExtraMissing: the package of the stock saver is not installed.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            foreign = await stack.enter_async_context(open_foreign(address))
+        except StoreError as error:
+            raise NotACheckpointDatabase(where=shown_address(address), reason=error.reason) from error
+        if reason := _why_not(foreign.tables, _WRITES[foreign.dialect]):
+            raise NotACheckpointDatabase(where=shown_address(address), reason=reason)
+        serde = Faithful()
+        yield Stock(foreign, await _saver(foreign, serde, stack), serde)
+
+
+def _why_not(tables: Tables, writes: str) -> str | None:
+    if "entries" in tables and "parent_seq" in tables["entries"].by_name:
+        return "it is a Longthread store, and `longthread db copy` copies those."
+    if "checkpoints" not in tables or writes not in tables:
+        return f"it has no tables `checkpoints` and `{writes}`."
+    missing = sorted(_NEEDED - tables["checkpoints"].by_name.keys())
+    return f"its table `checkpoints` has no column `{missing[0]}`." if missing else None
+
+
+async def _saver(foreign: Foreign, serde: Faithful, stack: AsyncExitStack) -> Any:
+    kind, name = ("sqlite", "AsyncSqliteSaver") if foreign.dialect == "sqlite" else ("postgres", "AsyncPostgresSaver")
+    try:
+        module = importlib.import_module(f"langgraph.checkpoint.{kind}.aio")
+    except ImportError as error:
+        package = f"langgraph-checkpoint-{kind}"
+        raise ExtraMissing(what=f"Reading what {name} wrote", package=package, extra="import") from error
+    if kind == "postgres":
+        return getattr(module, name)(foreign.connection, serde=serde)
+    connection = await stack.enter_async_context(module.aiosqlite.Connection(lambda: foreign.connection, 64))
+    saver = getattr(module, name)(connection, serde=serde)
+    # It would make its tables, and those of an older one anew: in here nothing is written.
+    saver.is_setup, saver._has_task_path = True, _has_paths(foreign)
+    return saver
+
+
+def _has_paths(foreign: Foreign) -> bool:
+    return "task_path" in foreign.tables[_WRITES[foreign.dialect]].by_name
+
+
+def _message(data: bytes) -> BaseMessage | None:
+    """The message in a packed pydantic object; None if it is something else, or holds what would be lost."""
+    try:
+        module, *_ = ormsgpack.unpackb(data, ext_hook=_standard, option=ormsgpack.OPT_NON_STR_KEYS)
+    except ValueError:
+        return None
+    if not module.startswith("langchain_core.messages."):
+        return None
+    value = _CLOSED.loads_typed(("msgpack", ormsgpack.packb(ormsgpack.Ext(EXT_PYDANTIC_V2, data))))
+    return value if isinstance(value, BaseMessage) else None
+
+
+def _standard(code: int, data: bytes) -> Any:
+    """A packed object of the standard library, as it was; for any other, ValueError."""
+    module, *_ = ormsgpack.unpackb(data, ext_hook=_standard, option=ormsgpack.OPT_NON_STR_KEYS)
+    packed = ormsgpack.packb(ormsgpack.Ext(code, data))
+    if module not in sys.stdlib_module_names:
+        raise ValueError(module)
+    value = _CLOSED.loads_typed(("msgpack", packed))
+    if _CLOSED.dumps_typed(value)[1] != packed:
+        raise ValueError(module)
+    return value

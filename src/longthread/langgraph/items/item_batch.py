@@ -1,0 +1,272 @@
+"""What LangGraph asks of its store of items, done over ours: reads in one snapshot, then writes in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from langgraph.store.base import (
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+)
+
+from longthread.errors import ItemNotStorable
+from longthread.langgraph.backend import Backing
+from longthread.langgraph.items.item_filter import matches
+from longthread.langgraph.items.item_index import Indexed, ItemIndex
+from longthread.langgraph.items.item_validation import check
+from longthread.memory.embedders.embedder import Vectors
+from longthread.memory.index.terms import FORM
+from longthread.memory.search.items import Ranked, by_meaning, by_words
+from longthread.store import items
+from longthread.store.driver import Transaction
+from longthread.store.items import SEPARATOR, Place, Within, text_of
+
+PAGE = 256
+"""Items that are read at a time."""
+BATCH = 64
+"""Items that are indexed at a time."""
+MADE_UP = 1024
+"""Items whose index a question brings up to date, where it is of another kind; the rest is for the next question."""
+AT_ONCE = 64
+"""Transactions at a time. More wait for those, and not for a connection, for which they would not long."""
+_MOVES = 0.01
+"""A time to live is not renewed for less than this part of it: each renewal is a write."""
+
+
+@dataclass(slots=True)
+class _Read:
+    """What is read in one snapshot: at what time, and which items of it are to live on."""
+
+    tx: Transaction
+    now: datetime
+    vectors: Mapping[str, Vectors | None]
+    refreshed: list[items.Item] = field(default_factory=list)
+
+
+class Batches:
+    """Does what LangGraph asks for: all that is read before all that is written, as its own stores do."""
+
+    def __init__(self, backing: Backing, index: ItemIndex, *, omit_expired: bool) -> None:
+        self._store = backing.store
+        self._user_id = backing.user_id
+        self._index = index
+        self._omits = omit_expired
+        self._turns = asyncio.Semaphore(AT_ONCE)
+
+    async def run(self, ops: Sequence[Op]) -> list[Result]:
+        """The results, in the order of what was asked.
+
+        Raises:
+            InvalidInput: a value is no dict, or a number is none that it can be.
+            InvalidNamespaceError: a namespace is no tuple of texts, or a part of one is empty, or has a dot in it.
+            TypeError: a value is not JSON.
+            ValueError: something else was asked, or a filter's operator is none.
+        """
+        for op in ops:
+            check(op)
+        puts = {(SEPARATOR.join(op.namespace), op.key): op for op in ops if isinstance(op, PutOp)}
+        found: list[Result] = [None] * len(ops)
+        if any(not isinstance(op, PutOp) for op in ops):
+            async with self._reading(ops) as read:
+                for n, op in enumerate(ops):
+                    found[n] = await self._answered(read, op)
+            await self._refresh(read)
+        if puts:
+            await self._write(puts)
+        return found
+
+    async def sweep(self) -> int:
+        """Delete what has expired; how many items that were."""
+        now, count = datetime.now(UTC), 0
+        while True:
+            async with self._store.writing() as tx:
+                places = await items.expired(tx, self._user_id, now, limit=PAGE)
+                count += await items.delete_expired(tx, self._user_id, places, now)
+            if len(places) < PAGE:
+                return count
+
+    @asynccontextmanager
+    async def _reading(self, ops: Sequence[Op]) -> AsyncIterator[_Read]:
+        questions = [op for op in ops if isinstance(op, SearchOp) and op.query]
+        for op in questions:
+            await self._make_up(self._within(op.namespace_prefix))
+        vectors = {op.query: await self._index.vector(op.query) for op in questions if op.query}
+        async with self._turns, self._store.reading() as tx:
+            yield _Read(tx, datetime.now(UTC), vectors)
+
+    async def _answered(self, read: _Read, op: Op) -> Result:
+        if isinstance(op, GetOp):
+            return await self._get(read, op)
+        if isinstance(op, SearchOp):
+            return await self._search(read, op)
+        if isinstance(op, ListNamespacesOp):
+            return await self._namespaces(read, op)
+        if not isinstance(op, PutOp):
+            raise ValueError(f"Unknown operation type: {type(op)}")
+        return None
+
+    async def _get(self, read: _Read, op: GetOp) -> Item | None:
+        place = SEPARATOR.join(op.namespace), op.key
+        found = await items.find(read.tx, self._user_id, place, alive_at=self._alive_at(read.now))
+        if found is None:
+            return None
+        if op.refresh_ttl:
+            read.refreshed.append(found)
+        return Item(**_told(found))
+
+    async def _search(self, read: _Read, op: SearchOp) -> list[SearchItem]:
+        """Those that answer the question, the best first, then the others, the newest first."""
+        start, end = op.offset, op.offset + op.limit
+        within = self._within(op.namespace_prefix, read.now)
+        found: list[tuple[items.Item, float | None]] = []
+        ranked = await self._ranked(read, within, op, end) if op.query else []
+        for at in range(0, len(ranked), PAGE):
+            some = ranked[at : at + PAGE]
+            places = [place for _, place in some]
+            there = await items.find_all(read.tx, self._user_id, places, alive_at=within.alive_at)
+            known = [(there[place], score) for score, place in some if place in there]
+            found += [(item, score) for item, score in known if self._passes(item, op)]
+            if len(found) >= end:
+                break
+        if len(found) < end:
+            seen = {place for _, place in ranked}
+            found += [(item, None) async for item in self._others(read, within, op, seen, end - len(found))]
+        shown = found[start:end]
+        if op.refresh_ttl:
+            read.refreshed += [item for item, _ in shown]
+        return [SearchItem(**_told(item), score=score) for item, score in shown]
+
+    async def _ranked(self, read: _Read, within: Within, op: SearchOp, end: int) -> Ranked:
+        assert op.query is not None
+        vector = read.vectors[op.query]
+        if vector is None or self._index.embedded is None:
+            return await by_words(read.tx, within, op.query)
+        # A filter, or what has expired, may take away any of them.
+        limit = None if op.filter or self._omits else end
+        return await by_meaning(read.tx, within, self._index.embedded, vector, self._index.measure, limit)
+
+    async def _others(
+        self, read: _Read, within: Within, op: SearchOp, seen: set[Place], count: int
+    ) -> AsyncIterator[items.Item]:
+        after: items.Item | None = None
+        size = PAGE if op.filter or seen else min(PAGE, count)
+        while count:
+            some = await items.page(read.tx, within, after, limit=size)
+            for item in some:
+                if count and item.place not in seen and self._passes(item, op):
+                    count -= 1
+                    yield item
+            if len(some) < size:
+                return
+            after = some[-1]
+
+    def _passes(self, item: items.Item, op: SearchOp) -> bool:
+        return not op.filter or matches(json.loads(item.value), op.filter)
+
+    async def _namespaces(self, read: _Read, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        known = await items.namespaces(read.tx, self._within((), read.now))
+        parts = [tuple(name.split(SEPARATOR)) if name else () for name in known]
+        chosen = {each for each in parts if all(_agrees(each, wanted) for wanted in op.match_conditions or ())}
+        ordered = sorted({each[: op.max_depth] for each in chosen} if op.max_depth is not None else chosen)
+        return ordered[op.offset : op.offset + op.limit]
+
+    async def _refresh(self, read: _Read) -> None:
+        """Have what was read live on, where that makes a difference."""
+        due = {item.place: item for item in read.refreshed if _is_due(item, read.now)}
+        if due:
+            async with self._turns, self._store.writing() as tx:
+                await items.refresh(tx, self._user_id, due.values(), read.now)
+
+    async def _write(self, puts: Mapping[Place, PutOp]) -> None:
+        kept = {place: op for place, op in puts.items() if op.value is not None}
+        values = {place: _json(op.key, op.value or {}) for place, op in kept.items()}
+        wanted = [Indexed(place[1], json.loads(values[place]), _fields(op)) for place, op in kept.items()]
+        made = dict(zip(kept, await self._index.made(wanted), strict=True))
+        now = datetime.now(UTC)
+        async with self._turns, self._store.writing() as tx:
+            for place, op in sorted(puts.items(), key=lambda each: each[0]):
+                if op.value is None:
+                    await items.delete(tx, self._user_id, place)
+                    continue
+                expires = text_of(now + timedelta(minutes=op.ttl)) if op.ttl is not None else None
+                at = text_of(now)
+                item = items.Item(*place, values[place], json.dumps(_fields(op)), at, at, expires, op.ttl)
+                await items.put(tx, self._user_id, item, made[place])
+
+    async def _make_up(self, within: Within) -> None:
+        """Make anew what items are found by, where it is of another form, or of another index than the configured."""
+        for _ in range(MADE_UP // BATCH):
+            async with self._turns, self._store.reading() as tx:
+                some = await items.stale(tx, within, form=FORM, embedded=self._index.embedded, limit=BATCH)
+            if not some:
+                return
+            wanted = [Indexed(item.key, json.loads(item.value), json.loads(item.fields)) for item in some]
+            made = await self._index.made(wanted)
+            async with self._turns, self._store.writing() as tx:
+                for item, index in sorted(zip(some, made, strict=True), key=lambda each: each[0].place):
+                    await items.reindex(tx, self._user_id, item, index)
+            if any(index.embedded != (self._index.embedded or "") for index in made):
+                return  # the embedder does not work
+
+    def _within(self, prefix: Sequence[str], now: datetime | None = None) -> Within:
+        return Within(self._user_id, SEPARATOR.join(prefix), self._alive_at(now) if now else "")
+
+    def _alive_at(self, now: datetime) -> str:
+        return text_of(now) if self._omits else ""
+
+
+def _told(item: items.Item) -> dict[str, Any]:
+    return {
+        "namespace": tuple(item.namespace.split(SEPARATOR)) if item.namespace else (),
+        "key": item.key,
+        "value": json.loads(item.value),
+        "created_at": datetime.fromisoformat(item.created_at),
+        "updated_at": datetime.fromisoformat(item.updated_at),
+    }
+
+
+def _fields(op: PutOp) -> list[str] | bool | None:
+    return False if op.index is False else list(op.index) if op.index is not None else None
+
+
+def _json(key: str, value: Mapping[str, Any]) -> str:
+    try:
+        text = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ItemNotStorable(key=repr(key), reason=str(error)) from error
+    # Halves of surrogate pairs are no text; JSON can say them all the same.
+    return json.dumps(dict(value)) if any("\ud800" <= character <= "\udfff" for character in text) else text
+
+
+def _is_due(item: items.Item, now: datetime) -> bool:
+    if item.ttl is None or item.expires_at is None:
+        return False
+    later = now + timedelta(minutes=item.ttl)
+    return later - datetime.fromisoformat(item.expires_at) > timedelta(minutes=item.ttl) * _MOVES
+
+
+def _agrees(namespace: tuple[str, ...], wanted: MatchCondition) -> bool:
+    """Whether a namespace begins, or ends, with a path in which `*` stands for any one part."""
+    path, count = wanted.path, len(wanted.path)
+    if len(namespace) < count:
+        return False
+    if wanted.match_type == "prefix":
+        parts = namespace[:count]
+    elif wanted.match_type == "suffix":
+        parts = namespace[len(namespace) - count :]
+    else:
+        raise ValueError(f"Unsupported match type: {wanted.match_type}")
+    return all(part in ("*", own) for own, part in zip(parts, path, strict=True))

@@ -1,0 +1,187 @@
+"""What items are found by, as LangGraph's index configuration says: which of their texts, and whose vectors."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, get_args
+
+from langchain_core.embeddings import Embeddings
+from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
+
+from longthread.errors import InvalidInput
+from longthread.memory.embedders.batch import make_vectors
+from longthread.memory.embedders.embedder import MOST_NUMBERS, EmbedderFailed, Vectors, answer
+from longthread.memory.embedders.question_vector import ANY, is_about_the_text
+from longthread.memory.index.terms import FORM
+from longthread.memory.index.vectors import TIMEOUT
+from longthread.memory.search.items import counted, said_in
+from longthread.store.items import Index, Measure
+
+Fields = list[str] | bool | None
+"""The paths to what of a value is found; None for those that are configured, False for nothing."""
+
+REST_SECONDS = 60.0
+"""How long an embedder that failed is not asked again."""
+_WHOLE = ["$"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A value that is to be found, with the key of its item."""
+
+    key: str
+    value: Mapping[str, Any]
+    fields: Fields
+
+
+class ItemIndex:
+    """Makes what items are found by. An embedder that fails is done without, and what it missed is made up for."""
+
+    def __init__(self, config: IndexConfig | None) -> None:
+        """
+        Raises:
+            InvalidInput: the configuration has no embedder that can be used, or no dimensions.
+        """
+        given: Mapping[str, Any] = dict(config or {})
+        dims = given.get("dims")
+        if config is not None and not (isinstance(dims, int) and 0 < dims <= MOST_NUMBERS and given.get("embed")):
+            raise InvalidInput(
+                reason='The index needs "dims", the size of its vectors, a whole number from 1 to '
+                f'{MOST_NUMBERS:,}, and "embed".'
+            )
+        named = given.get("distance_type") or "cosine"
+        measure: Measure | None = next((each for each in get_args(Measure) if each == named), None)
+        if measure is None:
+            raise InvalidInput(reason=f"The distance_type {named!r} is none of {', '.join(get_args(Measure))}.")
+        self.measure = measure
+        self._dims = int(given.get("dims") or 0)
+        fields = given.get("fields") or given.get("text_fields") or _WHOLE  # the latter is SqliteStore's name for them
+        if not isinstance(fields, str | list | tuple) or not all(isinstance(field, str) for field in fields):
+            raise InvalidInput(reason=f'The index has the "fields" {fields!r}. Give a list of paths, such as ["text"].')
+        self._fields = [fields] if isinstance(fields, str) else list(fields)
+        self._embeddings = _embeddings(given["embed"]) if given else None
+        self._name = _name(given["embed"]) if given else ""
+        self._resting_until = 0.0
+
+    @property
+    def embedded(self) -> str | None:
+        """What the vectors are of: vectors of different names are never compared. None without an embedder."""
+        fields = json.dumps(self._fields, ensure_ascii=False)
+        return f"{self._name} {self._dims} {fields}" if self._embeddings is not None else None
+
+    async def made(self, wanted: Sequence[Indexed]) -> list[Index]:
+        """What these are found by. Where the embedder fails, there are no vectors yet.
+
+        Raises:
+            InvalidInput: the embedder's vectors are not of the configured size.
+        """
+        texts = [self._texts(each) for each in wanted] if self._embeddings is not None else []
+        vectors = await self._documents([text for each in texts for text in each.values()]) if any(texts) else {}
+        embedded = self.embedded if vectors is not None else None
+        found: list[Index] = []
+        at = 0
+        for n, each in enumerate(wanted):
+            named: dict[str, Vectors] = {}
+            for path in texts[n] if texts else ():
+                if vectors is not None and at in vectors:
+                    named[path] = vectors[at]
+                at += 1
+            found.append(Index(FORM, self._terms(each), named, embedded or ""))
+        return found
+
+    async def vector(self, question: str) -> Vectors | None:
+        """A question's vector; None without an embedder that works.
+
+        Raises:
+            InvalidInput: it is not of the configured size.
+        """
+        if self._embeddings is None:
+            return None
+        embeddings = self._embeddings
+        if time.monotonic() < self._resting_until:
+            return None
+        try:
+            return self._checked(await answer(partial(embeddings.aembed_query, question), TIMEOUT), ())
+        except EmbedderFailed as error:
+            if not await is_about_the_text(partial(answer, partial(embeddings.aembed_query, ANY), TIMEOUT), error):
+                self._rest(error)
+            return None
+
+    async def _documents(self, texts: Sequence[str]) -> dict[int, Vectors] | None:
+        """The vectors by the places of their texts, without those that the embedder does not take; None: it fails."""
+        assert self._embeddings is not None
+        embeddings = self._embeddings
+
+        async def make(some: Sequence[str]) -> Vectors:
+            return self._checked(await answer(partial(embeddings.aembed_documents, list(some)), TIMEOUT), (len(some),))
+
+        if time.monotonic() < self._resting_until:
+            return None
+        made = await make_vectors(make, texts)
+        if made.failure is not None:
+            self._rest(made.failure)
+            return None
+        for reason in made.refused.values():
+            _logger.warning("The embedder %s refused a text, which is found by its words: %s", self._name, reason)
+        return made.vectors
+
+    def _rest(self, error: EmbedderFailed) -> None:
+        _logger.warning("The embedder %s failed; items are found by their words: %s", self._name, error)
+        self._resting_until = time.monotonic() + REST_SECONDS
+
+    def _checked(self, vectors: Vectors, shape: tuple[int, ...]) -> Vectors:
+        if vectors.shape != (*shape, self._dims):
+            reason = f"The embedder gave vectors of shape {vectors.shape}, and the index is for dims={self._dims}."
+            raise InvalidInput(reason=reason)
+        return vectors
+
+    def _texts(self, wanted: Indexed) -> dict[str, str]:
+        """The texts that get a vector, by the field that each stands in."""
+        if wanted.fields is False:
+            return {}
+        texts: dict[str, str] = {}
+        for path in wanted.fields if isinstance(wanted.fields, list) else self._fields:
+            found = get_text_at_path(dict(wanted.value), path)
+            texts |= {(f"{path}.{n}" if len(found) > 1 else path): text for n, text in enumerate(found)}
+        return texts
+
+    def _terms(self, wanted: Indexed) -> dict[int, int]:
+        """Words are looked for in all of the value, whatever has vectors, unless this very item says otherwise."""
+        if wanted.fields is False:
+            return {}
+        if not isinstance(wanted.fields, list):
+            return counted([wanted.key, *said_in(wanted.value)])
+        value = dict(wanted.value)
+        return counted(text for path in wanted.fields for text in get_text_at_path(value, path))
+
+
+def _embeddings(embed: Any) -> Embeddings:
+    """What LangGraph makes of an index's embedder.
+
+    Raises:
+        InvalidInput: there is no such embedder.
+    """
+    advice = 'Give an Embeddings object, a function of texts, or "provider:model" of a provider whose package is there.'
+    if not isinstance(embed, str | Embeddings) and not callable(embed):
+        raise InvalidInput(reason=f'The index\'s "embed" is of type {type(embed).__name__}. {advice}')
+    try:
+        return ensure_embeddings(embed)
+    except Exception as error:  # each provider's class raises what it likes while it is made
+        said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise InvalidInput(reason=f"The index's embedder {embed!r} cannot be used: {said}. {advice}") from error
+
+
+def _name(embed: Any) -> str:
+    """What tells one embedder from another, in any process."""
+    if isinstance(embed, str):
+        return embed
+    kind = embed if hasattr(embed, "__qualname__") else type(embed)
+    model = next((str(getattr(embed, name)) for name in ("model", "model_name") if hasattr(embed, name)), "")
+    return f"{kind.__module__}.{kind.__qualname__}:{model}"

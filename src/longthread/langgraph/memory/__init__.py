@@ -1,0 +1,1 @@
+"""Memory for agents of LangChain's."""

@@ -1,0 +1,59 @@
+"""What the last model call of a LangGraph application's thread saw, as `MemoryMiddleware` keeps it in the state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from longthread.context.window import as_answered
+from longthread.langgraph.memory.message_view import Messages
+from longthread.langgraph.memory.message_view import Seen as Kept
+from longthread.langgraph.saver.async_saver import LongthreadSaver
+from longthread.store import log
+from longthread.store.driver import Driver
+from longthread.view.manifest import shown
+from longthread.view.tokens import estimate, family_of
+from longthread.view.view_entry import ViewEntry
+
+
+@dataclass(frozen=True, slots=True)
+class LastView:
+    """The view of the last call. Tokens are those of the whole prompt, by estimate and as the provider counted (0: it
+    did not); `entries` are the messages that are still in the state, each as it went in."""
+
+    thread_id: str
+    model: str
+    estimated: int
+    reported: int
+    entries: Sequence[ViewEntry]
+
+
+async def last_view(store: Driver, thread_id: str, *, user_id: str) -> LastView | None:
+    """The last view of a thread; None where no middleware of ours has kept one."""
+    saver = LongthreadSaver(store, user_id=user_id)
+    found = await saver.aget_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
+    values = found.checkpoint["channel_values"] if found else {}
+    kept = Kept.from_json(values.get("memory_view"))
+    if kept is None:
+        return None
+    family = family_of(kept.model)
+    spots = as_answered(Messages().spots(values.get("messages", ())))
+    summary = values.get("memory_summary") or {}
+    segments = [each for each in kept.past(spots, "").segments if each.last > 0]
+    async with store.reading() as tx:
+        there = await log.find_entries(tx, thread_id, [spot.entry.id for spot in spots])
+    seqs = {spot.entry.seq: there[spot.entry.id].seq for spot in spots if spot.entry.id in there}
+    edge = max((each.last for each in segments if each.how == "condensed"), default=0)
+    entries: list[ViewEntry] = []
+    if text := summary.get("shown", ""):
+        entries.append(ViewEntry(int(summary.get("mark", 0)), "user", "summary", None, 1, estimate(text, family), text))
+    for segment in segments:
+        for spot in spots[max(0, segment.first - 1) : segment.last]:
+            item, seq = spot.item_for(family), seqs.get(spot.entry.seq, 0)
+            part = shown(segment, item)
+            if part is None:
+                entries.append(ViewEntry(seq, spot.entry.role, "left out", segment.why, None, 0, item.text))
+                continue
+            tier, told = (2 if spot.entry.seq <= edge else 3), item.text if part.text is None else part.text
+            entries.append(ViewEntry(seq, spot.entry.role, part.how, None, tier, part.tokens, told))
+    return LastView(thread_id, kept.model, kept.estimated, kept.reported, entries)

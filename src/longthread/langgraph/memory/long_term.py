@@ -1,0 +1,260 @@
+"""What a thread of a LangGraph application remembers beyond its state: its summary, and the passes that make it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from longthread.errors import EntryNotFound, LongthreadError, StoreClosed, ThreadNotFound
+from longthread.langgraph.backend import Backing
+from longthread.langgraph.saver.delta_history import has_delta_messages
+from longthread.llm.embedders import embedder_of
+from longthread.llm.overflow import asked_in_room
+from longthread.memory.pruner import Pruner
+from longthread.memory.search.recall import Recaller
+from longthread.memory.summary.pruning import Policy
+from longthread.model.manifest import Segment
+from longthread.settings import Settings
+from longthread.store import log, summaries
+from longthread.store.driver import Transaction
+from longthread.store.index.recall import Scope
+from longthread.store.summaries import Kept
+
+_LOOKS, _LOOK_SECONDS = 20, 0.05
+"""How often, and after what time, it is looked whether a run's last message is in the log."""
+
+_LOOP_SECONDS = 0.5
+"""How often it is looked whether the loop on which the model was asked is still there."""
+
+_ROUNDS = 2
+"""Passes that are waited for: one that is under way may have begun when the state was much shorter."""
+
+NOT_LOGGED = (
+    "The messages of this agent are in a delta channel (DeltaChannel, as deepagents has it), and Longthread's log does "
+    "not hold those yet: its threads keep every message in their checkpoints, and views fit their window, but nothing "
+    "is summarised or recalled."
+)
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The summary that holds for a state, and how many of its oldest messages it covers. `stale`: there is one, and it
+    is of another branch. `missing`: the log has no such thread. `delta`: it has, and the messages are
+    in a delta channel, not in the log."""
+
+    kept: Kept | None = None
+    covered: int = 0
+    stale: bool = False
+    missing: bool = False
+    delta: bool = False
+
+
+class LongTerm:
+    """The long-term memory of the threads of a store, for one user. It lives on the store's event loop."""
+
+    def __init__(self, backing: Backing, settings: Settings) -> None:
+        self.backing = backing
+        self.recaller = Recaller(backing.store, embedder_of(settings))
+        self.pruner = Pruner(backing.store, Policy.of(settings), self.recaller)
+        backing.home.at_close(self.pruner.close)
+        backing.home.at_close(self.recaller.close)
+
+    async def find(self, thread_id: str, ids: Sequence[str]) -> Found:
+        """What holds for a state whose messages have these ids, the oldest first.
+
+        A state that was gone back to, or a branch, may know nothing of what the summary tells of.
+        """
+        async with self.backing.store.reading() as tx:
+            try:
+                thread = await log.find_thread(tx, thread_id, user_id=self.backing.user_id)
+            except ThreadNotFound:
+                return Found(missing=True)
+            if not thread.entry_count and await has_delta_messages(tx, thread_id):
+                return Found(delta=True)
+            kept = await summaries.find(tx, thread_id)
+            if kept is None or not ids:
+                return Found()
+            mark = (await log.entries_at(tx, thread_id, {kept.last_seq})).get(kept.last_seq)
+            if mark is not None and (name := log.sent_id(mark)) in ids:
+                return Found(kept, ids.index(name) + 1)
+            first = await _entry(tx, thread_id, ids[0])
+            if first is None:
+                return Found()
+            where = {"mark": kept.last_seq, "tip": first, "first_seq": thread.first_seq}
+            behind = first > kept.last_seq and await summaries.is_behind(tx, thread_id, **where)
+        return Found(kept) if behind else Found(stale=True)
+
+    async def keep_up(
+        self,
+        thread_id: str,
+        *,
+        count: int,
+        hidden: int,
+        first_shown: str | None,
+        last: str | None,
+        found: Found,
+        model: BaseChatModel,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> None:
+        """Have a thread indexed and pruned, as far as that is due.
+
+        Args:
+            count: the messages of its state.
+            hidden: how many of the oldest the last view had no room for.
+            first_shown: the id of the first that it showed.
+            last: the id of the newest, which the run is about to store.
+            model: what writes the summary, called on `loop` where that is given.
+        """
+        scope = Scope(self.backing.user_id, thread_id)
+        try:
+            await self._stored(thread_id, last)
+            # Without a summary, what a state does not begin with is told nowhere, whether the view had room or not.
+            seen = hidden or found.kept is None
+            view = await self._view(thread_id, first_shown, found.kept) if seen else []
+            self.pruner.keep_up(
+                scope, count=count, view=view, kept=found.kept, stale=found.stale, summarizer=_Writer(model, loop)
+            )
+            await self.pruner.settle(thread_id)
+            await self.recaller.prepare(scope)
+        except StoreClosed:
+            return  # the program has ended; the next one makes up for it
+        except LongthreadError as error:
+            _logger.warning("The memory of thread %s is behind, and will be made up for: %s", thread_id, error)
+
+    async def catch_up(
+        self,
+        thread_id: str,
+        ids: Sequence[str],
+        *,
+        most: int,
+        seconds: float,
+        found: Found,
+        model: BaseChatModel,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> Found:
+        """Wait until the summary covers all but `most` of the messages with these ids, oldest first; what holds then.
+
+        A pass that is under way is waited for; without one, one begins. After `seconds` it goes on behind the turn.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                for _ in range(_ROUNDS):
+                    await self._kept_up(thread_id, ids, found=found, model=model, loop=loop)
+                    found = await self.find(thread_id, ids)
+                    if len(ids) - found.covered <= most:
+                        return found
+        except TimeoutError:
+            pass
+        _logger.warning(
+            "Thread %s has %d messages that are not summarised yet, and waiting for that, at most %g s, did not help: "
+            "the turn goes on with a long state.",
+            thread_id,
+            len(ids) - found.covered,
+            seconds,
+        )
+        return found
+
+    async def _kept_up(
+        self,
+        thread_id: str,
+        ids: Sequence[str],
+        *,
+        found: Found,
+        model: BaseChatModel,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> None:
+        """Have a thread pruned in the background, and wait for that. Who stops waiting does not stop it."""
+        done = asyncio.Event()
+        count, last = len(ids) - found.covered, ids[-1]
+
+        async def work() -> None:
+            try:
+                await self.keep_up(
+                    thread_id, count=count, hidden=0, first_shown=None, last=last, found=found, model=model, loop=loop
+                )
+            finally:
+                done.set()
+
+        if self.backing.home.start(work):
+            await done.wait()
+
+    async def _stored(self, thread_id: str, last: str | None) -> None:
+        """Wait until a message is in the log, but not for long: what comes later is for the next time."""
+        for _ in range(_LOOKS if last else 0):
+            async with self.backing.store.reading() as tx:
+                if await _entry(tx, thread_id, str(last)) is not None:
+                    return
+            if not await self.backing.home.pause(_LOOK_SECONDS):
+                return
+
+    async def _view(self, thread_id: str, first_shown: str | None, kept: Kept | None) -> list[Segment]:
+        """What the last view had no room for, told by entries of the log."""
+        async with self.backing.store.reading() as tx:
+            first = await _entry(tx, thread_id, first_shown) if first_shown else None
+        mark = kept.last_seq if kept else 0
+        if first is None or first <= mark + 1:
+            return []
+        return [Segment(mark + 1, first - 1, "left out", why="budget"), Segment(first, first, "whole")]
+
+
+async def _entry(tx: Transaction, thread_id: str, message_id: str) -> int | None:
+    """The entry that a message is; None when it is not in the log yet."""
+    try:
+        return (await log.find_entry(tx, thread_id, message_id)).seq
+    except EntryNotFound:
+        return None
+
+
+class _Writer:
+    """The agent's own model, as one that writes summaries.
+
+    Its connections belong to the loop on which it is used, so that it is asked there; when that loop has ended, as with
+    an `asyncio.run` for each turn, without one, on a thread.
+    """
+
+    def __init__(self, model: BaseChatModel, loop: asyncio.AbstractEventLoop | None) -> None:
+        self.name = model._llm_type
+        self._model = model
+        self._loop = loop
+
+    async def write(self, instructions: str, text: str) -> str:
+        """What the model makes of a text, as it was instructed, or of as much of it as it can read."""
+        return await asked_in_room(lambda shown: self._asked([SystemMessage(instructions), HumanMessage(shown)]), text)
+
+    async def _asked(self, messages: list[BaseMessage]) -> str:
+        if self._loop is None or self._loop is asyncio.get_running_loop():
+            return str((await self._model.ainvoke(messages)).text)
+        reply = await self._asked_on(self._loop, messages) if self._loop.is_running() else None
+        if reply is None:
+            reply = await asyncio.to_thread(self._model.invoke, messages)
+        return str(reply.text)
+
+    async def _asked_on(self, loop: asyncio.AbstractEventLoop, messages: list[BaseMessage]) -> BaseMessage | None:
+        """The model's reply; None when the loop ends before it is there."""
+        coroutine = self._model.ainvoke(messages)
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        except RuntimeError:  # it was closed in between
+            coroutine.close()
+            return None
+        waiting = asyncio.wrap_future(future)
+        try:
+            # A loop that stops tells nobody of what it has not begun.
+            while not (await asyncio.wait({waiting}, timeout=_LOOP_SECONDS))[0]:
+                if not loop.is_running():
+                    break
+        finally:
+            if not waiting.done():
+                waiting.cancel()
+        if not waiting.done() or waiting.cancelled():
+            if loop.is_closed():
+                coroutine.close()
+            return None
+        return waiting.result()

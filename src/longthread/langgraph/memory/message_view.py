@@ -1,0 +1,177 @@
+"""What a model call of somebody else's agent sees: the view of its state's messages, which know nothing of the log.
+
+A view goes on from the one before. What is kept of that names messages by their ids, so that it holds in any process,
+for any checkpoint, and when messages have been removed from the state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+
+from longthread.context.window import Past, Spot
+from longthread.messages.tool_calls import as_json, calls_of
+from longthread.model.entry import Entry, Role
+from longthread.model.manifest import TEXTS, Segment
+from longthread.view.items import Item
+
+REMEMBERED = 4096
+"""Messages whose costs are remembered."""
+CHARACTERS = 16_000_000
+"""What they hold, of all of them: pictures are large."""
+_ANEW = (Segment(-1, -1, "whole"),)
+"""The manifest of a view of which nothing is there any more."""
+_REMEMBERING = threading.Lock()
+"""Held while what is remembered changes. One for all: what has a lock of its own cannot be copied, and agents are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is kept of the last call's view, as JSON in the state: how its messages went in, and what it cost.
+
+    `parts` are segments: how many messages, the first and the last of them, and how they went in.
+    """
+
+    parts: Sequence[Sequence[Any]] = ()
+    estimated: int = 0
+    reported: int = 0
+    model: str = ""
+
+    @classmethod
+    def of(cls, segments: Sequence[Segment], spots: Sequence[Spot]) -> Seen:
+        """What is to be kept of a view. The messages' numbers are their places, from 1 on."""
+        names = [_short(spot.entry.id) for spot in spots]
+        told = [
+            [each.last - each.first + 1, names[each.first - 1], names[each.last - 1], *each.to_json()[2:]]
+            for each in segments
+            if each.how not in TEXTS
+        ]
+        return cls(told)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "parts": [list(part) for part in self.parts],
+            "estimated": self.estimated,
+            "reported": self.reported,
+            "model": self.model,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> Seen | None:
+        return cls(**data) if data else None
+
+    def past(self, spots: Sequence[Spot], summary: str) -> Past:
+        """The call before, as far as its messages are here; with nothing of it, when they are not as they were."""
+        places = self._places(spots)
+        segments: list[Segment] = []
+        for count, first, last, *how in self.parts:
+            start, end = places.get(first), places.get(last)
+            if end is None:
+                if start is not None:
+                    return Past(_ANEW, summary)
+                segments.append(Segment(-count, -1, *how))
+            elif (start if start is not None else min(0, end - count + 1)) != end - count + 1:
+                return Past(_ANEW, summary)
+            else:
+                segments.append(Segment(end - count + 1, end, *how))
+        return Past(segments, summary)
+
+    def _places(self, spots: Sequence[Spot]) -> dict[str, int]:
+        """Where each message stands, by its name.
+
+        A result that had no id in the call before has one now, where LangGraph has kept it since: LangChain's agents
+        answer calls that could not be read so. It is there under both names.
+        """
+        places = {_short(spot.entry.id): n for n, spot in enumerate(spots, 1)}
+        if all(first in places and last in places for _, first, last, *_ in self.parts):
+            return places
+        times: Counter[str] = Counter()
+        for n, spot in enumerate(spots, 1):
+            if spot.entry.role == "tool" and spot.message.id:
+                name = _content(spot.message)
+                places.setdefault(_short(f"{name}#{times[name]}"), n)
+                times[name] += 1
+        return places
+
+
+def _short(key: str) -> str:
+    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is remembered of a message, with the message: its address is then nobody else's."""
+
+    message: BaseMessage
+    entry: Entry
+    size: int
+    items: dict[str, Item] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Messages:
+    """Messages of states as a view is composed of them. What is computed of one is remembered for a while, for all
+    threads of the process."""
+
+    _known: OrderedDict[int, _Known] = field(default_factory=OrderedDict)
+    _size: int = 0
+
+    def spots(self, messages: Sequence[BaseMessage]) -> list[Spot]:
+        """Where each stands, from 1 on. Those without an id, or with one that others have too, get a name."""
+        found: list[Spot] = []
+        times: Counter[str] = Counter()
+        for n, message in enumerate(messages, 1):
+            name = message.id or _content(message)
+            key = name if not times[name] and message.id else f"{name}#{times[name]}"
+            times[name] += 1
+            known = self._of(message, key)
+            found.append(Spot(replace(known.entry, seq=n), message, known.items))
+        return found
+
+    def _of(self, message: BaseMessage, key: str) -> _Known:
+        with _REMEMBERING:
+            known = self._known.pop(id(message), None)
+            if known is None:
+                known = _Known(message, _entry(message, key), len(str(message.content)))
+                self._size += known.size
+            elif known.entry.id != key:  # one without an id has one now: LangGraph sets it in the message itself
+                known = _Known(message, replace(known.entry, id=key), known.size)
+            self._known[id(message)] = known
+            while len(self._known) > REMEMBERED or (len(self._known) > 1 and self._size > CHARACTERS):
+                _, oldest = self._known.popitem(last=False)
+                self._size -= oldest.size
+            return known
+
+
+def _entry(message: BaseMessage, key: str) -> Entry:
+    return Entry(
+        id=key,
+        role=_role(message),
+        text=str(message.text),
+        tool_calls=calls_of(getattr(message, "tool_calls", ()), message.id).told,
+        tool_call_id=message.tool_call_id if isinstance(message, ToolMessage) else None,
+    )
+
+
+def _role(message: BaseMessage) -> Role:
+    # By kind and not by class: what was streamed is a chunk.
+    if isinstance(message, AIMessage):
+        return "assistant"
+    if isinstance(message, ToolMessage):
+        return "tool"
+    return "system" if isinstance(message, SystemMessage) else "user"
+
+
+def _content(message: BaseMessage) -> str:
+    """A name for a message without an id: the same for the same content, in any process."""
+    calls = [{**call, "args": as_json(call["args"])} for call in getattr(message, "tool_calls", [])]
+    beside = [message.tool_call_id] if isinstance(message, ToolMessage) else []
+    told = json.dumps([message.type, message.content, calls, *beside], default=str)
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,394 @@
+"""Memory for any agent of LangChain's: what its model sees always fits, and what it no longer sees is summarised."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, NotRequired
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import PrivateStateAttr
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.config import get_config
+from langgraph.types import Command
+
+from longthread.context.window import Fitted, Spot, Wanted, fit
+from longthread.errors import InvalidInput, LongthreadError
+from longthread.langgraph.backend import Backed, expect_backed
+from longthread.langgraph.memory.long_term import NOT_LOGGED, Found, LongTerm
+from longthread.langgraph.memory.message_view import Messages, Seen
+from longthread.langgraph.saver.saver import LongthreadSaver
+from longthread.llm.models import context_window, name_of
+from longthread.llm.request_size import fixed_tokens, instructions, reply_tokens
+from longthread.memory.index.indexer import RECALL_TOOL
+from longthread.memory.summary.pruning import first_shown, left_out
+from longthread.settings import Settings
+from longthread.view.budget import LEAST, message_budget, too_small
+from longthread.view.compose import Config
+from longthread.view.correction import corrected
+from longthread.view.tokens import family_of
+
+Request = ModelRequest[Any]
+Response = ModelResponse[Any]
+
+_CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's own key, for what a graph was compiled with
+_TIMES = 2
+"""How many times its maximum the messages before a question may number before it waits for their summary."""
+_UNLOGGED = 1024
+"""How many threads are remembered whose messages are not in the log."""
+MOST_PATIENCE = 86_400
+"""Seconds: a day."""
+_NOT_HERE = "not-opened.db"  # a database of the application's, which the environment may name, is none of this
+
+_logger = logging.getLogger(__name__)
+
+
+class MemoryState(AgentState[Any]):
+    """What the middleware keeps in the state, and with it in each checkpoint: the last view, the summary, and what its
+    messages might cost, by which `recall_memory` makes its pages."""
+
+    memory_view: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+    memory_summary: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+    memory_room: NotRequired[Annotated[int, PrivateStateAttr]]
+
+
+@dataclass(slots=True)
+class _Call:
+    """A model call: what it is asked, what is known of its thread, and what is sent."""
+
+    request: Request
+    thread_id: str = ""
+    memory: LongTerm | None = None
+    found: Found | None = None
+    loop: asyncio.AbstractEventLoop | None = None
+    spots: Sequence[Spot] = ()
+    fitted: Fitted | None = None
+    room: int = 0
+    seen: Seen = field(default_factory=Seen)
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        return self.request.state
+
+    @property
+    def messages(self) -> Sequence[BaseMessage]:
+        """The messages of the state, but for the instructions that it begins with: those are always shown, and stay."""
+        found: Sequence[BaseMessage] = self.state["messages"]
+        return found[len(instructions(found)) :]
+
+    @property
+    def ids(self) -> list[str]:
+        return [str(message.id) for message in self.messages]
+
+    @property
+    def before(self) -> list[str]:
+        """The ids of the messages before the last question: those that may leave the state."""
+        asked = max((n for n, each in enumerate(self.messages) if isinstance(each, HumanMessage)), default=0)
+        return self.ids[:asked]
+
+    @property
+    def removed(self) -> list[str]:
+        """The ids of the messages that leave the state, for the summary covers them. The last question stays."""
+        return self.before[: self.found.covered if self.found else 0]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Tier 1 as the state is to keep it: the mark, the summary that ends there, topics, and what was shown last."""
+        before = self.state.get("memory_summary") or {}
+        if self.found is None:
+            return dict(before)
+        kept = self.found.kept
+        if kept is None and self.found.stale:
+            return dict(before)  # of another branch; the state's own tells of what has left this very state
+        if kept is None:
+            return {"mark": 0, "summary": "", "topics": [], "shown": before.get("shown", "")}
+        told = {"mark": kept.last_seq, "summary": kept.summary, "topics": list(kept.topics)}
+        told |= {"digest": dict(kept.digest)} if kept.digest else {}
+        return {**told, "shown": before.get("shown", "")}
+
+
+class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
+    """Shows an agent's model a view of the conversation that fits its window, and keeps the state short.
+
+    ```
+    agent = create_agent(model, tools, checkpointer=saver, middleware=[MemoryMiddleware(saver)])
+    ```
+
+    The view only grows at its end until it has no more room, so that a provider's prompt cache stays warm. With a
+    `LongthreadSaver`, messages beyond `MEMORY_MAX_MESSAGES_PER_THREAD` are summarised behind the runs and then leave
+    the state; they stay in the log, and `recall_tool` finds them. Where turns are faster than summaries, a turn whose
+    question has more than twice that many messages before it waits for theirs. With another checkpointer, or none,
+    there is the view alone.
+    """
+
+    state_schema = MemoryState
+
+    def __init__(
+        self,
+        saver: Backed | None = None,
+        *,
+        summarizer: BaseChatModel | None = None,
+        settings: Settings | None = None,
+        patience: float = 30.0,
+        **given: Any,
+    ) -> None:
+        """
+        Args:
+            saver: whose threads these are; None: the checkpointer that the agent was made with.
+            summarizer: the model that writes summaries; None: the agent's own.
+            settings: None: those of the environment and `.env`.
+            patience: the seconds that a turn waits at most for summaries that are behind; 0: it never waits.
+            given: settings by name, such as `memory_context_window=16_000`, which win.
+
+        Raises:
+            InvalidInput: an argument is of another type, or a setting has no such value.
+        """
+        super().__init__()
+        if saver is not None:
+            expect_backed(saver, "MemoryMiddleware")
+        _expect_model(summarizer)
+        _expect_seconds(patience)
+        self._saver = saver
+        self._summarizer = summarizer
+        self._patience = patience
+        self._settings = settings or Settings.load(**{"database": _NOT_HERE, **given})
+        self._messages = Messages()
+        self._factors: dict[str, float] = {}
+        self._memory: LongTerm | None = None
+        self._has_warned = False
+        self._unlogged: set[str] = set()
+
+    def wrap_model_call(self, request: Request, handler: Callable[[Request], Response]) -> ExtendedModelResponse[Any]:
+        """Show the model its view.
+
+        Raises:
+            WindowTooSmall: prompt and tools leave no room for messages.
+        """
+        call = self._begun(request)
+        if call.memory is not None and self._is_to_look(call):
+            with _done_without(call):
+                home = call.memory.backing.home
+                call.found = home.call("find", call.memory.find, call.thread_id, call.ids)
+                if waiting := self._waiting(call):
+                    call.found = home.call("catch_up", call.memory.catch_up, call.thread_id, call.before, **waiting)
+        return self._ended(call, handler(self._composed(call)))
+
+    async def awrap_model_call(
+        self, request: Request, handler: Callable[[Request], Awaitable[Response]]
+    ) -> ExtendedModelResponse[Any]:
+        """Show the model its view.
+
+        Raises:
+            WindowTooSmall: prompt and tools leave no room for messages.
+        """
+        call = self._begun(request)
+        call.loop = asyncio.get_running_loop()
+        if call.memory is not None and self._is_to_look(call):
+            with _done_without(call):
+                home = call.memory.backing.home
+                call.found = await home.run(call.memory.find, call.thread_id, call.ids)
+                if waiting := self._waiting(call):
+                    call.found = await home.run(call.memory.catch_up, call.thread_id, call.before, **waiting)
+        return self._ended(call, await handler(self._composed(call)))
+
+    def settle(self) -> None:
+        """Wait for what goes on behind the turns: for programs whose turns follow each other without a pause."""
+        if self._memory is not None:
+            home = self._memory.backing.home
+            home.call("settle", home.settle)
+
+    def _begun(self, request: Request) -> _Call:
+        config = _configured()
+        thread_id, ns = config.get("thread_id"), str(config.get("checkpoint_ns", ""))
+        # The conversation is what the thread's own graph holds, not what one inside it does.
+        is_whole = thread_id is not None and "|" not in ns and str(thread_id) not in self._unlogged
+        return _Call(request, str(thread_id), self._memory_of(config.get(_CHECKPOINTER)) if is_whole else None)
+
+    def _memory_of(self, checkpointer: Any) -> LongTerm | None:
+        saver = self._saver or (checkpointer if isinstance(checkpointer, LongthreadSaver) else None)
+        if saver is None:
+            self._warn_once()
+            return None
+        if self._memory is None or self._memory.backing != saver.backing:
+            self._memory = LongTerm(saver.backing, self._settings)
+        return self._memory
+
+    def _warn_once(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            _logger.warning(
+                "MemoryMiddleware has no LongthreadSaver that keeps this agent's threads: views fit their window and "
+                "hold a digest of what has no room in them, but nothing is summarised or recalled, and the state keeps "
+                "every message. Give the same saver to both: create_agent(…, checkpointer=saver, "
+                "middleware=[MemoryMiddleware(saver)])."
+            )
+
+    def _go_without(self, call: _Call) -> None:
+        """Do without the log in a thread whose messages are not in it: nothing is waited for that never comes."""
+        if not self._unlogged:
+            _logger.warning(NOT_LOGGED)
+        if len(self._unlogged) >= _UNLOGGED:
+            self._unlogged.clear()
+        self._unlogged.add(call.thread_id)
+        call.memory = None
+
+    def _is_kept_elsewhere(self, call: _Call) -> bool:
+        """Whether the thread goes on and the log has nothing of it: another checkpointer keeps it, or none.
+
+        What class of checkpointer that is does not tell: one may be wrapped around ours.
+        """
+        ours = isinstance(_configured().get(_CHECKPOINTER), LongthreadSaver)
+        return not ours and bool(call.before) and call.found is not None and call.found.missing
+
+    def _is_to_look(self, call: _Call) -> bool:
+        """Whether the thread's summary is to be read: once for each turn, and while the state is too long."""
+        messages = call.messages
+        within = bool(messages) and isinstance(messages[-1], ToolMessage) and "memory_summary" in call.state
+        return not within or len(messages) > self._settings.memory_max_messages_per_thread
+
+    def _waiting(self, call: _Call) -> dict[str, Any]:
+        """How the turn is to wait for the summaries behind the turns before it; nothing when it need not, or has."""
+        if self._is_kept_elsewhere(call):
+            self._warn_once()
+            call.memory = None
+            return {}
+        if call.before and call.found is not None and call.found.delta:
+            self._go_without(call)
+            return {}
+        found, most = call.found or Found(), _TIMES * self._settings.memory_max_messages_per_thread
+        is_first = not isinstance(call.messages[-1] if call.messages else None, ToolMessage)
+        if not is_first or self._patience <= 0 or len(call.before) - found.covered <= most:
+            return {}
+        model = self._summarizer or call.request.model
+        return {"most": most, "seconds": self._patience, "found": found, "model": model, "loop": call.loop}
+
+    def _composed(self, call: _Call) -> Request:
+        """The request with its view."""
+        request, settings = call.request, self._settings
+        name = name_of(request.model)
+        family, factor = family_of(name), self._factor(name, call)
+        fixed = fixed_tokens(request, family)
+        removed, summary, first = set(call.removed), call.summary, instructions(request.messages)
+        rest = [each for each in request.messages[len(first) :] if each.id not in removed]
+        call.spots = self._messages.spots(rest)
+        seen = Seen.from_json(call.state.get("memory_view"))
+        wanted = Wanted(
+            budget=self._budget(request, name, int(fixed * factor), factor),
+            family=family,
+            config=Config(
+                full_recent=settings.memory_full_recent_count,
+                tool_max=settings.memory_condensed_tool_max,
+                max_length=settings.message_compress_max_length,
+            ),
+            past=seen.past(call.spots, summary.get("shown", "")) if seen else None,
+            summary=summary.get("summary", ""),
+            digest=summary.get("digest", {}),
+            topics=summary.get("topics", ()) if _can_recall(request) else (),
+        )
+        call.fitted, call.room = fit(call.spots, wanted), wanted.budget
+        kept = Seen.of(call.fitted.segments, call.spots)
+        call.seen = replace(kept, estimated=fixed + call.fitted.view.tokens, model=name)
+        return request.override(messages=[*first, *call.fitted.messages])
+
+    def _budget(self, request: Request, name: str, fixed: int, factor: float) -> int:
+        window, reply = context_window(request.model, self._settings), reply_tokens(request, self._settings)
+        budget = int(message_budget(window, output=reply, fixed=fixed) / factor)
+        if budget < LEAST:
+            raise too_small(name, window, output=reply, fixed=fixed)
+        return budget
+
+    def _factor(self, name: str, call: _Call) -> float:
+        """What estimates are raised by: what this process has learned of the model, else what the last call did."""
+        seen = Seen.from_json(call.state.get("memory_view"))
+        if name not in self._factors and seen is not None and seen.model == name:
+            return corrected(1.0, seen.estimated, seen.reported)
+        return self._factors.get(name, 1.0)
+
+    def _ended(self, call: _Call, response: Response) -> ExtendedModelResponse[Any]:
+        """The response, with what the state is to keep."""
+        assert call.fitted is not None
+        reply = next((each for each in response.result if isinstance(each, AIMessage)), None)
+        usage = (reply.usage_metadata if reply is not None else None) or {"input_tokens": 0}
+        call.seen = replace(call.seen, reported=usage["input_tokens"])
+        factor = self._factor(call.seen.model, call)
+        self._factors[call.seen.model] = corrected(factor, call.seen.estimated, call.seen.reported)
+        summary = call.summary | {"shown": call.fitted.view.summary.text}
+        update: dict[str, Any] = {"memory_view": call.seen.to_json()}
+        if summary != call.state.get("memory_summary"):
+            update["memory_summary"] = summary
+        if call.room != call.state.get("memory_room"):
+            update["memory_room"] = call.room
+        if removed := call.removed:
+            update["messages"] = [RemoveMessage(id=each) for each in removed]
+        if call.memory is not None:
+            count = len(call.messages) - len(removed) + len(response.result)
+            is_end = response.structured_response is not None
+            self._keep_up(call, call.memory, count, reply, is_end=is_end)
+        return ExtendedModelResponse(response, Command(update=update))
+
+    def _keep_up(
+        self, call: _Call, memory: LongTerm, count: int, reply: AIMessage | None, *, is_end: bool = False
+    ) -> None:
+        """In the background, when a turn is over or the state is too long; nobody waits for it."""
+        assert call.fitted is not None
+        segments = call.fitted.segments
+        over = count > self._settings.memory_max_messages_per_thread
+        # A turn may end with a call: of a structured reply, or of a tool whose result is the answer.
+        over = over or left_out(segments, 0) >= self._settings.memory_summary_threshold
+        if not over and not is_end and (reply is None or reply.tool_calls):
+            return
+        first = first_shown(segments)
+        memory.backing.home.start(
+            memory.keep_up,
+            call.thread_id,
+            count=count,
+            hidden=left_out(segments, 0),
+            first_shown=call.spots[first - 1].message.id if first else None,
+            last=reply.id if reply is not None else None,
+            found=call.found or Found(),
+            model=self._summarizer or call.request.model,
+            loop=call.loop,
+        )
+
+
+def _expect_model(given: Any) -> None:
+    if given is not None and not isinstance(given, BaseChatModel):
+        raise InvalidInput(
+            reason=f"The summarizer of MemoryMiddleware is of type {type(given).__name__}. Give a chat model, such as "
+            'init_chat_model("…"), or None for the agent\'s own.'
+        )
+
+
+def _expect_seconds(given: Any) -> None:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not is_number or not 0 <= given <= MOST_PATIENCE:
+        raise InvalidInput(
+            reason=f"The patience of MemoryMiddleware is {given!r}; allowed is a number of seconds from 0, which never "
+            f"waits, to {MOST_PATIENCE:,}."
+        )
+
+
+def _can_recall(request: Request) -> bool:
+    """Whether the model has the tool that topics are named for."""
+    return any(getattr(tool, "name", None) == RECALL_TOOL for tool in request.tools)
+
+
+def _configured() -> Mapping[str, Any]:
+    """What LangGraph was told of the run; nothing outside of one."""
+    try:
+        return get_config().get("configurable", {})
+    except RuntimeError:
+        return {}
+
+
+@contextmanager
+def _done_without(call: _Call) -> Iterator[None]:
+    """What is remembered of a thread must not stand in the way of an answer."""
+    try:
+        yield
+    except LongthreadError as error:
+        _logger.warning("The summary of thread %s could not be read: %s", call.thread_id, error)

@@ -1,0 +1,151 @@
+"""`recall_memory` as a tool of LangChain's, for any agent whose threads are in our log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import Any
+
+from langchain.tools import ToolRuntime
+from langchain_core.messages import HumanMessage
+from langchain_core.tools import BaseTool, StructuredTool
+
+from longthread.builtin import recall as recalling
+from longthread.builtin.pages import Room
+from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
+from longthread.langgraph.backend import Backed, Backing, expect_backed
+from longthread.langgraph.memory.long_term import NOT_LOGGED
+from longthread.langgraph.saver.delta_history import has_delta_messages
+from longthread.llm.embedders import embedder_of
+from longthread.memory.search.keywords import Place
+from longthread.memory.search.recall import Recaller
+from longthread.settings import Settings
+from longthread.store import log
+from longthread.store.index.recall import Scope
+from longthread.tools.tool import Observation, failed, succeeded
+
+SCOPES = ("thread", "user")
+"""What may be offered. Threads of LangGraph's have no agent."""
+_NOT_HERE = "not-opened.db"
+
+
+def recall_tool(
+    saver: Backed, *, scopes: Sequence[str] = ("thread",), settings: Settings | None = None, **given: Any
+) -> BaseTool:
+    """`recall_memory`: finds what was said earlier, also what is no longer shown or no longer in the state.
+
+    ```
+    agent = create_agent(model, [recall_tool(saver)], checkpointer=saver, middleware=[MemoryMiddleware(saver)])
+    ```
+
+    It looks in the thread that the agent runs on, and nowhere else.
+
+    Args:
+        saver: a saver, or a store of items in the same database.
+        scopes: with ("thread", "user"), the model may also look in all threads of the saver's `user_id`. Safe only
+            where each of your users has a saver, or a store, with a `user_id` of their own: all that was opened
+            without one share the user "default", and would find each other's words.
+        settings: None: those of the environment and `.env`; they say which embedder, and how many are found.
+        given: settings by name, such as `memory_recall_top_k=3`, which win.
+
+    Raises:
+        InvalidInput: that is no saver, a setting has no such value, or there is no such scope.
+    """
+    expect_backed(saver, "recall_tool")
+    scopes = _scopes(scopes)
+    known = settings or Settings.load(**{"database": _NOT_HERE, **given})
+    recaller = Recaller(saver.backing.store, embedder_of(known))
+    lookup = _Lookup(saver.backing, recaller, known.memory_recall_top_k, scopes)
+    home = saver.backing.home
+    home.at_close(recaller.close)
+
+    def recall(runtime: ToolRuntime, **arguments: Any) -> str:
+        return _told(home.call("recall", lookup.find, *_asked(runtime), arguments))
+
+    async def arecall(runtime: ToolRuntime, **arguments: Any) -> str:
+        return _told(await home.run(lookup.find, *_asked(runtime), arguments))
+
+    offered = recalling.offered(scopes)
+    return StructuredTool.from_function(
+        recall, arecall, name=offered.name, description=offered.description, args_schema=dict(offered.parameters)
+    )
+
+
+def _scopes(given: Any) -> list[str]:
+    asked = () if isinstance(given, str) or not isinstance(given, Collection) else given
+    if "thread" not in asked or not set(asked) <= set(SCOPES):
+        raise InvalidInput(reason=f'The scopes {given!r} are neither ("thread",) nor ("thread", "user").')
+    return [scope for scope in SCOPES if scope in asked]
+
+
+class _Lookup:
+    """Finds entries for a tool call, on the store's event loop."""
+
+    def __init__(self, backing: Backing, recaller: Recaller, top_k: int, scopes: Sequence[str]) -> None:
+        self._backing = backing
+        self._recaller = recaller
+        self._top_k = top_k
+        self._scopes = scopes
+
+    async def find(
+        self, thread_id: str | None, question_id: str | None, goes_on: bool, room: Room, arguments: dict[str, Any]
+    ) -> Observation:
+        if thread_id is None:
+            return failed(InvalidInput(reason="There is no thread: the agent was called without a thread_id."))
+        scope = Scope(self._backing.user_id, thread_id)
+        if goes_on and await self._has_delta(thread_id):
+            return succeeded({"found": [], "warnings": [NOT_LOGGED]})
+        before = await self._question(thread_id, question_id)
+        tool = recalling.recall_tool(
+            self._recaller,
+            scope,
+            thread_id=thread_id,
+            agent_id=None,
+            top_k=self._top_k,
+            before=before,
+            scopes=self._scopes,
+            room=lambda: room,
+        )
+        return await tool.call(arguments)
+
+    async def _has_delta(self, thread_id: str) -> bool:
+        """Whether the thread's messages are in a delta channel, and none of them in the log."""
+        async with self._backing.store.reading() as tx:
+            with suppress(ThreadNotFound):
+                thread = await log.find_thread(tx, thread_id, user_id=self._backing.user_id)
+                return not thread.entry_count and await has_delta_messages(tx, thread_id)
+        return False
+
+    async def _question(self, thread_id: str, question_id: str | None) -> Place | None:
+        """Where the question stands that the agent works on: it and what follows is what the model sees anyway.
+
+        One that is still on its way to the log will stand behind all that is there.
+        """
+        if question_id is None:
+            return None
+        async with self._backing.store.reading() as tx:
+            try:
+                thread = await log.find_thread(tx, thread_id, user_id=self._backing.user_id)
+            except ThreadNotFound:
+                return None
+            try:
+                return Place(thread_id, (await log.find_entry(tx, thread_id, question_id)).seq)
+            except EntryNotFound:
+                return Place(thread_id, thread.entry_count + 1)
+
+
+def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None, bool, Room]:
+    """The thread, the id of the message that the agent answers, whether others come before it, and what its middleware
+    has room for, if it has one."""
+    thread_id = runtime.config.get("configurable", {}).get("thread_id")
+    state: Any = runtime.state  # of whatever kind the application's is
+    messages = state.get("messages", ()) if isinstance(state, dict) else getattr(state, "messages", ())
+    budget = state.get("memory_room", 0) if isinstance(state, dict) else getattr(state, "memory_room", 0)
+    asked = next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
+    goes_on = asked is not None and next(iter(messages)) is not asked
+    return (str(thread_id) if thread_id is not None else None), asked.id if asked else None, goes_on, Room(budget)
+
+
+def _told(observation: Observation) -> str:
+    return json.dumps(observation, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,483 @@
+"""A LangGraph checkpointer over the log.
+
+A message in a checkpoint, wherever it is, is a reference to its entry: the messages themselves become entries, once, in
+the transaction that stores the checkpoint. What else a checkpoint holds is small, or stored once for each version.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, get_args
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    get_checkpoint_id,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+
+from longthread.errors import SerializerNotUsable, StoreConflict, ThreadBegunAnew, ThreadConflict, ThreadNotFound
+from longthread.langgraph.saver import prune
+from longthread.langgraph.saver.channel_versions import next_version
+from longthread.langgraph.saver.delta_history import channel_history
+from longthread.langgraph.saver.load import NotRemembered, Reader
+from longthread.langgraph.saver.parent_ids import Trail, anew, named
+from longthread.langgraph.saver.placement import Growth
+from longthread.langgraph.saver.put import Putting
+from longthread.langgraph.saver.put_request import Given, GivenWrites
+from longthread.langgraph.saver.put_writes import Writing
+from longthread.langgraph.saver.thread_cache import Memory, Remembered
+from longthread.langgraph.saver.thread_locks import Turns
+from longthread.memory.forget import delete_thread
+from longthread.store import checkpoints
+from longthread.store.checkpoints import LAST, CheckpointRow, Locked, Place, Where
+from longthread.store.driver import Driver, Transaction
+from longthread.store.maintenance.scrub import scrub
+
+_NEW_THREADS = 1024
+"""How many threads that were looked for and not there are remembered."""
+_logger = logging.getLogger(__name__)
+_PAGE = 64
+"""How many checkpoints are read at a time for a listing."""
+
+
+class LongthreadSaver(BaseCheckpointSaver[Any]):
+    """Keeps LangGraph's checkpoints in a Longthread store.
+
+    The thread named by `configurable.thread_id` is made when it is new. Threads of other users than `user_id` are as
+    if they were not there.
+
+    The last message of the channel `messages` is the thread's tip, and the tip's branch reads like that channel: see
+    `Placing` for what an edit does. Of two runs that go on from the same checkpoint, the second to store one gets a
+    `ThreadConflict`, and nothing of it is kept: see `Trail`.
+    """
+
+    _serde: SerializerProtocol = BaseCheckpointSaver.serde
+
+    def __init__(
+        self,
+        store: Driver,
+        *,
+        user_id: str = "default",
+        serde: SerializerProtocol | None = None,
+    ) -> None:
+        super().__init__(serde=serde)
+        self._store = store
+        self._user_id = user_id
+        self._remembered = Remembered()
+        self._trail = Trail()
+        self._turns = Turns()
+        self._new: set[str] = set()
+
+    @property
+    def serde(self) -> SerializerProtocol:
+        """What values other than messages are written with."""
+        return self._serde
+
+    @serde.setter
+    def serde(self, given: SerializerProtocol) -> None:
+        """Raises SerializerNotUsable: it encrypts, and messages would be stored in plain text all the same."""
+        if isinstance(given, EncryptedSerializer):
+            raise SerializerNotUsable(serde=type(given).__name__)
+        self._serde = given
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint that `config` names, or its thread's newest."""
+        thread_id, ns = _address(config)
+        wanted = named(config)
+        if self._remembered.peek(thread_id).lists:
+            # All but the checkpoint itself is mostly known.
+            with suppress(NotRemembered):
+                return await self._loaded(thread_id, ns, wanted, at_once=True)
+        return await self._loaded(thread_id, ns, wanted)
+
+    async def _loaded(
+        self, thread_id: str, ns: str, wanted: str | None, *, at_once: bool = False
+    ) -> CheckpointTuple | None:
+        """A checkpoint.
+
+        Raises:
+            NotRemembered: `at_once`, more is needed of the store than can be asked for at once.
+        """
+        async with self._store.reading() as tx:
+            at = thread_id, ns, wanted
+            thread, row, rows = await checkpoints.look(tx, *at, user_id=self._user_id, last=at_once)
+            found = None
+            if thread is not None:
+                memory = self._remembered.of_locked(thread)
+                try:
+                    if row is not None:
+                        asked = None if at_once else tx, thread.id, memory, self.serde, thread.first_seq
+                        found = await Reader(*asked, remembers=True).read(row, rows)
+                finally:
+                    self._remembered.see(thread_id, memory)
+            else:
+                self._expect_new(thread_id)
+                self._remembered.forget(thread_id)
+        if found is not None and thread is not None:
+            self._note(found, thread, newest=not wanted)
+        elif wanted:
+            self._trail.is_missing(wanted, thread_id)
+        else:
+            self._trail.note_nothing((thread_id, ns))
+        return found
+
+    def _note(self, found: CheckpointTuple, thread: Locked, *, newest: bool) -> None:
+        """Somebody is given this checkpoint, to go on from."""
+        checkpoint_id = found.config["configurable"]["checkpoint_id"]
+        self._trail.belongs(checkpoint_id, thread.id, thread.born)
+        if newest:
+            self._trail.note(checkpoint_id, (channel for _, channel, _ in found.pending_writes or ()))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Checkpoints that match, the newest ids first. They are read as they are asked for, some at a time."""
+        where = self._where(config, before)
+        wanted = named(config) if config else None
+        after: CheckpointRow | None = None
+        left = limit if limit is not None else -1
+        size = _PAGE if filter or left < 0 else min(left, _PAGE)
+        while left:
+            async with self._store.reading() as tx:
+                rows = await self._page(tx, where, wanted, after, size)
+                chosen = [row for row in rows if _is_wanted(row, where, wanted, filter)]
+                found = await self._read_all(tx, chosen[:left] if left > 0 else chosen)
+            for item in found:
+                yield item
+            left -= len(found) if left > 0 else 0
+            if len(rows) < size:
+                return
+            after = rows[-1]
+            size = _PAGE
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint and the entries that are new with it, in one transaction.
+
+        Raises:
+            ThreadConflict: another run, or somebody else, has written to the thread since this one looked.
+            ThreadNotFound: the thread is another user's, or was deleted meanwhile.
+        """
+        return await self._put(self._given(config, checkpoint, metadata, new_versions))
+
+    def _given(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> Given:
+        """What a put is to store, as it is now. From any thread."""
+        thread_id, ns = _address(config)
+        memory = self._remembered.peek(thread_id)
+        return Given.of(config, checkpoint, metadata, new_versions, ns=ns, memory=memory, serde=self.serde)
+
+    async def _put(self, given: Given) -> RunnableConfig:
+        thread_id, ns = _address(given.config)
+        parent_id = given.parent_id
+        async with self._turns.of(thread_id):
+            putting, born = None, self._trail.born(parent_id, thread_id)
+            if born is not None:
+                self._trail.belongs(given.id, thread_id, born)
+            try:
+                with self._remembered.unless_it_fails(thread_id):
+                    if (known := self._remembered.peek(thread_id).place(ns, parent_id)) is not None:
+                        with suppress(StoreConflict, ThreadConflict):
+                            putting = await self._putting(given, known)
+                    if putting is None:
+                        putting = await self._putting(given)
+            except ThreadConflict:
+                self._trail.lose(given.id)
+                await self._drop_writes(thread_id, ns, given.id)
+                raise
+            putting.remember()
+            self._remembered.see(thread_id, putting.memory)
+            self._new.discard(thread_id)
+        if parent_id is None:
+            self._trail.began((thread_id, ns))
+        self._trail.note(given.id)
+        stored_id = anew(given.id)
+        for each in (given.id, stored_id):
+            self._trail.belongs(each, thread_id, putting.growth.thread.born)
+        return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": stored_id}}
+
+    async def _putting(self, given: Given, known: Place | None = None) -> Putting:
+        """Store a checkpoint, at its place as it is known or else looked up.
+
+        Raises:
+            StoreConflict: the place is not what was known.
+        """
+        thread_id, ns = _address(given.config)
+        ids = {"checkpoint_id": given.id, "written_id": given.parent_id or ""}
+        async with self._store.writing() as tx:
+            if known is not None:
+                await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=ids["written_id"])
+            born = self._trail.born(given.parent_id, thread_id)
+            create = born is None and (given.parent_id is None or not self._remembered.has_seen(thread_id))
+            place = known or await self._place(tx, thread_id, ns, create=create, **ids)
+            await self._check_is_of(tx, place.thread, ns, given.parent_id, born)
+            memory = self._remembered.of_locked(place.thread)
+            self._trail.check((thread_id, ns), place.head, given.config, given.id)
+            growth = Growth(tx, place.thread, guesses=known is not None)
+            putting = Putting(growth, memory, self.serde, ns, place)
+            await putting.put(given.referring_to(memory, self.serde))
+        return putting
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Store what a task has written before its step is over.
+
+        Raises:
+            ThreadConflict: another run has stored a checkpoint where this one was to store its own.
+            ThreadNotFound: the thread was deleted meanwhile, or is another user's.
+        """
+        await self._put_writes(self._given_writes(config, writes, task_id, task_path))
+
+    def _given_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
+    ) -> GivenWrites:
+        """What is to be stored of a task, as it is now. From any thread."""
+        memory = self._remembered.peek(_address(config)[0])
+        return GivenWrites.of(config, writes, task_id, task_path, memory=memory, serde=self.serde)
+
+    async def _put_writes(self, given: GivenWrites) -> None:
+        thread_id, ns = _address(given.config)
+        checkpoint_id = str(get_checkpoint_id(given.config))
+        async with self._turns.of(thread_id):
+            if self._trail.is_lost(checkpoint_id):
+                raise ThreadConflict(thread=thread_id)
+            stored = None
+            try:
+                with self._remembered.unless_it_fails(thread_id):
+                    if (known := self._remembered.peek(thread_id).place(ns, checkpoint_id)) is not None:
+                        with suppress(StoreConflict, ThreadConflict):
+                            stored = await self._writing(given, checkpoint_id, known)
+                    if stored is None:
+                        stored = await self._writing(given, checkpoint_id)
+            except ThreadConflict:
+                self._trail.refuse(checkpoint_id)
+                raise
+            memory, remember = stored
+            remember()
+            self._remembered.see(thread_id, memory)
+
+    async def _writing(
+        self, given: GivenWrites, checkpoint_id: str, known: Place | None = None
+    ) -> tuple[Memory, Callable[[], None]]:
+        """Store what a task has written, at its place as it is known or else looked up; what is to be remembered of it.
+
+        Raises:
+            StoreConflict: the place is not what was known.
+        """
+        thread_id, ns = _address(given.config)
+        async with self._store.writing() as tx:
+            if known is not None:
+                await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=checkpoint_id)
+            born = self._trail.born(checkpoint_id, thread_id)
+            # A graph that begins with a command writes before its first checkpoint.
+            create = born is None and (thread_id in self._new or not self._remembered.has_seen(thread_id))
+            before = self._remembered.peek(thread_id).thread
+            place = known or await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
+            if born is None and before is not None:
+                born = before.born
+            await self._check_is_of(tx, place.thread, ns, checkpoint_id, born)
+            memory = self._remembered.of_locked(place.thread)
+            goes_on = self._trail.holds(checkpoint_id)
+            seen = self._trail.seen(checkpoint_id)
+            writing = Writing(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
+            return memory, await writing.put(given.task_for(memory, self.serde))
+
+    async def _check_is_of(
+        self, tx: Transaction, thread: Locked, ns: str, checkpoint_id: str | None, born: str | None
+    ) -> None:
+        """Make sure that what goes on from a checkpoint of a thread with this mark goes into that one, or into one that
+        the checkpoint has been brought back to.
+
+        Raises:
+            ThreadBegunAnew: it is another one.
+        """
+        if born in (None, thread.born) or await checkpoints.find(tx, thread.id, ns, checkpoint_id) is not None:
+            return
+        raise ThreadBegunAnew(thread=thread.id)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete a thread with everything that is kept of it, its messages too. It cannot be undone."""
+        thread_id = str(thread_id)
+        with suppress(ThreadNotFound):
+            gone = await delete_thread(self._store, thread_id, user_id=self._user_id)
+            self._forget(thread_id)
+            for problem in await scrub(self._store, gone.rows):
+                _logger.info("After the deletion of a thread: %s", problem)
+        self._forget(thread_id)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints whose metadata names one of these runs, with what their tasks have written.
+
+        The messages stay in the log; where the newest checkpoint goes, the conversation ends where the one before has
+        it end. What is deleted is what a thread holds of the runs when it is locked: it may have changed since it was
+        found, and be another one of the same id.
+
+        Raises:
+            StoreDamaged: something of a thread cannot be read. It is left as it is, and the others are done.
+        """
+        found: dict[str, list[str]] = {}
+        async with self._store.reading() as tx:
+            for run_id in dict.fromkeys(map(str, run_ids)):
+                for thread_id in await checkpoints.threads_of_run(tx, run_id, user_id=self._user_id):
+                    found.setdefault(thread_id, []).append(run_id)
+        damaged = prune.Damaged()
+        for thread_id, there in found.items():
+            with damaged.left(thread_id):
+                async with self._store.writing() as tx:
+                    if (thread := await checkpoints.lock(tx, thread_id, user_id=self._user_id)) is not None:
+                        await prune.delete_for_runs(tx, thread, there, self.serde)
+        damaged.tell()
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy a thread's messages and checkpoints, with what their tasks have written, to a new thread.
+
+        Raises:
+            ThreadNotFound: there is no thread to copy.
+            ThreadTaken: there already is a thread of the new id.
+        """
+        source_thread_id, target_thread_id = str(source_thread_id), str(target_thread_id)
+        async with self._store.writing() as tx:
+            await checkpoints.copy_thread(tx, source_thread_id, target_thread_id, user_id=self._user_id)
+        self._forget(target_thread_id)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete checkpoints that are no longer needed. The messages stay in the log. Safe while runs go on.
+
+        Args:
+            strategy: `keep_latest` keeps the newest checkpoint of each namespace, and those before it that its delta
+                channels are made of; `delete` deletes all checkpoints.
+
+        Raises:
+            StoreDamaged: something of a thread cannot be read. It is left as it is, and the others are pruned.
+            TypeError: `thread_ids` is a single text.
+            ValueError: there is no such strategy.
+        """
+        if isinstance(thread_ids, str):
+            raise TypeError("thread_ids must be a sequence of thread ids, not a str")
+        chosen = next((known for known in get_args(prune.Strategy) if known == strategy), None)
+        if chosen is None:
+            raise ValueError(f"Unknown prune strategy: {strategy!r}")
+        damaged = prune.Damaged()
+        for thread_id in map(str, thread_ids):
+            with damaged.left(thread_id):
+                async with self._store.writing() as tx:
+                    if (thread := await checkpoints.lock(tx, thread_id, user_id=self._user_id)) is not None:
+                        await prune.prune(tx, thread, chosen, self.serde)
+        damaged.tell()
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """What was written to channels before the checkpoint that `config` names since each last had a value."""
+        thread_id, ns = _address(config)
+        async with self._store.reading() as tx:
+            thread = await checkpoints.lock(tx, thread_id, user_id=self._user_id)
+            row = await checkpoints.find(tx, thread_id, ns, named(config)) if thread else None
+            if thread is None or row is None:
+                return {channel: {"writes": []} for channel in channels}
+            return await channel_history(tx, row, channels, self.serde, thread.first_seq)
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """Versions count up. Those of a thread that began with another saver stay texts."""
+        return next_version(current)
+
+    def _expect_new(self, thread_id: str) -> None:
+        """A thread that was not there may be begun by writes; one that was may not: it has been deleted."""
+        if len(self._new) >= _NEW_THREADS:
+            self._new.clear()
+        self._new.add(thread_id)
+
+    def _forget(self, thread_id: str) -> None:
+        self._remembered.forget(thread_id)
+        self._trail.forget(thread_id)
+        self._new.discard(thread_id)
+
+    async def _place(
+        self, tx: Transaction, thread_id: str, ns: str, *, create: bool, checkpoint_id: str = "", written_id: str = ""
+    ) -> Place:
+        ids = {"user_id": self._user_id, "checkpoint_id": checkpoint_id, "written_id": written_id}
+        found = await checkpoints.place(tx, thread_id, ns, **ids)
+        if found is None and create:
+            await checkpoints.lock(tx, thread_id, user_id=self._user_id, create=True)
+            found = await checkpoints.place(tx, thread_id, ns, **ids)
+        if found is None:
+            raise ThreadNotFound(thread=thread_id)
+        return found
+
+    async def _drop_writes(self, thread_id: str, ns: str, checkpoint_id: str) -> None:
+        """Delete what the tasks of a checkpoint that was refused have written already, unless it is there."""
+        async with self._store.writing() as tx:
+            is_there = await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None
+            if is_there and await checkpoints.find(tx, thread_id, ns, checkpoint_id) is None:
+                await checkpoints.delete_writes(tx, thread_id, ns, checkpoint_id)
+
+    def _where(self, config: RunnableConfig | None, before: RunnableConfig | None) -> Where:
+        at = config["configurable"] if config else {}
+        thread_id = at.get("thread_id")
+        last = named(before) if before else None
+        thread_id = str(thread_id) if thread_id is not None else None
+        return Where(self._user_id, thread_id, at.get("checkpoint_ns"), last or LAST)
+
+    async def _page(
+        self, tx: Transaction, where: Where, wanted: str | None, after: CheckpointRow | None, limit: int
+    ) -> list[CheckpointRow]:
+        if not wanted or where.thread_id is None or where.ns is None:
+            return await checkpoints.page(tx, where, after, limit=limit)
+        known = await checkpoints.lock(tx, where.thread_id, user_id=self._user_id) is not None and after is None
+        row = await checkpoints.find(tx, where.thread_id, where.ns, wanted) if known else None
+        return [row] if row is not None and row.id < where.before else []
+
+    async def _read_all(self, tx: Transaction, rows: Sequence[CheckpointRow]) -> list[CheckpointTuple]:
+        found: list[CheckpointTuple] = []
+        readers: dict[str, Reader] = {}
+        for row in rows:
+            reader = readers.get(row.thread_id)
+            if reader is None:
+                thread = await checkpoints.lock(tx, row.thread_id, user_id=self._user_id)
+                assert thread is not None  # its rows are in the same snapshot
+                memory = self._remembered.of_locked(thread)
+                self._remembered.see(thread.id, memory)
+                reader = Reader(tx, thread.id, memory, self.serde, thread.first_seq, remembers=False)
+                readers[thread.id] = reader
+            writes = await checkpoints.writes(tx, row.thread_id, row.ns, row.id)
+            found.append(await reader.read(row, writes))
+        return found
+
+
+def _address(config: RunnableConfig) -> tuple[str, str]:
+    where = config["configurable"]
+    return str(where["thread_id"]), str(where.get("checkpoint_ns", ""))
+
+
+def _is_wanted(row: CheckpointRow, where: Where, wanted: str | None, filter_: Mapping[str, Any] | None) -> bool:
+    if (where.ns is not None and row.ns != where.ns) or (wanted and row.id != wanted):
+        return False
+    if not filter_:
+        return True
+    metadata = row.about
+    return all(metadata.get(key) == value for key, value in filter_.items())

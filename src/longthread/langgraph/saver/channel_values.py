@@ -1,0 +1,340 @@
+"""A channel's value, or what a task wrote to one, as it is stored: a message in it is a reference to the log."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
+from langgraph.types import Overwrite, Send
+
+from longthread.langgraph.saver.message_list import Run, add_run
+from longthread.messages.codec import copied, pack, unpack
+from longthread.messages.fields import Fields, alike
+
+_SCALARS = frozenset((str, int, float, bool, type(None), bytes))
+_ATTRIBUTES: dict[type, str] = {Send: "arg", Overwrite: "value", _DeltaSnapshot: "value"}
+"""What is looked into besides lists, tuples and objects."""
+_NOTHING = "null"
+MESSAGES, _LIST, _TUPLE, _OBJECT, _ATTRIBUTE = "m", "l", "t", "d", "a"
+"""Kinds of gaps. The first is a list of nothing but messages of the log."""
+_INLINE = "i"
+
+
+class Finder(Protocol):
+    """Tells where in the log a message stands."""
+
+    def seqs(self, items: Sequence[Any]) -> list[int | None]:
+        """Of each of these that is a message that the log holds, its seq."""
+        ...
+
+
+class Source(Protocol):
+    """Gives messages of the log, each time anew."""
+
+    def messages(self, first: int, last: int) -> list[BaseMessage]:
+        """Those of these seqs that there still are."""
+        ...
+
+
+@dataclass(slots=True)
+class Inline:
+    """A message that the log did not hold when the value was stored: the message, packed.
+
+    `message` is the caller's own, and `fields` what it was: None in what was read back.
+    """
+
+    body: bytes
+    message: BaseMessage | None = None
+    fields: Fields | None = None
+
+
+@dataclass(slots=True)
+class Gap:
+    """A container from which messages were taken. `runs` of a list are (place, first, last) of the log's, in the order
+    of their places; `inner` is what the items at some places, keys or attributes lack."""
+
+    kind: str
+    runs: list[tuple[int, int, int]] = field(default_factory=list)
+    inner: list[tuple[Any, Hole]] = field(default_factory=list)
+
+
+Hole = int | Inline | Gap
+"""What a serialized value lacks: a message by its seq, one that is inline, or a container with such holes."""
+
+
+@dataclass(slots=True)
+class Cell:
+    """A value: what the serializer made of it without its messages, and where those belong.
+
+    `stored_by` is the number of the checkpoint that stored it apart, when it is too large to be in each checkpoint.
+    """
+
+    kind: str
+    body: bytes
+    hole: Hole | None = None
+    stored_by: int | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return len(self.body) + (_size(self.hole) if self.hole is not None else 0)
+
+    def to_json(self, parts: list[bytes]) -> Any:
+        """The cell as JSON; `parts` gets the bytes that belong to it, in its order."""
+        if self.kind == _NOTHING and self.hole is None:
+            return 0
+        parts.append(self.body)
+        head: list[Any] = [self.kind, len(self.body)]
+        return head if self.hole is None else [*head, _to_json(self.hole, parts)]
+
+    @classmethod
+    def from_json(cls, data: Any, take: Callable[[int], bytes]) -> Cell:
+        """The cell that `to_json` was called on. `take` gives the next bytes."""
+        if data == 0:
+            return cls(_NOTHING, b"")
+        kind, length, *rest = data
+        body = take(length)
+        return cls(kind, body, _from_json(rest[0], take) if rest else None)
+
+    def runs(self) -> Iterator[Run]:
+        """The seqs of the messages that it refers to."""
+        if self.hole is not None:
+            yield from _runs(self.hole)
+
+    def value(self, serde: SerializerProtocol, source: Source) -> Any:
+        """The value, made anew."""
+        bare = serde.loads_typed((self.kind, self.body))
+        return bare if self.hole is None else _filled(bare, self.hole, source, serde)
+
+    @property
+    def has_inline(self) -> bool:
+        """Whether a message in it is not in the log."""
+        return self.hole is not None and _has_inline(self.hole)
+
+    def settled(self, seq_of: Callable[[Inline], int | None]) -> Cell:
+        """The value with references to those inline messages that the log holds by now; the same, if there is none."""
+        hole = _settled(self.hole, seq_of) if self.hole is not None else None
+        return self if hole is self.hole else Cell(self.kind, self.body, hole, self.stored_by)
+
+    def differs(self, other: Cell, serde: SerializerProtocol) -> bool:
+        """Whether it is another value than `other`, as far as that can be told without reading the log."""
+        if (self.kind, self.body) != (other.kind, other.body):
+            # The same value may be serialized in several ways: a set has no order.
+            ours, theirs = (serde.loads_typed((cell.kind, cell.body)) for cell in (self, other))
+            if not alike(ours, theirs):
+                return True
+        return _differ(self.hole, other.hole)
+
+
+def cell_of(value: Any, serde: SerializerProtocol, finder: Finder) -> Cell:
+    """A value as a cell."""
+    if value is None:
+        return Cell(_NOTHING, b"")
+    bare, hole = _split(value, finder)
+    return Cell(*serde.dumps_typed(bare), hole)
+
+
+def cell_of_runs(runs: Sequence[Run], serde: SerializerProtocol) -> Cell:
+    """A list of nothing but messages of the log."""
+    place, found = 0, list[tuple[int, int, int]]()
+    for first, last in runs:
+        found.append((place, first, last))
+        place += last - first + 1
+    return Cell(*serde.dumps_typed([]), Gap(MESSAGES, found))
+
+
+def _split(value: Any, finder: Finder) -> tuple[Any, Hole | None]:
+    """A value without its messages, and the holes that they leave."""
+    kind = type(value)
+    if kind in _SCALARS:
+        return value, None
+    if isinstance(value, BaseMessage):
+        return None, _message(value, finder.seqs([value])[0])
+    if kind is list:
+        return _split_list(value, finder)
+    if kind is tuple:
+        gap = Gap(_TUPLE)
+        return tuple(_each(enumerate(value), gap, finder)), _if_any(gap)
+    if kind is dict:
+        gap = Gap(_OBJECT)
+        items = zip(value, _each(value.items(), gap, finder), strict=True)
+        return dict(items), _if_any(gap)
+    if kind in _ATTRIBUTES:
+        gap = Gap(_ATTRIBUTE)
+        name = _ATTRIBUTES[kind]
+        [inner] = _each([(name, getattr(value, name))], gap, finder)
+        return (_with_attribute(value, name, inner), gap) if gap.inner else (value, None)
+    return value, None
+
+
+def _split_list(value: list[Any], finder: Finder) -> tuple[Any, Hole | None]:
+    if _SCALARS.issuperset(map(type, value)):
+        return value, None
+    gap = Gap(_LIST)
+    bare: list[Any] = []
+    seqs = finder.seqs(value)
+    for place, (item, seq) in enumerate(zip(value, seqs, strict=True)):
+        if seq is not None:
+            _add_place(gap.runs, place, seq)
+        elif isinstance(item, BaseMessage):
+            gap.inner.append((place, _message(item, None)))
+            bare.append(None)
+        else:
+            bare += _each([(place, item)], gap, finder)
+    return bare, _if_any(gap)
+
+
+def _each(items: Any, gap: Gap, finder: Finder) -> list[Any]:
+    found = []
+    for key, item in items:
+        # A key that is no text would not come back from JSON: what is under it stays whole.
+        bare, hole = _split(item, finder) if isinstance(key, str | int) and type(key) is not bool else (item, None)
+        if hole is not None:
+            gap.inner.append((key, hole))
+        found.append(bare)
+    return found
+
+
+def _message(message: BaseMessage, seq: int | None) -> Hole:
+    return seq if seq is not None else Inline(pack(message), message, copied(message.__dict__))
+
+
+def _if_any(gap: Gap) -> Gap | None:
+    return gap if gap.runs or gap.inner else None
+
+
+def _add_place(runs: list[tuple[int, int, int]], place: int, seq: int) -> None:
+    if runs:
+        at, first, last = runs[-1]
+        if seq == last + 1 and place == at + last - first + 1:
+            runs[-1] = (at, first, seq)
+            return
+    runs.append((place, seq, seq))
+
+
+def _with_attribute(value: Any, name: str, inner: Any) -> Any:
+    if isinstance(value, _DeltaSnapshot):
+        return _DeltaSnapshot(inner)
+    made = copy.copy(value)
+    setattr(made, name, inner)
+    return made
+
+
+def _filled(bare: Any, hole: Hole, source: Source, serde: SerializerProtocol) -> Any:
+    if isinstance(hole, int):
+        found = source.messages(hole, hole)
+        return found[0] if found else None
+    if isinstance(hole, Inline):
+        return unpack(hole.body, serde)
+    if hole.kind in (_LIST, MESSAGES):
+        return _filled_list(bare, hole, source, serde)
+    if hole.kind == _ATTRIBUTE:
+        [(name, inner)] = hole.inner
+        return _with_attribute(bare, name, _filled(getattr(bare, name), inner, source, serde))
+    filled = list(bare) if hole.kind == _TUPLE else bare
+    for key, inner in hole.inner:
+        filled[key] = _filled(filled[key], inner, source, serde)
+    return type(bare)(filled) if hole.kind == _TUPLE else filled
+
+
+def _filled_list(bare: list[Any], gap: Gap, source: Source, serde: SerializerProtocol) -> list[Any]:
+    items = iter(bare)
+    inner = dict(gap.inner)
+    filled: list[Any] = []
+    missing = 0
+    for place, first, last in gap.runs:
+        while len(filled) + missing < place:
+            filled.append(_item(items, inner, len(filled) + missing, source, serde))
+        messages = source.messages(first, last)
+        missing += last - first + 1 - len(messages)
+        filled = filled + messages if filled else messages
+    for item in items:
+        at = len(filled) + missing
+        filled.append(_filled(item, inner[at], source, serde) if at in inner else item)
+    return filled
+
+
+def _item(items: Iterator[Any], inner: dict[Any, Hole], place: int, source: Source, serde: SerializerProtocol) -> Any:
+    for item in items:
+        return _filled(item, inner[place], source, serde) if place in inner else item
+    raise ValueError("it has fewer items than places")
+
+
+def _has_inline(hole: Hole) -> bool:
+    return isinstance(hole, Inline) or (isinstance(hole, Gap) and any(_has_inline(inner) for _, inner in hole.inner))
+
+
+def _settled(hole: Hole, seq_of: Callable[[Inline], int | None]) -> Hole:
+    if isinstance(hole, Inline):
+        seq = seq_of(hole)
+        return hole if seq is None else seq
+    if isinstance(hole, Gap) and _has_inline(hole):
+        inner = [(key, _settled(each, seq_of)) for key, each in hole.inner]
+        if any(new is not old for (_, new), (_, old) in zip(inner, hole.inner, strict=True)):
+            return Gap(hole.kind, hole.runs, inner)
+    return hole
+
+
+def _differ(one: Hole | None, other: Hole | None) -> bool:
+    if isinstance(one, Inline) and isinstance(other, Inline):
+        return one.body != other.body
+    if isinstance(one, Gap) and isinstance(other, Gap):
+        ours, theirs = dict(one.inner), dict(other.inner)
+        return any(_differ(ours[key], theirs[key]) for key in ours.keys() & theirs.keys())
+    return isinstance(one, int) and isinstance(other, int) and one != other
+
+
+def _runs(hole: Hole) -> Iterator[Run]:
+    if isinstance(hole, int):
+        yield hole, hole
+    elif isinstance(hole, Gap):
+        for _, first, last in hole.runs:
+            yield first, last
+        for _, inner in hole.inner:
+            yield from _runs(inner)
+
+
+def _size(hole: Hole) -> int:
+    if isinstance(hole, Inline):
+        return len(hole.body)
+    if isinstance(hole, Gap):
+        return 12 * len(hole.runs) + sum(8 + _size(inner) for _, inner in hole.inner)
+    return 4
+
+
+def _to_json(hole: Hole, parts: list[bytes]) -> Any:
+    if isinstance(hole, int):
+        return hole
+    if isinstance(hole, Inline):
+        parts.append(hole.body)
+        return [_INLINE, len(hole.body)]
+    inner = [[key, _to_json(each, parts)] for key, each in hole.inner]
+    runs = [list(run) for run in hole.runs]
+    return [hole.kind, runs, inner] if inner else [hole.kind, runs]
+
+
+def _from_json(data: Any, take: Callable[[int], bytes]) -> Hole:
+    if isinstance(data, int):
+        return data
+    kind, *rest = data
+    if kind == _INLINE:
+        return Inline(take(rest[0]))
+    runs = [(place, first, last) for place, first, last in rest[0]]
+    inner = [(key, _from_json(each, take)) for key, each in (rest[1] if len(rest) > 1 else [])]
+    return Gap(kind, runs, inner)
+
+
+def merged(runs: Sequence[Run]) -> list[Run]:
+    """Runs in their order, those that touch or overlap as one."""
+    found: list[Run] = []
+    for first, last in sorted(runs):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            add_run(found, first, last)
+    return found

@@ -1,0 +1,229 @@
+"""Checkpoints read back: from rows to what LangGraph is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, cast
+
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.errors import ValueDamaged
+from longthread.langgraph.saver.channel_values import MESSAGES, Cell, Gap, merged
+from longthread.langgraph.saver.message_list import Kept, Message, Run, seqs_of
+from longthread.langgraph.saver.parent_ids import anew
+from longthread.langgraph.saver.record import Stored, Task, cell_of_blob, in_order
+from longthread.langgraph.saver.thread_cache import Memory
+from longthread.messages.codec import damage_of, read_message
+from longthread.messages.fields import is_packed, rest_of
+from longthread.store import checkpoints
+from longthread.store.checkpoints import CheckpointRow, WriteRow
+from longthread.store.decoding import UNREADABLE, Decoding, damaged
+from longthread.store.driver import Row, Transaction
+from longthread.store.log import MESSAGE_ID
+
+_SENT_ID = f'"{MESSAGE_ID}"'
+
+
+class NotRemembered(Exception):  # told apart from errors of the product
+    """Something is asked for that is not remembered."""
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads one thread's checkpoints in one snapshot.
+
+    `first_seq` is the thread's first entry in that snapshot: what others see meanwhile is in `memory`.
+    `remembers`: the lists that are read replace those that are remembered. They do so for who goes on from them.
+    Without `tx` nothing can be asked: `NotRemembered`.
+    """
+
+    tx: Transaction | None
+    thread_id: str
+    memory: Memory
+    serde: SerializerProtocol
+    first_seq: int
+    remembers: bool
+
+    async def read(self, row: CheckpointRow, rows: Iterable[WriteRow]) -> CheckpointTuple:
+        """The checkpoint of a row, with what its tasks have written since."""
+        stored = Stored.from_row(row, self.serde)
+        writes = in_order(merged_tasks(stored, rows, row.thread_id).values())
+        cells = {
+            name: cell if cell.stored_by is None else await filled(self._snapshot, row, name, cell)
+            for name, cell in stored.cells.items()
+        }
+        lists = {name: runs for name, cell in cells.items() if (runs := list_of(cell)) is not None}
+        values = {name: cell for name, cell in cells.items() if name not in lists}
+        referring = [cell for cell in (*values.values(), *(cell for *_, cell in writes)) if cell.hole is not None]
+        asked = self.thread_id, referring, self.first_seq
+        source = await source_of(self._snapshot, *asked, self.serde) if referring else Found({}, self.serde)
+        channels: dict[str, Any] = {name: await self.messages((row.ns, name), runs) for name, runs in lists.items()}
+        with Decoding(row.thread_id, "checkpoint", row.id, ValueDamaged):
+            channels |= {name: cell.value(self.serde, source) for name, cell in values.items()}
+            pending = [(task_id, name, cell.value(self.serde, source)) for task_id, _, name, cell in writes]
+        at = {"thread_id": row.thread_id, "checkpoint_ns": row.ns}
+        # One object: a task's writes name it by the checkpoint's, a put by the config's. See `Trail`.
+        checkpoint_id = anew(row.id)
+        checkpoint = {**stored.checkpoint(self.serde), "id": checkpoint_id, "channel_values": channels}
+        return CheckpointTuple(
+            config={"configurable": {**at, "checkpoint_id": checkpoint_id}},
+            checkpoint=cast(Checkpoint, checkpoint),
+            metadata=cast(CheckpointMetadata, row.about),
+            parent_config={"configurable": {**at, "checkpoint_id": row.parent_id}} if row.parent_id else None,
+            pending_writes=pending,
+        )
+
+    async def messages(self, name: tuple[str, str], runs: Sequence[Run]) -> list[BaseMessage]:
+        """The messages of a list that stand at these seqs."""
+        runs = _since(runs, self.first_seq)
+        kept = self.memory.lists.get(name)
+        count = kept.starts_with(runs) if kept is not None else None
+        if kept is None or count is None:
+            kept = await _messages(self._snapshot, self.thread_id, runs, self.serde)
+            count = len(kept)
+            if self.remembers:
+                self.memory.lists.put(name, kept)
+        with Decoding(self.thread_id, "a message of the channel", name[1], ValueDamaged):
+            return kept.held_copies(count, self.serde) if self.remembers else kept.copies(count, self.serde)
+
+    @property
+    def _snapshot(self) -> Transaction:
+        if self.tx is None:
+            raise NotRemembered
+        return self.tx
+
+
+@dataclass(slots=True)
+class Found:
+    """Messages of the log, by seq."""
+
+    by_seq: Mapping[int, Message]
+    serde: SerializerProtocol
+
+    def messages(self, first: int, last: int) -> list[BaseMessage]:
+        """Those of these seqs that there are, each time anew."""
+        found = Kept(self.by_seq[seq] for seq in range(first, last + 1) if seq in self.by_seq)
+        return found.copies(len(found), self.serde)
+
+
+async def source_of(
+    tx: Transaction, thread_id: str, cells: Iterable[Cell], first_seq: int, serde: SerializerProtocol
+) -> Found:
+    """All messages that values refer to, but for those that retention has deleted: before `first_seq`.
+
+    Raises:
+        RowDamaged: one is not there, or nothing can be made of it.
+    """
+    runs = _since([run for cell in cells for run in cell.runs()], first_seq)
+    found = await _messages(tx, thread_id, merged(runs), serde) if runs else Kept()
+    return Found({seq: found.at(place) for place, seq in enumerate(found.seqs)}, serde)
+
+
+async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: Cell) -> Cell:
+    """A checkpoint's value, read if it is stored apart.
+
+    Raises:
+        RowDamaged: it is gone, or nothing can be made of it.
+    """
+    if cell.stored_by is None:
+        return cell
+    body = await checkpoints.blob(tx, row.thread_id, row.ns, cell.stored_by, channel)
+    kind = f"the value of {channel} in checkpoint"
+    if body is None:
+        raise damaged(f"{kind} {row.id} of thread {row.thread_id}", "it is gone")
+    with Decoding(row.thread_id, kind, row.id):
+        return cell_of_blob(body, cell.stored_by)
+
+
+def merged_tasks(stored: Stored, rows: Iterable[WriteRow], thread_id: str) -> dict[str, Task]:
+    """The tasks of a checkpoint: what was taken in of them, and what they have written since."""
+    tasks = dict(stored.tasks)
+    for row in rows:
+        task = Task.from_row(row, thread_id)
+        if task.id in tasks:
+            tasks[task.id].merge(task)
+        else:
+            tasks[task.id] = task
+    return tasks
+
+
+async def _messages(tx: Transaction, thread_id: str, runs: Sequence[Run], serde: SerializerProtocol) -> Kept:
+    """The messages with these seqs, in the order of the runs.
+
+    Raises:
+        RowDamaged: one is not there, or nothing can be made of it.
+    """
+    among = merged(runs)
+    rows = await checkpoints.messages(tx, thread_id, among)
+    if len(rows) != sum(last - first + 1 for first, last in among):
+        there = {row["seq"] for row in rows}
+        gone = next(seq for first, last in among for seq in range(first, last + 1) if seq not in there)
+        raise damaged(f"entry {gone} of thread {thread_id}", "it is gone, and was not deleted by retention")
+    found = messages_of(rows, thread_id, serde)
+    if any(later <= first for (_, first), (later, _) in pairwise(runs)):
+        places = {seq: place for place, seq in enumerate(found.seqs)}
+        found = Kept(found.at(places[seq]) for seq in seqs_of(runs) if seq in places)
+    return found
+
+
+async def kept_on_branch(tx: Transaction, thread_id: str, tip: int, count: int, serde: SerializerProtocol) -> Kept:
+    """The last `count` messages of the branch that ends in `tip`."""
+    rows = await checkpoints.messages_of_branch(tx, thread_id, tip, limit=count)
+    return messages_of(rows, thread_id, serde)
+
+
+def _since(runs: Iterable[Run], first_seq: int) -> list[Run]:
+    return [(max(start, first_seq), end) for start, end in runs if end >= first_seq]
+
+
+def messages_of(rows: Sequence[Row], thread_id: str, serde: SerializerProtocol) -> Kept:
+    """The messages of entries' rows.
+
+    Raises:
+        RowDamaged: nothing can be made of one.
+        ValueDamaged: the same, of a class of the application's.
+    """
+    try:
+        return _messages_of(rows, serde)
+    except UNREADABLE as error:
+        for row in rows:
+            with Decoding(thread_id, "entry", row["seq"], damage_of(row["payload"])):
+                _messages_of([row], serde)
+        raise damaged(f"one of {len(rows)} entries of thread {thread_id}", error) from error
+
+
+def _messages_of(rows: Sequence[Row], serde: SerializerProtocol) -> Kept:
+    calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
+    rests = rest_of([row["payload"] for row in rows if row["payload"] and not is_packed(row["payload"])])
+    unread = iter(rests)
+    found: list[Message] = []
+    for row in rows:
+        payload, metadata = row["payload"], row["metadata"]
+        packed = payload if payload and is_packed(payload) else None
+        rest = next(unread) if payload and packed is None else None
+        sent_id = json.loads(metadata).get(MESSAGE_ID) if metadata and _SENT_ID in metadata else None
+        made = read_message(row, next(calls) if row["tool_calls"] else (), rest, sent_id, serde)
+        at = row["seq"], row["parent_seq"]
+        found.append(Message(*made, *at) if isinstance(made, tuple) else Message.of_odd(made, *at, packed))
+    return Kept(found)
+
+
+def _parsed(texts: Sequence[str]) -> list[Any]:
+    """JSON values; parsed at once, for that is faster."""
+    values: list[Any] = json.loads(f"[{','.join(texts)}]")
+    if len(values) != len(texts):
+        raise ValueError("it is not one value")
+    return values
+
+
+def list_of(cell: Cell) -> list[Run] | None:
+    """The runs of a cell that is a list of nothing but messages of the log; else None."""
+    hole = cell.hole
+    if not isinstance(hole, Gap) or hole.kind != MESSAGES:
+        return None
+    return [(first, last) for _, first, last in hole.runs]

@@ -1,0 +1,268 @@
+"""Lists of messages that the log holds, as private copies: a put tells by them what has changed, a load copies them."""
+
+from __future__ import annotations
+
+import marshal
+import weakref
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import repeat
+from operator import is_
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from pydantic import BaseModel
+
+from longthread.messages.codec import KNOWN, build, copied, copy_of, pack, showing, unpack
+from longthread.messages.fields import Fields, alike
+
+RECENT = 64
+"""So many of the last messages are compared whole even where they are the very objects that they were."""
+Run = tuple[int, int]
+"""The first and the last of seqs that follow one another."""
+
+_FLAT = frozenset((str, int, float, bool, type(None), bytes))
+_set_dict = BaseModel.__dict__["__dict__"].__set__
+_set_fields_set = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+_set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
+_set_private = BaseModel.__dict__["__pydantic_private__"].__set__
+
+
+@dataclass(slots=True)
+class Message:
+    """A private copy of one message, and where it stands. `fields` is its `__dict__`; nothing of it is ever changed.
+
+    Where the fields do not say it all, or cannot be copied, `odd` is the message and `packed` what makes it anew.
+    """
+
+    type: type[BaseMessage]
+    fields: Fields
+    seq: int
+    parent_seq: int
+    odd: BaseMessage | None = None
+    packed: bytes = b""
+
+    @classmethod
+    def of_odd(cls, message: BaseMessage, seq: int, parent_seq: int, packed: bytes | None = None) -> Message:
+        """One whose fields do not say it all."""
+        return cls(type(message), message.__dict__, seq, parent_seq, message, packed or pack(message))
+
+    def is_like(self, message: BaseMessage) -> bool:
+        """Whether the message is still what this one says."""
+        if self.odd is not None:
+            return alike(self.odd, message)
+        plain = type(message) is self.type and not message.__pydantic_extra__
+        return plain and alike(self.fields, message.__dict__)
+
+    def standing(self, seq: int, parent_seq: int) -> Message:
+        """The same at a place. A list may have it at several."""
+        return replace(self, seq=seq, parent_seq=parent_seq)
+
+    def shown(self) -> BaseMessage:
+        """A message with these very fields: to be looked at, and neither kept nor changed."""
+        return self.odd if self.odd is not None else showing(self.type, self.fields)
+
+    def anew(self, serde: SerializerProtocol) -> BaseMessage:
+        """What makes it anew, made: see `unpack`."""
+        made = unpack(self.packed, serde)
+        if made.id is None:
+            made.id = self.fields["id"]
+        return made
+
+
+class Kept:
+    """A list of messages. It only grows; what was given away is never seen again here."""
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self.seqs: list[int] = []
+        """Where each message stands."""
+        self.runs: list[Run] = []
+        """Their seqs, those that follow one another together."""
+        self._messages: list[Message] = []
+        self._odd: list[int] = []
+        # Of the first messages, the fields that are lists and objects: bytes are copied faster than what is in them.
+        self._containers: list[bytes] = []
+        # One of each class of the application's, by place, and the serializer that last was seen to allow them all.
+        self._own: dict[type[BaseMessage], int] = {}
+        self._allowed_by: SerializerProtocol | None = None
+        # One list of messages, or nothing any more.
+        self._held: list[list[BaseMessage]] = []
+        self._last_held: weakref.ref[BaseMessage] | None = None
+        self._places: dict[str, int] | None = None
+        self.extend(messages)
+
+    def __len__(self) -> int:
+        return len(self.seqs)
+
+    def at(self, place: int) -> Message:
+        """The message at this place."""
+        return self._messages[place]
+
+    def first(self, count: int) -> Kept:
+        """A list of the first messages."""
+        return Kept(self._messages[:count])
+
+    def extend(self, messages: Iterable[Message]) -> None:
+        """Append messages."""
+        for place, message in enumerate(messages, len(self)):
+            self._messages.append(message)
+            self.seqs.append(message.seq)
+            add_run(self.runs, message.seq, message.seq)
+            if self._places is not None:
+                self._places[message.fields["id"] or ""] = place
+            if message.odd is not None:
+                self._odd.append(place)
+            elif message.type not in KNOWN and message.type not in self._own:
+                self._own[message.type], self._allowed_by = place, None
+
+    def place_of(self, message_id: str | None) -> int | None:
+        """Where in the list the message of this id is: the last one, if there are several."""
+        if self._places is None:
+            self._places = {message.fields["id"] or "": place for place, message in enumerate(self._messages)}
+        return self._places.get(message_id or "")
+
+    def hold(self, messages: Sequence[BaseMessage]) -> None:
+        """Note that these objects are the first messages, as they are now: see `equal`.
+
+        Only while somebody else has the last of them: whoever has dropped that has mostly dropped them all.
+        """
+        self._held = held = [list(messages[: max(0, len(messages) - RECENT)])]
+        self._last_held = weakref.ref(messages[-1], lambda _: held.clear()) if messages else None
+
+    def equal(self, messages: Sequence[BaseMessage]) -> int:
+        """How many of `messages`, from their first on, are equal to those kept.
+
+        Objects that are held are taken for what they were, but for the last ones: who changes a message in its place,
+        and does not return another one, does so to a new one.
+        """
+        held = next(iter(self._held), [])  # it may be dropped at any moment
+        count = min(len(messages), len(self))
+        same = max(0, min(len(held), count - RECENT)) if all(map(is_, messages, held)) else 0
+        return same + self.like(messages[same:count], same)
+
+    def like(self, messages: Sequence[BaseMessage], place: int) -> int:
+        """How many of `messages`, from their first on, are equal to those kept from `place` on."""
+        mine = self._messages[place : place + len(messages)]
+        given = messages[: len(mine)]
+        # Nearly always they all are, and comparing whole lists is many times faster than message by message.
+        plain = not self._odd and not any(each.__pydantic_extra__ for each in given)
+        types, fields = [each.type for each in mine], [each.fields for each in mine]
+        if plain and list(map(type, given)) == types and alike([each.__dict__ for each in given], fields):
+            return len(mine)
+        pairs = enumerate(zip(mine, given, strict=True))
+        return next((number for number, (one, other) in pairs if not one.is_like(other)), len(mine))
+
+    def runs_of(self, count: int) -> list[Run]:
+        """The seqs of the first `count` messages."""
+        if count == len(self):
+            return list(self.runs)
+        found: list[Run] = []
+        for seq in self.seqs[:count]:
+            add_run(found, seq, seq)
+        return found
+
+    def starts_with(self, runs: Sequence[Run]) -> int | None:
+        """How many messages the runs are, if the list begins with them; else None."""
+        if not runs:
+            return 0
+        *whole, (first, last) = runs
+        mine = self.runs[: len(runs)]
+        if mine[:-1] != whole or len(mine) != len(runs) or mine[-1][0] != first or mine[-1][1] < last:
+            return None
+        return sum(end - start + 1 for start, end in runs)
+
+    def copies(self, count: int, serde: SerializerProtocol) -> list[BaseMessage]:
+        """The first `count` messages, for the caller to keep and to change.
+
+        Raises:
+            ValueError: the serializer does not allow the class of one.
+        """
+        self._expect_allowed(count, serde)
+        made = self._made(count)
+        for place in self._odd:
+            if place < count:
+                made[place] = self._messages[place].anew(serde)
+        return made
+
+    def held_copies(self, count: int, serde: SerializerProtocol) -> list[BaseMessage]:
+        """The same for who goes on from them, and will give them back: they are held, and what they are now is what
+        they were."""
+        self.hold([])
+        made = self.copies(count, serde)
+        for place in self._odd:
+            message = self._messages[place]
+            if place < count and not message.is_like(made[place]):
+                as_read = message.anew(serde)
+                self._messages[place] = Message.of_odd(as_read, message.seq, message.parent_seq, message.packed)
+        self.hold(made)
+        return made
+
+    def _expect_allowed(self, count: int, serde: SerializerProtocol) -> None:
+        """What is not read is not stopped by the serializer: it is asked, so that it is as if it were read."""
+        if not self._own or self._allowed_by is serde:
+            return
+        for kind, place in self._own.items():
+            if place < count:
+                unpack(pack(build(kind, self._messages[place].fields)), serde)
+        self._allowed_by = serde if count == len(self) else None
+
+    def _made(self, count: int) -> list[BaseMessage]:
+        """Copies of the first messages, which are not checked again. Of odd ones they are not whole."""
+        for message in self._messages[len(self._containers) : count]:
+            self._containers.append(marshal.dumps(_containers_of(message) if message.odd is None else {}))
+        types = [message.type for message in self._messages[:count]]
+        made: list[BaseMessage] = list(map(object.__new__, types))
+        fields = [message.fields.copy() for message in self._messages[:count]]
+        _exhaust(map(dict.update, fields, map(marshal.loads, self._containers)))
+        _exhaust(map(_set_dict, made, fields))
+        _exhaust(map(_set_fields_set, made, map(_names_of, types)))
+        _exhaust(map(_set_extra, made, [{} for _ in types]))
+        _exhaust(map(_set_private, made, repeat(None)))
+        return made
+
+
+def add_run(runs: list[Run], first: int, last: int) -> None:
+    """Append seqs to runs of them."""
+    if runs and runs[-1][1] == first - 1:
+        runs[-1] = (runs[-1][0], last)
+    else:
+        runs.append((first, last))
+
+
+def seqs_of(runs: Iterable[Run]) -> Iterator[int]:
+    """The seqs of runs, one by one."""
+    for first, last in runs:
+        yield from range(first, last + 1)
+
+
+def private(message: BaseMessage, seq: int, parent_seq: int) -> Message:
+    """A message of which nothing is shared with the one that is given."""
+    if message.__pydantic_extra__ or message.__pydantic_private__ or not _is_plain(message.__dict__):
+        return Message.of_odd(copy_of(message), seq, parent_seq)
+    return Message(type(message), copied(message.__dict__), seq, parent_seq)
+
+
+def _containers_of(message: Message) -> Fields:
+    return {name: value for name, value in message.fields.items() if type(value) not in _FLAT}
+
+
+def _exhaust(steps: Iterator[Any]) -> None:
+    deque(steps, maxlen=0)
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    if kind in _FLAT:
+        return True
+    if kind is dict:
+        return all(map(_is_plain, value.keys())) and all(map(_is_plain, value.values()))
+    return kind is list and all(map(_is_plain, value))
+
+
+@cache
+def _names_of(kind: type[BaseMessage]) -> set[str]:
+    # Shared by all messages of a kind: pydantic only ever adds names of fields to it, and these are all there are.
+    return set(kind.model_fields)

@@ -1,0 +1,118 @@
+"""Checkpoints that go: those of runs that are taken back, and those that nobody needs any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.errors import RowDamaged, ValueDamaged
+from longthread.langgraph.saver.load import filled, list_of
+from longthread.langgraph.saver.record import Stored
+from longthread.langgraph.saver.retention import CheckpointKeeper
+from longthread.langgraph.saver.thread_cache import CONVERSATION
+from longthread.store import checkpoints, log
+from longthread.store.checkpoints import CheckpointRow, Locked
+from longthread.store.driver import Transaction
+from longthread.store.maintenance.prunable import delete_surplus
+
+Strategy = Literal["keep_latest", "delete"]
+_PAGE = 256
+_MOST_NAMED = 5
+
+
+@dataclass(slots=True)
+class Damaged:
+    """Threads that are left as they are while others are done, for something of them cannot be read."""
+
+    errors: dict[str, RowDamaged] = field(default_factory=dict)
+
+    @contextmanager
+    def left(self, thread_id: str) -> Iterator[None]:
+        """Does something with a thread in its block. Damage of it is kept for later."""
+        try:
+            yield
+        except RowDamaged as error:  # of this thread alone: a database that is damaged itself is not written to
+            self.errors.setdefault(thread_id, error)
+
+    def tell(self) -> None:
+        """
+        Raises:
+            RowDamaged: there are such threads. It says what is damaged of one, and names the others.
+        """
+        if not self.errors:
+            return
+        first = next(iter(self.errors.values()))
+        # What to do is told for both kinds.
+        error = next((each for each in self.errors.values() if isinstance(each, ValueDamaged)), first)
+        others = [name for name, each in self.errors.items() if each is not error]
+        if not others:
+            raise error
+        named = ", ".join(others[:_MOST_NAMED])
+        more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+        reason = f"{error.reason} Damaged too: thread{'s' * (len(others) > 1)} {named}{more}."
+        raise type(error)(reason=reason) from error
+
+
+async def prune(tx: Transaction, thread: Locked, strategy: Strategy, serde: SerializerProtocol) -> None:
+    """Delete a thread's checkpoints, but for the newest of each namespace when the strategy is `keep_latest`.
+
+    Of those before it, the ones stay that its delta channels are made of. A call of a subgraph goes with the root's
+    checkpoint that it was made from. The messages stay in the log.
+    """
+    if strategy == "keep_latest":
+        surplus = await CheckpointKeeper(serde).surplus(tx, thread.id, keep=1, before=None)
+        await delete_surplus(tx, thread.id, surplus)
+        return
+    namespaces = await checkpoints.namespaces(tx, thread.id)
+    for ns in namespaces:
+        await checkpoints.delete_namespace(tx, thread.id, ns)
+    if namespaces:
+        await checkpoints.renew(tx, thread)
+
+
+async def delete_for_runs(tx: Transaction, thread: Locked, run_ids: Iterable[str], serde: SerializerProtocol) -> None:
+    """Delete the checkpoints of runs from a thread, and lead the conversation back to where it was before them."""
+    thread_id = thread.id
+    rows = [row for run_id in run_ids for row in await checkpoints.of_run(tx, thread_id, run_id)]
+    if not rows:
+        return
+    end = await _end(tx, thread_id, serde)
+    await checkpoints.delete(tx, rows)
+    await checkpoints.renew(tx, thread)
+    for ns in sorted({row.ns for row in rows}):
+        await _tidy(tx, thread_id, ns, serde)
+    before = await _end(tx, thread_id, serde)
+    tip, _ = await log.position(tx, thread_id)
+    if end == tip and before is not None and before != tip:
+        await log.set_tip(tx, thread_id, before)
+
+
+async def _end(tx: Transaction, thread_id: str, serde: SerializerProtocol) -> int | None:
+    """The last message of the newest checkpoint's conversation."""
+    ns, channel = CONVERSATION
+    row = await checkpoints.find(tx, thread_id, ns, None)
+    cell = Stored.from_row(row, serde).cells.get(channel) if row is not None else None
+    whole = await filled(tx, row, channel, cell) if row is not None and cell is not None else None
+    runs = list_of(whole) if whole is not None else None
+    return runs[-1][1] if runs else None
+
+
+async def _tidy(tx: Transaction, thread_id: str, ns: str, serde: SerializerProtocol) -> None:
+    wanted: set[tuple[int, str]] = set()
+    last: CheckpointRow | None = None
+    while rows := await checkpoints.before(tx, thread_id, ns, last.n if last else None, limit=_PAGE):
+        wanted.update(_apart(rows, serde))
+        last = rows[-1]
+    await checkpoints.tidy(tx, thread_id, ns, wanted)
+
+
+def _apart(rows: Iterable[CheckpointRow], serde: SerializerProtocol) -> Iterable[tuple[int, str]]:
+    """The large values that checkpoints have, by number and channel."""
+    for row in rows:
+        for channel, cell in Stored.from_row(row, serde).cells.items():
+            if cell.stored_by is not None:
+                yield cell.stored_by, channel

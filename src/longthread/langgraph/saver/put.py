@@ -1,0 +1,242 @@
+"""A checkpoint on its way into the store: its lists of messages into the log, its other values into cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.langgraph.saver.channel_values import Cell, Inline, cell_of, cell_of_runs
+from longthread.langgraph.saver.load import filled, kept_on_branch
+from longthread.langgraph.saver.message_list import Kept, Message
+from longthread.langgraph.saver.placement import Growth, Placed, Placing
+from longthread.langgraph.saver.put_request import Given
+from longthread.langgraph.saver.record import Stored, Task, blob_of, is_large, stub
+from longthread.langgraph.saver.thread_cache import CONVERSATION, Memory, Name
+from longthread.messages.fields import alike
+from longthread.store import checkpoints
+from longthread.store.checkpoints import CheckpointRow, Head, Place
+
+
+@dataclass(slots=True)
+class Putting:
+    """One put, inside of its transaction. Nothing is remembered of it before `remember`, when it has been committed."""
+
+    growth: Growth
+    memory: Memory
+    serde: SerializerProtocol
+    ns: str
+    place: Place
+    placed: dict[Name, tuple[Kept | None, Placed]] = field(default_factory=dict)
+    given: dict[Name, list[BaseMessage]] = field(default_factory=dict)
+    stored: Stored | None = None
+    parent_n: int | None = None
+
+    async def put(self, given: Given) -> None:
+        """Store the checkpoint, and the entries that are new with it.
+
+        Raises:
+            ThreadConflict: the conversation was extended by somebody else than the run.
+        """
+        parent_id = given.parent_id
+        base = await self._parent(parent_id)
+        await self._place_lists(given)
+        settled = await self._settled(parent_id)
+        number = 1 if self.head is None else self.head.n + (self.head.id != given.id)
+        cells = self._cells(given, settled.stored if settled is not None else base, number)
+        stored = Stored(number, given.id, given.slim, given.versions, cells)
+        await self.growth.flush()
+        thread_id = self.growth.thread.id
+        row = CheckpointRow(thread_id, self.ns, number, stored.id, parent_id, given.metadata, stored.body())
+        if self.place.there is None:
+            await checkpoints.put(self.growth.tx, row, self.parent_n)
+        else:
+            await self._put_again(stored, row, self.place.there)
+        await checkpoints.put_blobs(self.growth.tx, thread_id, self.ns, stored.n, _blobs(stored, stored.cells))
+        if settled is not None:
+            await self._store_settled(settled)
+        self.stored = stored
+
+    @property
+    def head(self) -> Head | None:
+        """The newest checkpoint before this one."""
+        return self.place.head
+
+    def remember(self) -> None:
+        """Note what has been stored."""
+        self.memory.thread, self.memory.incarnation = self.growth.thread, self.growth.thread.incarnation
+        for name, (base, placed) in self.placed.items():
+            current = self.memory.lists.get(name)
+            kept = placed.kept(current if current is base else None)
+            kept.hold(self.given[name])
+            self.memory.lists.put(name, kept)
+        if self.head is not None:
+            self.memory.tasks.pop((self.ns, self.head.id))
+        stored = self.stored
+        if stored is not None:
+            for channel, cell in stored.cells.items():
+                if cell.stored_by is not None and not cell.has_inline:
+                    stored.cells[channel] = stub(cell.stored_by)
+            self.memory.newest.put(self.ns, stored)
+
+    async def _parent(self, parent_id: str | None) -> Stored | None:
+        """The checkpoint that this one goes on from, if it is there."""
+        parent = self._newest(parent_id)
+        if parent is None and parent_id is not None:
+            row = await checkpoints.find(self.growth.tx, self.growth.thread.id, self.ns, parent_id)
+            parent = Stored.from_row(row, self.serde) if row is not None else None
+        self.parent_n = parent.n if parent is not None else None
+        return parent
+
+    def _newest(self, parent_id: str | None) -> Stored | None:
+        """The checkpoint that this one goes on from, if it is the newest and was put by this process."""
+        newest, head = self.memory.newest.get(self.ns), self.head
+        if newest is None or head is None:
+            return None
+        return newest if (newest.n, newest.id, newest.id) == (head.n, head.id, parent_id) else None
+
+    async def _place_lists(self, given: Given) -> None:
+        lists = given.lists
+        # The conversation first: entries that other channels share with it then stand where it has them.
+        for name in sorted(((self.ns, channel) for channel in lists), key=lambda name: name != CONVERSATION):
+            messages, leads = lists[name[1]], name == CONVERSATION
+            kept = self.memory.lists.get(name)
+            known = kept if kept is not None or leads else self.memory.lists.get(CONVERSATION)
+            if known is None:
+                thread = self.growth.thread
+                known = await kept_on_branch(self.growth.tx, thread.id, thread.tip, len(messages), self.serde)
+            count = known.equal(messages)
+            rest = messages[count:]
+            if all(message.id for message in rest):
+                self.given[name] = messages
+                self.placed[name] = kept, await Placing(self.growth, known, leads).place(rest, count)
+
+    def _cells(self, given: Given, parent: Stored | None, number: int) -> dict[str, Cell]:
+        """The checkpoint's values. Those that have not changed are the parent's."""
+        cells = dict[str, Cell]()
+        for channel in {**given.versions, **given.values}:
+            cell = parent.cells.get(channel) if parent is not None and channel not in given.new else None
+            if parent is not None and cell is not None and parent.versions.get(channel) == given.versions.get(channel):
+                in_body = cell.stored_by is None and is_large(cell)  # as of a checkpoint that was put again
+                cells[channel] = replace(cell, stored_by=number) if in_body else cell
+            elif channel in given.values:
+                cells[channel] = self._cell(given, channel)
+                if is_large(cells[channel]):
+                    cells[channel].stored_by = number
+        return cells
+
+    def _cell(self, given: Given, channel: str) -> Cell:
+        if placed := self.placed.get((self.ns, channel)):
+            return cell_of_runs(placed[1].runs, self.serde)
+        if channel in given.cells:
+            cell = given.cells[channel].settled(self._seq_of)
+            return Cell(cell.kind, cell.body, cell.hole, cell.stored_by)
+        value = given.lists.get(channel, given.values[channel])
+        return cell_of(value, self.serde, self.memory.finder(self.growth.new))
+
+    async def _put_again(self, stored: Stored, row: CheckpointRow, n: int) -> None:
+        """Store a checkpoint that was stored before, in its place. What its tasks have written since stays.
+
+        Its values are in its body: later checkpoints may have those that it stored apart. Those that checkpoints before
+        it have stored are only named, as with any other.
+        """
+        for channel, cell in stored.cells.items():
+            if cell.stored_by is not None and cell.stored_by >= n:
+                is_stub = cell == stub(cell.stored_by)  # of itself, or of a later one that it goes on from now
+                whole = await filled(self.growth.tx, row, channel, cell) if is_stub else cell
+                stored.cells[channel] = replace(whole, stored_by=None)
+        stored.n = n
+        await self._take_out_tasks(row)
+        await checkpoints.replace_checkpoint(self.growth.tx, replace(row, n=n, body=stored.body()), self.parent_n)
+        self.growth.thread = await checkpoints.renew(self.growth.tx, self.growth.thread)
+
+    async def _take_out_tasks(self, row: CheckpointRow) -> None:
+        """Give the tasks in the body of a checkpoint rows again: the body that it gets has none."""
+        tx, thread_id, at = self.growth.tx, row.thread_id, (row.ns, row.id)
+        there = await checkpoints.find(tx, thread_id, *at)
+        in_body = Stored.from_row(there, self.serde).tasks if there is not None else {}
+        in_rows = {each.task_id: each for each in await checkpoints.writes(tx, thread_id, *at)} if in_body else {}
+        for task in in_body.values():
+            if task.id in in_rows:
+                task.merge(Task.from_row(in_rows[task.id], thread_id))
+            store = checkpoints.replace_writes if task.id in in_rows else checkpoints.put_writes
+            await store(tx, thread_id, task.row(*at))
+
+    async def _settled(self, parent_id: str | None) -> _Settled | None:
+        """The checkpoint that this one goes on from, with what its tasks have written taken in, and with references to
+        the messages that the log has by now. Only where this process has put it, and nothing else goes on from it."""
+        parent, head = self._newest(parent_id), self.head
+        if parent is None or head is None or head.writes != parent.writes:
+            return None
+        taken = await self._tasks(parent)
+        stored = parent.settled(self._seq_of)
+        if stored is parent and not taken:
+            return None
+        for task in taken:
+            stored = stored.with_task(task.settled(self._seq_of))
+        changed = {name: cell for name, cell in stored.cells.items() if cell is not parent.cells[name]}
+        apart = {name: cell for name, cell in changed.items() if cell.stored_by is not None}
+        inline = {name: replace(cell, stored_by=None) for name, cell in apart.items() if not is_large(cell)}
+        if inline:
+            stored = replace(stored, cells=stored.cells | inline)
+        large = {name: cell for name, cell in apart.items() if name not in inline}
+        return _Settled(stored, [task.id for task in taken], list(inline), large)
+
+    async def _store_settled(self, settled: _Settled) -> None:
+        tx, thread_id, stored, head = self.growth.tx, self.growth.thread.id, settled.stored, self.head
+        assert head is not None  # it is the parent
+        await checkpoints.update_body(tx, thread_id, self.ns, head, stored.body(), stored.writes)
+        await checkpoints.delete_tasks(tx, thread_id, self.ns, stored.id, settled.taken)
+        await checkpoints.delete_blobs(tx, thread_id, self.ns, stored.n, settled.inline)
+        await checkpoints.put_blobs(tx, thread_id, self.ns, stored.n, _blobs(stored, settled.large))
+
+    async def _tasks(self, parent: Stored) -> list[Task]:
+        """What tasks of the parent have written that is in rows, whichever process has put those.
+
+        Where it is what is remembered, the messages in it can still be told.
+        """
+        if not self.place.tasks:
+            return []
+        known = self.memory.tasks.get((self.ns, parent.id)) or {}
+        rows = await checkpoints.writes(self.growth.tx, self.growth.thread.id, self.ns, parent.id)
+        return [
+            known[row.task_id]
+            if row.task_id in known and known[row.task_id].row(self.ns, parent.id) == row
+            else Task.from_row(row, self.growth.thread.id)
+            for row in rows
+        ]
+
+    def _seq_of(self, inline: Inline) -> int | None:
+        """The entry that an inline message has become: its own id may have been given to it since."""
+        message, fields = inline.message, inline.fields
+        if message is None or fields is None or not message.id or fields["id"] not in (None, message.id):
+            return None
+        found = self.growth.new.get(message.id) or self._known(message.id)
+        if found is None or found.odd is not None or found.type is not type(message):
+            return None
+        return found.seq if alike(found.fields, {**fields, "id": message.id}) else None
+
+    def _known(self, message_id: str) -> Message | None:
+        for _, kept in self.memory.lists.items():
+            place = kept.place_of(message_id)
+            if place is not None and kept.seqs[place] >= self.memory.first_seq:
+                return kept.at(place)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A parent as it is stored again: `taken` are the tasks whose rows go, `inline` the values that are small now, and
+    `large` those that are stored apart anew."""
+
+    stored: Stored
+    taken: Sequence[str]
+    inline: Sequence[str]
+    large: Mapping[str, Cell]
+
+
+def _blobs(stored: Stored, cells: Mapping[str, Cell]) -> dict[str, bytes]:
+    """Those of the values that the checkpoint itself stores apart."""
+    return {channel: blob_of(cell) for channel, cell in cells.items() if cell.stored_by == stored.n}

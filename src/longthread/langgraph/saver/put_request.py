@@ -1,0 +1,152 @@
+"""What a saver is given to store, as it was at that moment: LangGraph goes on to change some of it in place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+from langchain_core.messages import BaseMessage, RemoveMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    get_serializable_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.langgraph.saver.channel_values import Cell, cell_of
+from longthread.langgraph.saver.parent_ids import named
+from longthread.langgraph.saver.record import Task, slim_of
+from longthread.langgraph.saver.thread_cache import Memory
+
+_FLAT = frozenset((str, int, bool, type(None)))
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A checkpoint that is to be stored. Nothing of it is shared with the caller, but for the messages in `lists`.
+
+    `cells` are the values that are not such lists. They refer to what `memory` knew of the log.
+    """
+
+    config: RunnableConfig
+    id: str
+    values: Mapping[str, Any]
+    versions: ChannelVersions
+    slim: tuple[str, bytes]
+    metadata: str
+    new: ChannelVersions
+    lists: Mapping[str, list[BaseMessage]]
+    cells: Mapping[str, Cell]
+    memory: Memory
+    first_seq: int
+
+    @classmethod
+    def of(
+        cls,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new: ChannelVersions,
+        *,
+        ns: str,
+        memory: Memory,
+        serde: SerializerProtocol,
+    ) -> Given:
+        """What `put` is called with. `memory` is what is remembered of the thread, as far as that is right."""
+        values = dict(checkpoint["channel_values"])
+        lists = {
+            name: value.copy()
+            for name, value in values.items()
+            if name in new and value and isinstance(value, list) and _are_messages(value)
+        }
+        newest = memory.newest.peek(ns)
+        stored = newest.cells.keys() if newest is not None else ()
+        rest = [name for name in values if name not in lists and (name in new or name not in stored)]
+        finder = memory.finder()
+        return cls(
+            config=config,
+            id=checkpoint["id"],
+            values=values,
+            versions=dict(checkpoint["channel_versions"]),
+            slim=slim_of(checkpoint, serde),
+            metadata=_metadata(config, metadata),
+            new=dict(new),
+            lists=lists,
+            cells={name: cell_of(values[name], serde, finder) for name in rest},
+            memory=memory,
+            first_seq=memory.first_seq,
+        )
+
+    @property
+    def parent_id(self) -> str | None:
+        """The checkpoint that it goes on from: the very object that the caller names."""
+        return named(self.config)
+
+    def referring_to(self, memory: Memory, serde: SerializerProtocol) -> Given:
+        """The same, with references to what this memory knows, which is right."""
+        if memory is self.memory and memory.first_seq == self.first_seq:
+            return self
+        finder = memory.finder()
+        cells = {name: cell_of(self.values[name], serde, finder) for name in self.cells}
+        return replace(self, cells=cells, memory=memory, first_seq=memory.first_seq)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenWrites:
+    """What a task has written that is to be stored."""
+
+    config: RunnableConfig
+    writes: Sequence[tuple[str, Any]]
+    task: Task
+    memory: Memory
+    first_seq: int
+
+    @classmethod
+    def of(
+        cls,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str,
+        *,
+        memory: Memory,
+        serde: SerializerProtocol,
+    ) -> GivenWrites:
+        """What `put_writes` is called with."""
+        task = Task.of(task_id, task_path, writes, serde, memory.finder())
+        return cls(config, list(writes), task, memory, memory.first_seq)
+
+    def task_for(self, memory: Memory, serde: SerializerProtocol) -> Task:
+        """The task with references to what this memory knows, which is right."""
+        if memory is self.memory and memory.first_seq == self.first_seq:
+            return self.task
+        return Task.of(self.task.id, self.task.path, self.writes, serde, memory.finder())
+
+
+def _are_messages(values: list[Any]) -> bool:
+    return all(issubclass(kind, BaseMessage) and kind is not RemoveMessage for kind in set(map(type, values)))
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether every encoder writes it alike."""
+    return type(value) in _FLAT or (type(value) is dict and _FLAT.issuperset(map(type, value.values())))
+
+
+def _metadata(config: RunnableConfig, metadata: CheckpointMetadata) -> str:
+    found = get_serializable_checkpoint_metadata(config, metadata)
+    if all(map(_is_flat, found.values())):
+        with suppress(TypeError):  # what the other encoder knows: a large number, half of a surrogate pair
+            return orjson.dumps(found).decode()
+    text = _ENCODER.encode(found)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(found, separators=(",", ":"), default=str)
+    return text

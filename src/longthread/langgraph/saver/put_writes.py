@@ -1,0 +1,155 @@
+"""What a task has written, on its way into the store before its step is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from langgraph._internal._constants import INTERRUPT, NULL_TASK_ID
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
+from langgraph.pregel import _checkpoint
+
+from longthread.errors import ThreadConflict, ValueDamaged
+from longthread.langgraph.saver.load import filled
+from longthread.langgraph.saver.record import TASK_BYTES, Stored, Task
+from longthread.langgraph.saver.thread_cache import Memory
+from longthread.store import checkpoints
+from longthread.store.checkpoints import Head, Place
+from longthread.store.decoding import Decoding
+from longthread.store.driver import Transaction
+
+_FORKS = hasattr(_checkpoint, "delta_channels_with_pending_writes")
+"""Whether this LangGraph does so for channels that are made of what is written to them."""
+_UPDATE = f"~{INTERRUPT}"
+"""What the path of a task begins with that an update of the state from outside stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """One put of a task's writes, inside of its transaction.
+
+    `goes_on`: the run goes on from the newest checkpoint, and is no replay of an older one: who else has written other
+    things for the same task does so too, and is its rival. `seen` are the channels of which the run knows that
+    tasks have written to them here.
+    """
+
+    tx: Transaction
+    place: Place
+    memory: Memory
+    serde: SerializerProtocol
+    ns: str
+    checkpoint_id: str
+    goes_on: bool
+    seen: frozenset[str] = frozenset()
+
+    async def put(self, task: Task) -> Callable[[], None]:
+        """Store it; what is to be remembered of it when it has been committed.
+
+        Raises:
+            ThreadConflict: a rival was faster.
+        """
+        grown = await self._grown(task)
+        body = grown.body(passing=True) if grown is not None else b""
+        if grown is None or len(body) > TASK_BYTES or self.place.head is None:
+            return await self._put_in_row(task)
+        thread_id = self.place.thread.id
+        await checkpoints.update_body(self.tx, thread_id, self.ns, self.place.head, body, grown.writes)
+        return lambda: self.memory.newest.put(self.ns, grown)
+
+    async def _grown(self, task: Task) -> Stored | None:
+        """The checkpoint with the task in its body, where this process has put it and knows all of it."""
+        newest = None if self.place.tasks else self._newest()
+        if newest is None:
+            return None
+        there = newest.tasks.get(task.id)
+        rest = await self._rest(there, task)
+        if rest is None:
+            return newest
+        # What is replaced goes into a row: a body with as many writes as before would be taken for the one before.
+        return None if there is not None and there.is_replaced_by(rest) else newest.with_task(rest)
+
+    async def _put_in_row(self, task: Task) -> Callable[[], None]:
+        thread_id, ns, name = self.place.thread.id, self.ns, (self.ns, self.checkpoint_id)
+        row = None
+        if self.place.tasks:
+            row = await checkpoints.writes_of_task(self.tx, thread_id, ns, self.checkpoint_id, task.id)
+        there = Task.from_row(row, thread_id) if row is not None else None
+        rest = await self._rest(await self._merged(task.id, there), task)
+        if rest is None:
+            return lambda: None
+        if there is None:
+            await checkpoints.put_writes(self.tx, thread_id, rest.row(ns, self.checkpoint_id))
+            return lambda: self.memory.keep_task(name, rest)
+        there.merge(rest)
+        await checkpoints.replace_writes(self.tx, thread_id, there.row(ns, self.checkpoint_id))
+        return lambda: self.memory.keep_task(name, there)
+
+    def _newest(self) -> Stored | None:
+        """The checkpoint, where it is the newest, and this process has put it and knows all of its body."""
+        newest, head = self.memory.newest.get(self.ns), self.place.head
+        if newest is None or newest.id != self.checkpoint_id or Head(newest.n, newest.id, newest.writes) != head:
+            return None
+        return newest
+
+    async def _merged(self, task_id: str, in_row: Task | None) -> Task | None:
+        """All that a task has written here: what the checkpoint has taken in of it, and what its row holds."""
+        head = self.place.head
+        if head is None or head.id != self.checkpoint_id or not head.writes:
+            return in_row
+        stored = self._newest()
+        if stored is None:
+            row = await checkpoints.find(self.tx, self.place.thread.id, self.ns, head.id)
+            stored = Stored.from_row(row, self.serde) if row is not None else None
+        taken_in = stored.tasks.get(task_id) if stored is not None else None
+        if taken_in is None or in_row is None:
+            return taken_in or in_row
+        merged = Task(taken_in.id, taken_in.path, dict(taken_in.items))
+        merged.merge(in_row)
+        return merged
+
+    async def _rest(self, there: Task | None, task: Task) -> Task | None:
+        """What is to be written. Where the checkpoint that the task leads to holds values itself, these need not be.
+
+        Raises:
+            ThreadConflict: a rival has written here.
+        """
+        # What a command says for no task is handed in again with what it says anew.
+        if not self.goes_on or task.id == NULL_TASK_ID or there is None:
+            return task
+        with Decoding(self.place.thread.id, "what a task has written to checkpoint", self.checkpoint_id, ValueDamaged):
+            contradicted = there.contradicted(task, self.serde)
+        if not contradicted:
+            return task
+        written = there.channels(contradicted)
+        if task.path.startswith(_UPDATE):
+            if not await self._are_made_of_writes(written | task.channels(contradicted)):
+                return task
+            # Two that write the same besides are rivals, wherever that has its place.
+            if self._knows_of(written | (there.channels() & task.channels())):
+                return task.besides(there, contradicted, self.seen)
+        raise ThreadConflict(thread=self.place.thread.id)
+
+    def _knows_of(self, written: set[str]) -> bool:
+        """Whether an update of the newest state found there what it contradicts: of a task that is over, or of an
+        update that failed.
+
+        LangGraph puts the whole value of each channel that it found written to into the update's own checkpoint. If the
+        one before has not failed, but comes late, its checkpoint is refused.
+        """
+        is_newest = self.place.head is not None and self.place.head.id == self.checkpoint_id
+        return _FORKS and is_newest and written <= self.seen
+
+    async def _are_made_of_writes(self, channels: set[str]) -> bool:
+        """Whether the next checkpoint may read one of the channels in what was written here, and not hold its value.
+
+        Where none is so, an update of the state is told from a rival's by its checkpoint. What is there may have been
+        written by an update that failed: LangGraph hands in what an update writes before it is applied.
+        """
+        row = await checkpoints.find(self.tx, self.place.thread.id, self.ns, self.checkpoint_id)
+        stored = Stored.from_row(row, self.serde) if row is not None else None
+        if row is None or stored is None or not channels <= stored.cells.keys():
+            return True
+        cells = [await filled(self.tx, row, channel, stored.cells[channel]) for channel in channels]
+        with Decoding(row.thread_id, "checkpoint", row.id, ValueDamaged):
+            return any(isinstance(self.serde.loads_typed((cell.kind, cell.body)), _DeltaSnapshot) for cell in cells)

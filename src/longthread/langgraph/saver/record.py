@@ -1,0 +1,256 @@
+"""A checkpoint and what its tasks have written, as rows hold them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph.checkpoint.base import WRITES_IDX_MAP, writes_sort_key
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.langgraph.saver.channel_values import Cell, Finder, Inline, cell_of
+from longthread.messages.compression import dumped, loaded, pack_body, unpack_body
+from longthread.store.checkpoints import CheckpointRow, WriteRow
+from longthread.store.decoding import Decoding
+
+_JSON = ""
+"""Kind of a slim checkpoint that is JSON and needed no serializer."""
+TASK_BYTES = 8192
+"""What tasks have written is in the body of their checkpoint as long as that is no larger."""
+INLINE_BYTES = 256
+"""A value up to so large is in each checkpoint that has it; a larger one is stored once, apart."""
+
+
+@dataclass(slots=True)
+class Task:
+    """What one task has written, by index: a negative one is replaced by the next of its kind, others are kept."""
+
+    id: str
+    path: str
+    items: dict[int, tuple[str, Cell]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, task_id: str, path: str, writes: Sequence[tuple[str, Any]], serde: SerializerProtocol, finder: Finder
+    ) -> Task:
+        """What a task hands in at once."""
+        task = cls(task_id, path)
+        for number, (channel, value) in enumerate(writes):
+            task._add(WRITES_IDX_MAP.get(channel, number), channel, cell_of(value, serde, finder))
+        return task
+
+    def merge(self, later: Task) -> None:
+        """Take in what the same task has handed in later."""
+        for index, (channel, cell) in later.items.items():
+            self._add(index, channel, cell)
+
+    def _add(self, index: int, channel: str, cell: Cell) -> None:
+        if index < 0 or index not in self.items:
+            self.items[index] = channel, cell
+
+    def contradicted(self, other: Task, serde: SerializerProtocol) -> set[int]:
+        """Where the other says something else, and what was said first is kept."""
+        both = [index for index in self.items.keys() & other.items.keys() if index >= 0]
+        return {index for index in both if self.items[index][1].differs(other.items[index][1], serde)}
+
+    def channels(self, indexes: Iterable[int] | None = None) -> set[str]:
+        """The channels that it has written to there; or anywhere."""
+        return {self.items[index][0] for index in (self.items if indexes is None else indexes)}
+
+    def besides(self, there: Task, contradicted: Set[int], known: Set[str]) -> Task | None:
+        """What it has written to channels that are not known, to be kept along with what is there."""
+        free = max([*self.items, *there.items]) + 1
+        items = {
+            index if index not in contradicted else free + index: item
+            for index, item in self.items.items()
+            if item[0] not in known
+        }
+        return Task(self.id, self.path, items) if items else None
+
+    def is_replaced_by(self, other: Task) -> bool:
+        """Whether something of it would be replaced, were the other one merged into it."""
+        return any(index < 0 for index in self.items.keys() & other.items.keys())
+
+    def settled(self, seq_of: Callable[[Inline], int | None]) -> Task:
+        """The task with references to those inline messages that the log holds by now; the same, if there is none."""
+        items = {index: (channel, cell.settled(seq_of)) for index, (channel, cell) in self.items.items()}
+        same = all(items[index][1] is cell for index, (_, cell) in self.items.items())
+        return self if same else Task(self.id, self.path, items)
+
+    def row(self, ns: str, checkpoint_id: str) -> WriteRow:
+        """The task's row."""
+        parts: list[bytes] = []
+        items = self._items(parts)
+        return WriteRow(ns, checkpoint_id, self.id, self.path, len(items), pack_body(items, parts))
+
+    @classmethod
+    def from_row(cls, row: WriteRow, thread_id: str) -> Task:
+        """The task of a row.
+
+        Raises:
+            RowDamaged: nothing can be made of it.
+        """
+        with Decoding(thread_id, "what a task has written to checkpoint", row.checkpoint_id):
+            items, parts = unpack_body(row.body)
+            return cls(row.task_id, row.task_path, _read_items(items, _Taker(parts)))
+
+    def to_json(self, parts: list[bytes]) -> list[Any]:
+        return [self.id, self.path, self._items(parts)]
+
+    def _items(self, parts: list[bytes]) -> list[Any]:
+        return [[index, channel, cell.to_json(parts)] for index, (channel, cell) in self.items.items()]
+
+
+def _read_items(items: Iterable[Any], take: _Taker) -> dict[int, tuple[str, Cell]]:
+    return {index: (channel, Cell.from_json(data, take)) for index, channel, data in items}
+
+
+def in_order(tasks: Iterable[Task]) -> list[tuple[str, int, str, Cell]]:
+    """What tasks have written, in the order in which a run applies it: the task's id, index, channel and value."""
+    writes = [
+        (writes_sort_key(task.path, task.id, index), channel, cell)
+        for task in tasks
+        for index, (channel, cell) in task.items.items()
+    ]
+    writes.sort(key=lambda write: write[0])
+    return [(task_id, index, channel, cell) for (_, task_id, index), channel, cell in writes]
+
+
+@dataclass(slots=True)
+class Stored:
+    """A checkpoint. `slim` is what it holds besides its channels' values, serialized; `versions` those of its channels.
+
+    `tasks` are those whose writes were taken in. A cell that was stored apart, and that nothing is to be done with, is
+    but a stub.
+    """
+
+    n: int
+    id: str
+    slim: tuple[str, bytes]
+    versions: Mapping[str, Any]
+    cells: dict[str, Cell]
+    tasks: dict[str, Task] = field(default_factory=dict)
+
+    def checkpoint(self, serde: SerializerProtocol) -> dict[str, Any]:
+        """The checkpoint, without its values, made anew."""
+        kind, body = self.slim
+        found: dict[str, Any] = json.loads(body) if kind == _JSON else serde.loads_typed((kind, body))
+        return {**found, "id": self.id}
+
+    def body(self, *, passing: bool = False) -> bytes:
+        """The body of its row. Values that are stored apart are only named.
+
+        Args:
+            passing: it is replaced by the next put.
+        """
+        kind, slim = self.slim
+        parts = [slim]
+        head: dict[str, Any] = {"slim": [kind, len(slim)]}
+        head["cells"] = {
+            channel: {"n": cell.stored_by} if cell.stored_by is not None else cell.to_json(parts)
+            for channel, cell in self.cells.items()
+        }
+        if self.tasks:
+            head["tasks"] = [task.to_json(parts) for task in self.tasks.values()]
+        return pack_body(head, parts, passing=passing)
+
+    def with_task(self, task: Task) -> Stored:
+        """The checkpoint with what one of its tasks has written besides."""
+        there = self.tasks.get(task.id)
+        merged = Task(task.id, there.path, dict(there.items)) if there is not None else task
+        if there is not None:
+            merged.merge(task)
+        return self._with(self.cells, {**self.tasks, task.id: merged})
+
+    def settled(self, seq_of: Callable[[Inline], int | None]) -> Stored:
+        """The checkpoint with references to those inline messages that the log holds by now; the same, if none."""
+        tasks = {name: task.settled(seq_of) for name, task in self.tasks.items()}
+        cells = {name: cell.settled(seq_of) for name, cell in self.cells.items()}
+        same = all(tasks[name] is task for name, task in self.tasks.items())
+        if same and all(cells[name] is cell for name, cell in self.cells.items()):
+            return self
+        return self._with(cells, tasks)
+
+    def _with(self, cells: dict[str, Cell], tasks: dict[str, Task]) -> Stored:
+        return Stored(self.n, self.id, self.slim, self.versions, cells, tasks)
+
+    @property
+    def writes(self) -> int:
+        """How many writes of its tasks are in its body. As long as the thread is not renewed, nothing in there is
+        replaced while it is the newest: bodies with as many hold the same."""
+        return sum(len(task.items) for task in self.tasks.values()) if self.tasks else 0
+
+    @classmethod
+    def from_row(cls, row: CheckpointRow, serde: SerializerProtocol) -> Stored:
+        """The checkpoint of a row. Values that are stored apart are stubs.
+
+        Raises:
+            RowDamaged: nothing can be made of it.
+        """
+        with Decoding(row.thread_id, "checkpoint", row.id):
+            head, parts = unpack_body(row.body)
+            take = _Taker(parts)
+            kind, length = head["slim"]
+            slim = kind, take(length)
+            cells = {channel: _read_cell(data, take) for channel, data in head["cells"].items()}
+            tasks = [Task(task_id, path, _read_items(items, take)) for task_id, path, items in head.get("tasks", ())]
+            stored = cls(row.n, row.id, slim, {}, cells, {task.id: task for task in tasks})
+            stored.versions = stored.checkpoint(serde)["channel_versions"]
+            return stored
+
+
+def stub(stored_by: int) -> Cell:
+    """A value that is stored apart, without what it is."""
+    return Cell("", b"", None, stored_by)
+
+
+def is_large(cell: Cell) -> bool:
+    """Whether a value is to be stored apart. What messages are in it mostly become references before long."""
+    return cell.size > (INLINE_BYTES if not cell.has_inline else TASK_BYTES)
+
+
+def blob_of(cell: Cell) -> bytes:
+    """A value that is stored apart."""
+    parts: list[bytes] = []
+    return pack_body(cell.to_json(parts), parts)
+
+
+def cell_of_blob(body: bytes, stored_by: int) -> Cell:
+    """The value that `blob_of` was given."""
+    data, parts = unpack_body(body)
+    cell = Cell.from_json(data, _Taker(parts))
+    cell.stored_by = stored_by
+    return cell
+
+
+def _read_cell(data: Any, take: _Taker) -> Cell:
+    return stub(data["n"]) if isinstance(data, dict) else Cell.from_json(data, take)
+
+
+def slim_of(checkpoint: Mapping[str, Any], serde: SerializerProtocol) -> tuple[str, bytes]:
+    """What a checkpoint holds besides its channels' values, serialized."""
+    slim = {key: value for key, value in checkpoint.items() if key not in ("channel_values", "id")}
+    try:
+        text = dumped(slim)
+        if loaded(text) == slim:
+            return _JSON, text
+    except (TypeError, ValueError):
+        pass  # it holds what only the serializer knows
+    return serde.dumps_typed(slim)
+
+
+class _Taker:
+    """Hands out a body's bytes, one piece after the other."""
+
+    def __init__(self, parts: memoryview) -> None:
+        self._parts = parts
+        self._at = 0
+
+    def __call__(self, length: int) -> bytes:
+        piece = bytes(self._parts[self._at : self._at + length])
+        self._at += length
+        if len(piece) != length:
+            raise ValueError("it ends early")
+        return piece

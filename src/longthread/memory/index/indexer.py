@@ -1,0 +1,161 @@
+"""Keeps the index of a thread's entries: beside the log, never in the way of who writes it, and from the log alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+
+from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID
+from longthread.memory.index.json_escapes import unescaped
+from longthread.memory.index.merge import merge_segments, write_segment
+from longthread.memory.index.postings import FORM, FULL, Document, Segment, build
+from longthread.memory.index.query import has_time
+from longthread.memory.index.terms import characters, terms
+from longthread.memory.index.word_forms import MONTHS
+from longthread.model.builtin import LOAD_SKILL
+from longthread.model.builtin import RECALL_TOOL as RECALL_TOOL
+from longthread.model.entry import Entry
+from longthread.store.driver import Driver, Transaction
+from longthread.store.index import recall
+from longthread.store.index.recall import Extent, Text
+
+_NOT_SAID = frozenset({RECALL_TOOL, LOAD_SKILL})
+"""The tool whose calls and results are not found again: they say what other entries say."""
+SAID_AT = "time"
+"""Key of an entry's metadata for the time that its source gives it, in whatever words; it can be asked for."""
+_PAGE = 256
+
+_logger = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+"""Told how many entries of how many are done."""
+
+
+async def index_thread(store: Driver, thread_id: str, progress: Progress | None = None) -> int:
+    """Index what is not indexed of a thread; how many entries that were. Others may do the same at the same time.
+
+    Raises:
+        StoreError: the database failed. What was indexed before stays.
+    """
+    done = 0
+    await _drop_other_forms(store, thread_id)
+    while True:
+        async with store.reading() as tx:
+            born = await recall.born(tx, thread_id)
+            gap = await _first_gap(tx, thread_id)
+        if gap is None:
+            await merge_segments(store, thread_id)
+            return done
+        first, last, total = gap
+        segment = await _segment(store, thread_id, first, last)
+        async with store.writing() as tx:
+            if not await tx.fetch("select_position", id=thread_id):
+                return done
+            if await recall.born(tx, thread_id) == born and await _is_free(tx, thread_id, first, last):
+                await write_segment(tx, thread_id, segment)
+        done += last - first + 1
+        if progress is not None:
+            progress(done, max(done, total))
+
+
+async def drop_index(store: Driver, thread_id: str) -> None:
+    """Forget a thread's index; it is made anew when it is needed."""
+    async with store.writing() as tx:
+        if await tx.fetch("select_position", id=thread_id):
+            await recall.delete_segments(tx, thread_id, 0, 2**62)
+
+
+def documents(texts: Iterable[Text]) -> list[Document]:
+    """What can be found of entries. Those without words, and those of recall itself, are left out."""
+    found = []
+    for text in texts:
+        if not is_recallable(text):
+            continue
+        content = unescaped(content_of(text))
+        said = terms(content)
+        if not said:
+            continue
+        name = terms(text.name or "")
+        about = [*name, *terms(str(text.metadata.get(SAID_AT) or _date(text.created_at)))]
+        at = int((text.created_at - _EPOCH).total_seconds() * 1_000_000)
+        marks = [USER_SAID] * (text.role == "user") + [HAS_TIME] * has_time(content)
+        # A tool's name is none that a question asks for as a speaker: "run" is not said of run_sql.
+        speaker = name if text.role != "tool" else []
+        found.append(Document(text.seq, Counter(said + about + characters(content)), len(said), at, speaker, marks))
+    return found
+
+
+def is_recallable(entry: Text | Entry) -> bool:
+    """Whether an entry is one that recall may return: not what recall has found, nor a skill that was loaded. System
+    messages are: those that are entries were said in the conversation, as a new rule or what a program tells."""
+    return entry.role != "tool" or entry.name not in _NOT_SAID
+
+
+def is_prompt(entry: Entry) -> bool:
+    """Whether it is the system message that a branch begins with: what a model is told with every view."""
+    return entry.role == "system" and entry.parent_seq == 0
+
+
+def content_of(entry: Text | Entry) -> str:
+    """What an entry says: its text, what its tool calls ask for, and what is in neither."""
+    calls = [
+        json.dumps(dict(call.args), ensure_ascii=False)
+        for call in entry.tool_calls
+        if call.name != RECALL_TOOL and call.args
+    ]
+    beside = entry.beside
+    return "\n".join([entry.text, *calls, *([beside] if beside else [])]) if calls or beside else entry.text
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _date(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d} {MONTHS[moment.month - 1]} {moment.day}"
+
+
+async def _first_gap(tx: Transaction, thread_id: str) -> tuple[int, int, int] | None:
+    """The first entries that are not indexed, no more than one segment takes, and how many there are in all."""
+    first, count = await recall.first_seq(tx, thread_id)
+    gaps = _gaps(await recall.extents(tx, thread_id), first, count)
+    if not gaps:
+        return None
+    begin, end = gaps[0]
+    return begin, min(end, begin + FULL - 1), sum(last - first + 1 for first, last in gaps)
+
+
+def _gaps(extents: Sequence[Extent], first: int, last: int) -> list[tuple[int, int]]:
+    found = []
+    for extent in extents:
+        if extent.first > first:
+            found.append((first, extent.first - 1))
+        first = max(first, extent.last + 1)
+    return [*found, (first, last)] if first <= last else found
+
+
+async def _is_free(tx: Transaction, thread_id: str, first: int, last: int) -> bool:
+    """Whether nobody has indexed any of these entries meanwhile, and retention has deleted none."""
+    begin, count = await recall.first_seq(tx, thread_id)
+    covered = any(e.first <= last and e.last >= first for e in await recall.extents(tx, thread_id))
+    return begin <= first and last <= count and not covered
+
+
+async def _segment(store: Driver, thread_id: str, first: int, last: int) -> Segment:
+    found: list[Document] = []
+    for at in range(first, last + 1, _PAGE):
+        async with store.reading() as tx:
+            page = await recall.texts(tx, thread_id, at, min(last, at + _PAGE - 1))
+        # Beside the event loop: a page of long entries takes a while.
+        found += await asyncio.to_thread(documents, page)
+    return await asyncio.to_thread(build, first, last, found)
+
+
+async def _drop_other_forms(store: Driver, thread_id: str) -> None:
+    async with store.reading() as tx:
+        old = any(extent.form != FORM for extent in await recall.extents(tx, thread_id))
+    if old:
+        await drop_index(store, thread_id)

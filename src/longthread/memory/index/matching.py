@@ -1,0 +1,112 @@
+"""Which memories share terms with a question, and how much: BM25 over short texts that stand for themselves."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longthread.memory.index.postings import hash_of
+from longthread.memory.index.ranking import LENGTH, SATURATION
+from longthread.memory.index.terms import FORM, asked_characters, characters, terms
+
+_TERM = np.dtype([("hash", "<u8"), ("count", "<u2")])
+_MOST = 65535
+_ENGLISH = (
+    "a about all also am an and any are as at be been but by can could did do does doing each every for from get give "
+    "had has have he her here him his how i if in into is it its just like many me more most much my no not of on one "
+    "only or our "
+    "please say show so some tell than that the their them then there these they this those to us use user want was we "
+    "were what when where which who why will with would you your"
+)
+_CHINESE = (
+    "多少 什么 哪些 哪个 怎么 如何 请问 我们 你们 他们 可以 这个 那个 这些 那些 一个 一下 没有 不是 是不 有多 有哪 "
+    "几个 告诉 诉我 我想 想知 知道 为什 么样 怎样 用户 户的 我的 你的 时候 么时 是什 是谁 哪里 在哪 哪儿 显示 列出 "
+    "查询 给我 帮我 看看 所有 有的 全部 每个 一共 总共 这里 那里 什麼 甚麼 哪個 怎麼 請問 我們 你們 他們 這個 那個 "
+    "沒有 告訴 為什 時候 麼時 是誰 哪裡 顯示 查詢 給我 幫我"
+)
+CHARACTER = 0.3
+"""What a Chinese character counts, beside the pairs that it stands in."""
+COMMON = frozenset(term for word in f"{_ENGLISH} {_CHINESE}".split() for term in terms(word))
+"""Terms that say nothing of what a text is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """The terms of a text and its characters, by their hashes, each with how often it stands there; `words` is how many
+    terms there are."""
+
+    hashes: NDArray[np.uint64]
+    counts: NDArray[np.uint16]
+    words: int
+
+    @classmethod
+    def of(cls, text: str) -> Bag:
+        """The terms of a text."""
+        found = terms(text)
+        counted = Counter(hash_of(term) for term in [*found, *characters(text)])
+        order = sorted(counted)
+        counts = np.array([min(counted[value], _MOST) for value in order], dtype=np.uint16)
+        return cls(np.array(order, dtype=np.uint64), counts, len(found))
+
+    @classmethod
+    def read(cls, data: bytes, words: int) -> Bag:
+        """A bag from what `packed` gave."""
+        rows = np.frombuffer(data, _TERM)
+        return cls(rows["hash"].astype(np.uint64), rows["count"].astype(np.uint16), words)
+
+    def packed(self) -> bytes:
+        """The bag as bytes: hashes and counts, and no text."""
+        rows = np.empty(len(self.hashes), dtype=_TERM)
+        rows["hash"], rows["count"] = self.hashes, self.counts
+        return rows.tobytes()
+
+
+def form_of(text: str) -> str:
+    """Of which text a bag is, and in which form its terms are."""
+    return f"{FORM}:{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+
+
+def telling(text: str) -> list[str]:
+    """The terms of a question that say what it is about; all of them, where none does."""
+    found = list(dict.fromkeys(terms(text)))
+    return [term for term in found if term not in COMMON] or found
+
+
+def weighed(text: str) -> dict[str, float]:
+    """What a question is looked for by: its telling terms, and, for less, its characters."""
+    return dict.fromkeys(asked_characters(text, COMMON), CHARACTER) | dict.fromkeys(telling(text), 1.0)
+
+
+def scores(bags: Mapping[str, Bag], wanted: Mapping[str, float]) -> dict[str, float]:
+    """How well each text matches the terms with their weights, by its name; those that share none are left out."""
+    if not bags:
+        return {}
+    names, each = list(bags), list(bags.values())
+    words = np.array([bag.words for bag in each], dtype=np.float64)
+    owners = np.repeat(np.arange(len(each)), [len(bag.hashes) for bag in each])
+    hashes = np.concatenate([bag.hashes for bag in each])
+    counts = np.concatenate([bag.counts for bag in each]).astype(np.float64)
+    norms = SATURATION * (1 - LENGTH + LENGTH * words / max(1.0, float(words.mean())))
+    found = np.zeros(len(each))
+    for value, weight in sorted((hash_of(term), weight) for term, weight in wanted.items()):
+        places = np.flatnonzero(hashes == np.uint64(value))
+        rarity = weight * math.log(1 + (len(each) - len(places) + 0.5) / (len(places) + 0.5))
+        at = owners[places]
+        found[at] += rarity * (SATURATION + 1) * counts[places] / (counts[places] + norms[at])
+    return {name: round(float(value), 6) for name, value in zip(names, found, strict=True) if value > 0}
+
+
+def holds_all(bag: Bag, wanted: Collection[str]) -> bool:
+    """Whether a text has each of the terms."""
+    return all(_place(bag, hash_of(term)) is not None for term in wanted)
+
+
+def _place(bag: Bag, value: int) -> int | None:
+    place = int(bag.hashes.searchsorted(np.uint64(value)))
+    return place if place < len(bag.hashes) and int(bag.hashes[place]) == value else None

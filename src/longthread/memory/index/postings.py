@@ -1,0 +1,295 @@
+"""The index of a stretch of a thread: which entries hold a term, how often, and how long they are.
+
+A *segment* covers entries that follow one another. Its terms are spread over *buckets* by their hashes; a bucket is one
+value in the store. Small segments have one bucket, large ones many, and the buckets of different sizes have different
+numbers: whoever asks for a term knows, without having seen a segment, in which bucket it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longthread.memory.index.bitmaps import MARKS, mark_rows, merged_marks
+from longthread.memory.index.terms import FORM as TERMS
+
+FORM = 300 + TERMS
+"""What an index is made of: the hundreds say what of entries it has, the rest which terms they give. What was indexed
+with another number is indexed anew."""
+FULL = 4096
+"""Entries of the largest segment that is made of entries; larger ones are made of segments."""
+TIER = 8
+"""So many segments of a size are put together into one."""
+LARGEST = TIER * FULL
+"""Entries of a segment that grows no more. Twice as many still have places of 16 bits."""
+_SIZES = ((64, 0), (1024, 5), (2 * FULL, 10), (LARGEST, 13))
+"""Up to how many entries a segment's buckets are told apart by how many bits of the hash."""
+_BITS = tuple(bits for _, bits in _SIZES)
+_MOST = 65535
+"""What a length is cut to."""
+_SPEAKER = 0x8000
+"""The bit of a count that says that the term is of the name of who said the entry."""
+_MOST_COUNT = _SPEAKER - 1
+_MANY = 512
+"""Terms of a bucket, for each that is looked for, above which they are looked up by their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An entry as the index takes it.
+
+    Args:
+        words: the length of its text.
+        at: the microsecond when it was written.
+        speaker: those of its terms that are of the name of who said it.
+        marks: those of `longthread.memory.index.bitmaps` that it has.
+    """
+
+    seq: int
+    terms: Mapping[str, int]
+    words: int
+    at: int
+    speaker: Collection[str] = ()
+    marks: Collection[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The index of entries `first` to `last`. `times` has each entry's place and time."""
+
+    first: int
+    last: int
+    entries: int
+    words: int
+    times: bytes
+    buckets: Mapping[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A segment as it is stored, to be put together with others."""
+
+    first: int
+    last: int
+    entries: int
+    words: int
+    times: bytes
+    buckets: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Where a term stands in a segment. The rows of `columns` are the places of the entries behind its first, how often
+    it stands there (with a bit for a speaker's name), and their lengths."""
+
+    columns: NDArray[np.uint16]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def places(self) -> NDArray[np.uint16]:
+        """The places, in their order."""
+        found: NDArray[np.uint16] = self.columns[0]
+        return found
+
+    @property
+    def counts(self) -> NDArray[np.uint16]:
+        """How often it stands there."""
+        found: NDArray[np.uint16] = self.columns[1] & np.uint16(_MOST_COUNT)
+        return found
+
+    @property
+    def of_speaker(self) -> NDArray[np.uint16]:
+        """The places of the entries that were said by somebody of that name."""
+        found: NDArray[np.uint16] = self.places[self.columns[1] >= _SPEAKER]
+        return found
+
+    def until(self, place: int) -> Postings:
+        """Those before a place."""
+        return Postings(self.columns[:, : int(self.places.searchsorted(place))])
+
+    def where(self, counts: NDArray[np.bool_]) -> Postings:
+        """Those at places that count."""
+        return Postings(self.columns[:, counts[self.places]])
+
+
+def hash_of(term: str) -> int:
+    """What stands for a term, in 64 bits: texts are not kept in the index."""
+    return _hash(term)
+
+
+@lru_cache(maxsize=65536)
+def _hash(term: str) -> int:
+    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def by_bucket(hashes: Iterable[int]) -> dict[int, list[int]]:
+    """The buckets in which terms are, in segments of any size, in order; of each, which of the terms are in it if they
+    are anywhere in its segment."""
+    found: dict[int, list[int]] = {}
+    for value in hashes:
+        for bits in _BITS:
+            found.setdefault(_bucket(value, bits), []).append(value)
+    return dict(sorted(found.items()))
+
+
+def _bucket(value: int, bits: int) -> int:
+    return (1 << bits) + (value >> (64 - bits))
+
+
+def build(first: int, last: int, documents: Sequence[Document]) -> Segment:
+    """The segment of entries `first` to `last`, of which `documents` are those that can be found."""
+    bits = _bits_for(len(documents))
+    found: dict[int, list[tuple[int, int, int]]] = {}
+    for document in documents:
+        words = min(document.words, _MOST)
+        hashed: Counter[int] = Counter()
+        for term, count in document.terms.items():
+            hashed[hash_of(term)] += count
+        names = set(map(hash_of, document.speaker))
+        for value, count in hashed.items():
+            count = min(count, _MOST_COUNT) | (_SPEAKER if value in names else 0)
+            found.setdefault(value, []).append((document.seq - first, count, words))
+    for mark in MARKS:
+        places = np.array([document.seq - first for document in documents if mark in document.marks], dtype=np.int64)
+        if len(places):
+            found[mark] = [(int(place), int(low), int(high)) for place, low, high in mark_rows(places).T]
+    buckets: dict[int, list[int]] = {}
+    for value in sorted(found):
+        buckets.setdefault(_bucket(value, bits), []).append(value)
+    return Segment(
+        first=first,
+        last=last,
+        entries=len(documents),
+        words=sum(document.words for document in documents),
+        times=_packed_times(first, documents),
+        buckets={number: _pack(values, found) for number, values in sorted(buckets.items())},
+    )
+
+
+def join(buckets: Iterable[tuple[bytes, int]], entries: int) -> dict[int, bytes]:
+    """The buckets of one segment made of others, which come in the order of their places: of each its data, and how far
+    its places move. `entries` can be found in all of them."""
+    hashes, columns = [], []
+    for data, shift in buckets:
+        count = int.from_bytes(data[:4], "little")
+        lengths = np.diff(np.frombuffer(data, "<u4", count, 4 + 8 * count), prepend=np.uint32(0))
+        hashes.append(np.repeat(np.frombuffer(data, "<u8", count, 4), lengths))
+        rows = np.frombuffer(data, "<u2", -1, 4 + 12 * count).reshape(3, -1)
+        columns.append(np.stack([rows[0] + np.uint16(shift), *rows[1:]]))
+    if not hashes:
+        return {}
+    all_hashes, rows = merged_marks(np.concatenate(hashes), np.concatenate(columns, axis=1))
+    order = all_hashes.argsort(kind="stable")
+    rows = rows[:, order]
+    values, firsts = np.unique(all_hashes[order], return_index=True)
+    ends = np.append(firsts[1:], len(order))
+    bits = _bits_for(entries)
+    numbers = (values >> np.uint64(64 - bits)).astype(np.int64) if bits else np.zeros(len(values), np.int64)
+    made: dict[int, bytes] = {}
+    for number in np.unique(numbers).tolist():
+        start, stop = numbers.searchsorted([number, number + 1]).tolist()
+        first, last = int(firsts[start]), int(ends[stop - 1])
+        made[(1 << bits) + number] = _packed(values[start:stop], ends[start:stop] - first, rows[:, first:last])
+    return made
+
+
+def join_segments(parts: Sequence[Part]) -> Segment:
+    """The segment made of others, which follow one another: what `build` would make of their entries."""
+    first = parts[0].first
+    entries = sum(part.entries for part in parts)
+    return Segment(
+        first=first,
+        last=parts[-1].last,
+        entries=entries,
+        words=sum(part.words for part in parts),
+        times=b"".join(_moved(part.times, part.first - first) for part in parts),
+        buckets=join(((data, part.first - first) for part in parts for data in part.buckets), entries),
+    )
+
+
+def least_bucket_above(entries: int) -> int:
+    """No segment of so many entries, or fewer, has a bucket from this number on."""
+    return 2 << _bits_for(entries)
+
+
+def _bits_for(entries: int) -> int:
+    return next((bits for most, bits in _SIZES if entries < most), _SIZES[-1][1])
+
+
+def _pack(values: Sequence[int], found: Mapping[int, Sequence[tuple[int, int, int]]]) -> bytes:
+    ends = np.cumsum([len(found[value]) for value in values])
+    rows = np.array([posting for value in values for posting in found[value]], dtype="<u2")
+    return _packed(np.array(values, dtype="<u8"), ends, rows.T)
+
+
+def _packed(values: NDArray[np.uint64], ends: NDArray[np.int64], rows: NDArray[np.uint16]) -> bytes:
+    """The number of terms, their hashes in order, where the postings of each end, and the postings."""
+    head = np.array([len(values)], dtype="<u4")
+    parts = head, values.astype("<u8"), ends.astype("<u4"), np.ascontiguousarray(rows, dtype="<u2")
+    return b"".join(part.tobytes() for part in parts)
+
+
+def look_up(data: bytes, hashes: Sequence[int]) -> dict[int, Postings]:
+    """Those of the terms that a bucket has."""
+    count = int.from_bytes(data[:4], "little")
+    head, base = 4 + 8 * count, 4 + 12 * count
+    columns = np.frombuffer(data, "<u2", -1, base).reshape(3, -1)
+    found: dict[int, Postings] = {}
+    for value, place in _places(data, hashes, count):
+        end_at = head + 4 * place
+        start = int.from_bytes(data[end_at - 4 : end_at], "little") if place else 0
+        end = int.from_bytes(data[end_at : end_at + 4], "little")
+        found[value] = Postings(columns[:, start:end])
+    return found
+
+
+def _places(data: bytes, hashes: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
+    """Those of the terms that a bucket of `count` terms has, and which of its terms they are."""
+    if count * len(hashes) > _MANY:
+        wanted = np.array(hashes, dtype=np.uint64)
+        known = np.frombuffer(data, "<u8", count, 4)
+        at = known.searchsorted(wanted)
+        there = (known.take(at, mode="clip") == wanted).nonzero()[0].tolist()
+        yield from ((hashes[each], int(at[each])) for each in there)
+        return
+    # Most buckets have few terms: to look through their bytes takes less than to make arrays of them.
+    for value in hashes:
+        key, found = value.to_bytes(8, "little"), 4
+        while (found := data.find(key, found, 4 + 8 * count)) > 0:
+            if found % 8 == 4:
+                yield value, found // 8
+                break
+            found += 1
+
+
+_TIME = np.dtype([("place", "<u2"), ("at", "<i8")])
+
+
+def _packed_times(first: int, documents: Sequence[Document]) -> bytes:
+    return np.array([(document.seq - first, document.at) for document in documents], dtype=_TIME).tobytes()
+
+
+def places_between(times: bytes, since: int | None, until: int | None) -> NDArray[np.int64]:
+    """The places of a segment's entries that were written in a stretch of time, in microseconds; its end is outside."""
+    rows = np.frombuffer(times, _TIME)
+    inside = np.ones(len(rows), dtype=bool)
+    if since is not None:
+        inside &= rows["at"] >= since
+    if until is not None:
+        inside &= rows["at"] < until
+    places: NDArray[np.int64] = rows["place"][inside].astype(np.int64)
+    return places
+
+
+def _moved(times: bytes, shift: int) -> bytes:
+    rows = np.frombuffer(times, _TIME).copy()
+    rows["place"] += np.uint16(shift)
+    return rows.tobytes()

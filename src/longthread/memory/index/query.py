@@ -1,0 +1,120 @@
+"""What a question asks for beside its words: whose words, at which time, and in how many parts.
+
+An entry that answers is often told by who said it rather than by what: "what did you recommend?", 我提到过的公园.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID
+from longthread.memory.index.matching import COMMON, weighed
+from longthread.memory.index.postings import hash_of
+from longthread.memory.index.terms import terms
+
+MOST_TERMS = 256
+"""Terms of a question that count, the first ones."""
+_MOST_PARTS = 4
+_VERBS = (
+    r"(?:said|say|told|tell|recommend\w*|suggest\w*|mention\w*|gave|give|advi[cs]e\w*|propos\w*|explain\w*|provid\w*|"
+    r"list\w*|describ\w*|shared?|taught|answer\w*|wrote|writ\w*|refer\w*)"
+)
+_YOU_SAID = re.compile(
+    rf"\b(?:you|your)\b[^.?!]{{0,40}}\b{_VERBS}\b|"
+    r"(?<![给給和跟向对對与與])你[^。？！，,]{0,12}(?:推荐|推薦|告诉|告訴|建议|建議|说|說|分享|教|给|給|提到|回答|介绍|介紹|讲|講)",
+    re.IGNORECASE,
+)
+_I = re.compile(
+    r"\b(?:(?<!War )(?<!part )(?<!Part )I(?!/)|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|[Oo]ur|[Uu]s)\b|"
+    r"(?<!自)我(?!国|國)|咱"
+)
+# "Can you tell me …" asks for something to be told now, and not what was told.
+_POLITE = re.compile(r"\b(?:can|could|would|will|do) you\b|\bplease\b|你还记得|你還記得|你记得|你記得", re.IGNORECASE)
+_WHEN = re.compile(
+    r"\b(?:when|what (?:time|date|day|month|year)|how long|which (?:day|month|year))\b|"
+    r"什么时候|什麼時候|几点|幾點|哪天|何时|何時|几号|幾號",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[^。？！?!；;\n]+[。？！?!；;\n]*")
+_MOREOVER = re.compile(
+    r"(?:^|(?<=[,，。？！?!；;\n]))[ \t\u3000]*"
+    r"(?:另外|此外|还有|還有|以及|(?:and )?also\b|additionally\b|besides\b|"
+    r"and (?=(?:who|what|when|where|which|how|why)\b))[,，]?",
+    re.IGNORECASE,
+)
+_TIME = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next(?! to\b)|this (?:week|month|year|morning|evening|weekend)|"
+    r"since|until|recently|january|february|march|april|june|july|august|september|october|november|december|monday|tuesday|"
+    r"wednesday|thursday|friday|saturday|sunday|weekend|weeks?|months?|years?|days?|hours?|minutes|\d{4}|"
+    r"\d{1,2}(?::\d\d|st|nd|rd|th| ?am| ?pm)|may \d{1,4}|in may|\d{1,2} may|morning|evening|night)\b|"
+    r"昨天|今天|明天|前天|后天|後天|今年|去年|明年|\d{4}年|上周|上週|下周|下週|[周週][一二三四五六日天]|星期|\d{1,2}[月日号號点點]|上个月|上個月|下个月|下個月|早上|晚上|下午",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class ParsedQuery:
+    """A question as recall takes it.
+
+    Args:
+        parts: of each of its parts the terms that count, by their hashes, with what they count.
+        by_user: whether it asks for what the user said, or what others did; None where it does not tell.
+        when: whether it asks for a time.
+    """
+
+    parts: Sequence[Mapping[int, float]]
+    by_user: bool | None
+    when: bool
+
+    @classmethod
+    def of(cls, text: str) -> ParsedQuery:
+        """What a question asks for."""
+        return cls([_weights(part) for part in _parts(text)], _by_user(text), _WHEN.search(text) is not None)
+
+    @cached_property
+    def marks(self) -> list[int]:
+        """The marks of entries that it looks at, by their hashes."""
+        return [mark for mark, asked in ((USER_SAID, self.by_user is not None), (HAS_TIME, self.when)) if asked]
+
+    @cached_property
+    def hashes(self) -> list[int]:
+        """All that is looked up in the index for it."""
+        return list(dict.fromkeys([*(value for part in self.parts for value in part), *self.marks]))
+
+
+def has_time(text: str) -> bool:
+    """Whether a text says when something is."""
+    return _TIME.search(text) is not None
+
+
+def _weights(text: str) -> dict[int, float]:
+    """The terms of a question that count, with what they count. Where some say what it is about, those that every
+    question may have rank nothing."""
+    wanted = sorted(weighed(text).items(), key=lambda each: -each[1])  # characters behind everything else
+    return {hash_of(term): weight for term, weight in wanted[:MOST_TERMS]}
+
+
+def _by_user(text: str) -> bool | None:
+    plain = _POLITE.sub(" ", text)
+    if _YOU_SAID.search(plain):
+        return False
+    return True if _I.search(plain) else None
+
+
+def _parts(text: str) -> list[str]:
+    """The parts of a question that has two to four of them; else the whole.
+
+    Each sentence that asks is a part. What else is said, before a "besides" or behind it, is another. An English full
+    stop ends no part: what stands before it says what the question is about, and scores better with it.
+    """
+    found: list[str] = []
+    for piece in _MOREOVER.split(text):
+        telling: list[str] = []
+        for sentence in _SENTENCE.findall(piece):
+            (found if sentence.rstrip().endswith(("?", "？")) else telling).append(sentence)
+        found.append(" ".join(telling))
+    found = [part for part in found if any(term not in COMMON for term in terms(part))]
+    return found if 1 < len(found) <= _MOST_PARTS else [text]

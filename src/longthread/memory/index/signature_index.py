@@ -1,0 +1,309 @@
+"""The signatures of a scope in memory, laid out so that they are compared fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longthread.memory.embedders.embedder import Vectors
+from longthread.store.index.signatures import Bits, Signatures, signed, turned
+from longthread.store.index.vectors import BLOCK, Head
+
+SLAB = 16 * BLOCK
+"""Entries that are compared at a time: what is between two steps stays in the processor's cache."""
+_WEIGHED_AT_ONCE = 512
+_ROUGH_BITS, _FINE_BITS = 3, 6
+"""Bits of each of the question's numbers that signs are compared with, and both bits."""
+_LONG = 1024
+"""Numbers of a vector from which on they are one less: the more there are, the less each must say."""
+_STEPS = {2: 0.9957, 3: 0.586, 6: 0.1041}
+"""By the bits of a number: the standard deviations from one level to the next with which least is lost."""
+
+Ranges = Mapping[str, Sequence[tuple[int, int]]]
+"""By thread: the entries that count, as ranges of (first, last) in their order. Other threads have none."""
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Slab:
+    """Blocks that follow one another, one row an entry. `starts` has the row where each block begins, `lengths` how
+    many rows it has; `signs` and `large` are the first 64 bits of all rows, then the next, and so on. `offsets` is what
+    each row's nearness by signs has of its own: the rest is its block's and the question's."""
+
+    heads: Sequence[Head]
+    starts: Numbers
+    lengths: Numbers
+    seqs: Numbers
+    signs: Bits
+    large: Bits
+    terms: Vectors
+    centers: Vectors
+    offsets: Vectors
+
+    @classmethod
+    def of(cls, blocks: Mapping[Head, Signatures], home: Vectors) -> Slab:
+        """The slab of some blocks."""
+        parts = list(blocks.values())
+        lengths = np.array([len(part.seqs) for part in parts], dtype=np.int64)
+        starts = np.cumsum(lengths) - lengths
+        signs, large = (
+            np.ascontiguousarray(np.concatenate(each).T)
+            for each in ([part.signs for part in parts], [part.large for part in parts])
+        )
+        terms = np.concatenate([part.terms for part in parts]).T.copy()
+        centers = np.array([part.center for part in parts])
+        seqs = np.concatenate([part.seqs for part in parts])
+        offsets = terms[1] + terms[0] * (2 * _sums(signs, _tables(home)) - home.sum())
+        return cls(list(blocks), starts, lengths, seqs, signs, large, terms, centers, offsets)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        parts = self.seqs, self.signs, self.large, self.terms, self.centers, self.offsets
+        return sum(part.nbytes for part in parts)
+
+    def blocks(self) -> Iterator[tuple[Head, Signatures]]:
+        """The blocks that it was made of."""
+        for at, (head, start, end) in enumerate(self._parts()):
+            signs, large = (bits[:, start:end].T for bits in (self.signs, self.large))
+            yield head, Signatures(self.seqs[start:end], signs, large, self.terms[:, start:end].T, self.centers[at])
+
+    def _parts(self) -> Iterator[tuple[Head, int, int]]:
+        """Each block with the rows where it begins and ends."""
+        ends = [*self.starts.tolist(), len(self.seqs)]
+        return ((head, ends[at], ends[at + 1]) for at, head in enumerate(self.heads))
+
+    def rows_in(self, ranges: Ranges | None) -> Numbers:
+        """The rows of entries that are in ranges; None: all."""
+        if ranges is None:
+            return _first_rows(len(self.seqs))
+        found: list[Numbers] = [np.zeros(0, dtype=np.int64)]
+        for head, start, end in self._parts():
+            for first, last in ranges.get(head.thread_id, ()):
+                if first < (head.block + 1) * BLOCK and last >= head.block * BLOCK:
+                    begin, stop = self.seqs[start:end].searchsorted([first, last + 1])
+                    found.append(np.arange(start + begin, start + stop))
+        return np.concatenate(found)
+
+    def places(self, rows: Numbers) -> list[tuple[str, int]]:
+        """The threads and numbers of the entries in rows."""
+        seqs = self.seqs[rows].tolist()
+        return [(self.heads[block].thread_id, seq) for block, seq in zip(self._blocks_of(rows), seqs, strict=True)]
+
+    def _blocks_of(self, rows: Numbers) -> Numbers:
+        found: Numbers = self.starts.searchsorted(rows, side="right") - 1
+        return found
+
+    def by_signs(self, asked: Asked, rows: Numbers) -> Vectors:
+        """About the cosines of rows with the question, by their signs and a few bits of each of its numbers."""
+        if len(rows) == len(self.seqs):
+            signs, scales, offsets = self.signs, self.terms[0], self.offsets
+        else:
+            signs, scales, offsets = self.signs.take(rows, axis=1), self.terms[0].take(rows), self.offsets.take(rows)
+        found = asked.roughly.products(signs)
+        found *= scales
+        found += offsets
+        found += self.bases(asked, rows)
+        return found
+
+    def bases(self, asked: Asked, rows: Numbers) -> Vectors:
+        """Of each row the product of the question with the center of its block."""
+        of_block: Vectors = self.centers @ asked.turned
+        if len(rows) == len(self.seqs):
+            return of_block.repeat(self.lengths)
+        found: Vectors = of_block[self._blocks_of(rows)]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The signatures of a scope. Its `home` is a center that questions are taken relative to where their numbers have
+    few bits: what all vectors share needs none of them."""
+
+    heads: Sequence[Head]
+    home: Vectors
+    slabs: Sequence[Slab]
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        return sum(slab.size for slab in self.slabs)
+
+
+@dataclass(frozen=True, slots=True)
+class Leveled:
+    """Numbers by a few bits each: `planes`, the highest bits first, of levels that are a `step` apart. `most` is the
+    product with signs that agree with all planes."""
+
+    planes: Bits
+    counting: type[np.unsignedinteger[Any]]
+    step: np.float32
+    most: np.float32
+
+    @classmethod
+    def of(cls, numbers: Vectors, bits: int) -> Leveled:
+        """Numbers that have about a normal distribution."""
+        highest = 2**bits - 1
+        step = np.sqrt((numbers * numbers).mean()) * np.float32(_STEPS[bits])
+        levels = np.floor(numbers / max(step, np.float32(1e-30))) + 2 ** (bits - 1)
+        levels = np.clip(levels, 0, highest).astype(np.uint8)
+        planes = signed(levels >> np.arange(bits, dtype=np.uint8)[::-1, None] & 1)
+        counting = np.uint16 if len(numbers) * highest < 2**16 else np.uint32
+        return cls(planes, counting, step, step * np.float32(len(numbers) * highest / 2))
+
+    def products(self, words: Bits) -> Vectors:
+        """About the products of the numbers with signs, of which each column has 64 in a number."""
+        apart = np.zeros(words.shape[1], dtype=self.counting)
+        for start in range(0, len(apart), SLAB):
+            part = apart[start : start + SLAB]
+            differing, counts = np.empty(len(part), np.uint64), np.empty(len(part), np.uint8)
+            for plane in self.planes:
+                part += part
+                for word, own in zip(words, plane, strict=True):
+                    np.bitwise_xor(word[start : start + SLAB], own, out=differing)
+                    part += np.bitwise_count(differing, out=counts)
+        found = apart.astype(np.float32)
+        found *= -self.step
+        found += self.most
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question's vector, turned; `roughly` relative to a shelf's home, `finely` as it is, each by a few bits."""
+
+    turned: Vectors
+    roughly: Leveled
+    finely: Leveled
+
+    @classmethod
+    def of(cls, vector: Vectors, shelf: Shelf) -> Asked:
+        """A vector, as it is compared with what is on a shelf."""
+        own = turned(vector)
+        bits = _ROUGH_BITS if len(own) < _LONG else _ROUGH_BITS - 1
+        return cls(own, Leveled.of(own - shelf.home, bits), Leveled.of(own, _FINE_BITS))
+
+
+def by_both(slabs: Sequence[Slab], asked: Asked, rows: Sequence[Numbers]) -> Vectors:
+    """About the cosines of some rows of slabs with the question, more exactly than by signs: by both bits, and more of
+    the question's."""
+    chosen = [(slab, some) for slab, some in zip(slabs, rows, strict=True) if len(some)]
+    bits = [*(slab.signs.take(some, axis=1) for slab, some in chosen)]
+    bits += [slab.large.take(some, axis=1) for slab, some in chosen]
+    bases = np.concatenate([slab.bases(asked, some) + slab.terms[3].take(some) for slab, some in chosen])
+    scales = np.concatenate([slab.terms[2].take(some) for slab, some in chosen])
+    signs, large = asked.finely.products(np.concatenate(bits, axis=1)).reshape(2, -1)
+    # A level is the sign and half of what the second bit says, as signs.
+    found: Vectors = bases + scales * (signs + np.float32(0.5) * large)
+    return found
+
+
+def put_together(heads: Sequence[Head], fetched: Mapping[Head, Signatures], before: Shelf | None) -> Shelf:
+    """The shelf of these blocks, those that were not fetched from the one before; its slabs stay where they can."""
+    if not heads:
+        return Shelf([], np.zeros(0, np.float32), [])
+    home = _center(heads[0], fetched, before)
+    same = {}
+    if before is not None and np.array_equal(home, before.home):
+        same = {slab.heads[0]: slab for slab in before.slabs}
+    made = _Making(home, fetched, before)
+    at = 0
+    while at < len(heads):
+        slab = same.get(heads[at])
+        if slab is not None and heads[at : at + len(slab.heads)] == slab.heads:
+            made.keep(slab)
+            at += len(slab.heads)
+        else:
+            made.add(heads[at])
+            at += 1
+    return Shelf(heads, home, made.slabs())
+
+
+class _Making:
+    """Slabs as they come together. Small ones become one with what is new beside them, so that they stay few."""
+
+    def __init__(self, home: Vectors, fetched: Mapping[Head, Signatures], before: Shelf | None) -> None:
+        self._home = home
+        self._known = dict(fetched)
+        self._of_slab = {head: slab for slab in before.slabs for head in slab.heads} if before else {}
+        self._slabs: list[Slab] = []
+        self._group: dict[Head, Signatures] = {}
+
+    def add(self, head: Head) -> None:
+        """Take in a block."""
+        if head not in self._known:
+            self._known |= self._of_slab[head].blocks()
+        if not self._group and self._slabs and _is_small(self._slabs[-1]):
+            self._group |= self._slabs.pop().blocks()
+        self._group[head] = self._known[head]
+
+    def keep(self, slab: Slab) -> None:
+        """Take in a slab as it is."""
+        if self._group and _is_small(slab):
+            self._group |= slab.blocks()
+            return
+        self._flush()
+        self._slabs.append(slab)
+
+    def slabs(self) -> list[Slab]:
+        """All of them."""
+        self._flush()
+        return self._slabs
+
+    def _flush(self) -> None:
+        part: dict[Head, Signatures] = {}
+        entries = 0
+        for head, block in self._group.items():
+            if entries + len(block.seqs) > SLAB:
+                self._slabs.append(Slab.of(part, self._home))
+                part, entries = {}, 0
+            part[head] = block
+            entries += len(block.seqs)
+        if part:
+            self._slabs.append(Slab.of(part, self._home))
+        self._group = {}
+
+
+@lru_cache(maxsize=64)
+def _first_rows(count: int) -> Numbers:
+    """So many rows. They are asked for with each question, and are never changed."""
+    rows = np.arange(count)
+    rows.flags.writeable = False
+    return rows
+
+
+def _is_small(slab: Slab) -> bool:
+    return 2 * len(slab.seqs) < SLAB
+
+
+def _center(head: Head, fetched: Mapping[Head, Signatures], before: Shelf | None) -> Vectors:
+    """The center of a block that is new or was there before."""
+    if head in fetched:
+        return fetched[head].center
+    assert before is not None
+    return next(block.center for slab in before.slabs for other, block in slab.blocks() if other == head)
+
+
+_PATTERNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32)
+"""The bits of each byte, the highest first."""
+
+
+def _tables(vector: Vectors) -> Vectors:
+    """For each eight of a vector's numbers what they sum up to, by a byte that says which of them count."""
+    found: Vectors = np.einsum("ij,kj->ik", vector.reshape(-1, 8), _PATTERNS)
+    return found
+
+
+def _sums(words: Bits, tables: Vectors) -> Vectors:
+    """The sum of a vector's numbers where an entry has a bit, by the vector's tables."""
+    own = 256 * np.arange(len(tables))
+    found = np.empty(words.shape[1], dtype=np.float32)
+    for start in range(0, len(found), _WEIGHED_AT_ONCE):
+        part = np.ascontiguousarray(words[:, start : start + _WEIGHED_AT_ONCE].T).view(np.uint8)
+        found[start : start + _WEIGHED_AT_ONCE] = np.take(tables, part + own).sum(axis=1)
+    return found

@@ -1,0 +1,131 @@
+"""What a text is found by: its words, in one spelling, in any language.
+
+Words are compared without case, accents and English endings. Text that is written without spaces (Chinese, Japanese,
+Korean, Thai …) gives every pair of neighbouring characters, so that a word of two characters is found wherever it
+stands; Chinese words of one character are found by that. A path, an address, a number or an identifier counts whole,
+and so do its parts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+from functools import lru_cache
+
+from longthread.memory.index.word_forms import base_form, days, with_day_signs
+
+FORM = 3
+"""Which terms a text gives. What was indexed with another number is indexed anew."""
+MAX_TERM = 200
+"""Characters of a term that count: nobody asks for the rest of a longer one."""
+
+# Scripts without spaces between words, and Korean, whose words carry endings.
+_DENSE = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3100-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+# Vowel signs of Indic scripts are no letters to `\w`, and stand within words.
+_SIGNS = "\u0900-\u0dff"
+_PIECE = re.compile(rf"(?P<dense>[{_DENSE}]+)|(?P<word>(?:[^\W_{_DENSE}]|[{_SIGNS}])+)")
+# It begins where a word does, and gives nothing back: else a long text without a space takes time with its square.
+_COMPOUND = re.compile(
+    r"(?<![A-Za-z0-9_])(?:[A-Za-z0-9_]++(?:[-._/\\:@+#~][A-Za-z0-9_]++)++|_*+[A-Za-z0-9]++(?:_++[A-Za-z0-9]++)++)"
+)
+_THOUSANDS = re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])")
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_POSSESSIVE = re.compile(r"(?<=\w)['’]s\b", re.IGNORECASE)
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_VOWELS = frozenset("aeiouy")
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+# A character that stands alone is a term already.
+_HAN_RUN = re.compile(rf"(?<=[{_DENSE}])[{_HAN}]+|[{_HAN}]++(?=[{_DENSE}])|[{_HAN}]{{2,}}")
+_EMPTY = frozenset(
+    "的了着过得地是不在有和与及或就都也还又再很太最更把被让给对向从到为以于之其此这那哪谁我你您他她它们吗呢吧啊呀哦嗯么什怎几多少"
+    "个些一二三四五六七八九十百千万两没要会能可想说看去来上下里中内外前后大小好年月日时分点间次件种样回起出进行用做让使叫成所如何为"
+    "因但而且则若并只才先已将应该请问告诉知道什麼這個們說會來時後與為過還沒對從讓"
+)
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text, each as often as it stands there, in no order that matters."""
+    text = unicodedata.normalize("NFKC", text)
+    text = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), _POSSESSIVE.sub("", text))
+    text = with_day_signs(text)
+    found = [whole[:MAX_TERM] for whole in map(_folded, _COMPOUND.findall(text))] + days(text)
+    for piece in _PIECE.finditer(text):
+        dense = piece["dense"]
+        if dense is None:
+            found += _of_word(piece["word"])
+        else:
+            found += [dense[at : at + 2] for at in range(len(dense) - 1)] or [dense]
+    return found
+
+
+def characters(text: str) -> list[str]:
+    """The Chinese characters within runs of a text, each as often as it stands there, without those that say nothing by
+    themselves. They are terms beside `terms`: 猫 is a word in 一只猫."""
+    return [char for run in _runs(text) for char in run if char not in _EMPTY]
+
+
+def asked_characters(text: str, common: Collection[str]) -> list[str]:
+    """Those of a question's characters that may be words: they stand at the edge of a run, or beside a character or one
+    of the `common` pairs that say nothing. Between others one is mostly a part of a longer word."""
+    found = []
+    for run in _runs(text):
+        pairs = [run[at : at + 2] in common for at in range(len(run) - 1)]
+        said = zip(run, [False, *pairs], [*pairs, False], strict=True)
+        empty = [True, *(before or after or char in _EMPTY for char, before, after in said), True]
+        found += [run[at] for at in range(len(run)) if not empty[at + 1] and (empty[at] or empty[at + 2])]
+    return found
+
+
+def _runs(text: str) -> list[str]:
+    return _HAN_RUN.findall(unicodedata.normalize("NFKC", text))
+
+
+def _of_word(word: str) -> list[str]:
+    whole = _found_by(word)[:MAX_TERM]
+    parts = _HUMPS.split(word) if not (word.islower() or word.isupper() or word.isdigit()) else [word]
+    return [whole] if len(parts) == 1 else [whole, *map(_found_by, parts)]
+
+
+def _found_by(word: str) -> str:
+    return stem(base_form(_folded(word)))
+
+
+def _folded(text: str) -> str:
+    text = text.casefold()
+    return text if text.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFD", text))
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """A lower-case English word without the endings of plural, tense and adverb; any other word as it is."""
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
+        return word
+    word = _without_tense(_singular(word))
+    if word.endswith("ly") and len(word) > 5:
+        word = word[:-2]
+    if word.endswith("e") and len(word) > 3:
+        word = word[:-1]
+    if word.endswith("y") and len(word) > 3 and word[-2] not in _VOWELS:
+        word = word[:-1] + "i"
+    return word
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith("es") and word[-3] in "sxz":
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and word[-2] not in "us" else word
+
+
+def _without_tense(word: str) -> str:
+    for ending in ("ingly", "edly", "ing", "ed"):
+        rest = word.removesuffix(ending)
+        if rest != word and len(rest) >= 3 and not _VOWELS.isdisjoint(rest):
+            # "planned" is "plan", but "called" is "call".
+            return rest[:-1] if len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "lsz" else rest
+    return word

@@ -1,0 +1,195 @@
+"""Keeps a vector of each entry, of the one model that is configured."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from weakref import WeakKeyDictionary
+
+from longthread.memory.embedders.batch import Made, make_vectors
+from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors, called, made_by
+from longthread.memory.embedders.question_vector import ANY, MOST_TEXT
+from longthread.memory.index.indexer import content_of, is_recallable
+from longthread.memory.index.json_escapes import unescaped
+from longthread.store.driver import Driver, Transaction
+from longthread.store.index import recall, vectors
+from longthread.store.index.recall import Text
+from longthread.store.index.vectors import Mark, Vector
+
+BATCH = 64
+"""Entries that are embedded at a time."""
+TIMEOUT = 60.0
+"""Seconds that an embedder may take for a batch before it counts as failed."""
+
+_models: WeakKeyDictionary[Embedder, str] = WeakKeyDictionary()
+
+Progress = Callable[[int, int], None]
+"""Told how many entries of how many are done."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """How many entries were looked at, and how many of them the embedder did not take: they are found by keywords."""
+
+    entries: int = 0
+    refused: int = 0
+
+    def warning(self, embedder: Embedder) -> list[str]:
+        """What people should know."""
+        if not self.refused:
+            return []
+        return [f"The embedder {called(embedder)} refused {self.refused} entries: they are found by keywords alone."]
+
+
+async def embed_thread(store: Driver, embedder: Embedder, thread_id: str, progress: Progress | None = None) -> Embedded:
+    """Give every entry of a thread a vector of this embedder's model, and drop those of others when that is done.
+
+    Stopped at any moment, it goes on from there. Where nothing is to do, one small row is read.
+
+    Raises:
+        StoreError: the database failed.
+        EmbedderFailed: it does not work.
+    """
+    model = await model_of(embedder)
+    done = refused = total = 0
+    while True:
+        async with store.reading() as tx:
+            mark = await vectors.find_mark(tx, thread_id, model)
+            if mark is None or not mark.is_behind:
+                break
+            if progress is not None and not done:
+                total = await vectors.missing_count(tx, thread_id, model, after=mark.after)
+            seqs = await vectors.missing(tx, thread_id, model, after=mark.after, limit=BATCH)
+            texts = [text for text in await recall.texts_at(tx, thread_id, seqs) if _is_embeddable(text)]
+        end = seqs[-1] if len(seqs) == BATCH else mark.entry_count
+        taken = await _embed(store, embedder, _Batch(thread_id, model, mark, texts, end))
+        if taken is None:
+            return Embedded(done, refused)  # Somebody else goes on, or the next pass does.
+        refused += taken
+        done += len(seqs)
+        if progress is not None and seqs:
+            progress(done, max(done, total))
+    if mark is not None and mark.is_untidy:
+        await _tidy(store, thread_id, model, mark)
+    return Embedded(done, refused)
+
+
+async def model_of(embedder: Embedder) -> str:
+    """What vectors of an embedder are kept under: its model, and how many numbers they have. It is asked once.
+
+    Raises:
+        EmbedderFailed: it does not work.
+    """
+    if embedder not in _models:
+        vector = await made_by(partial(embedder.query, ANY), TIMEOUT)
+        _models[embedder] = named(embedder.name, vector.shape[-1])
+    return _models[embedder]
+
+
+def named(model: str, dims: int) -> str:
+    """A model with the number of its dimensions: some are asked for more or fewer, under the same name."""
+    return f"{model}@{dims}"
+
+
+async def _tidy(store: Driver, thread_id: str, model: str, mark: Mark) -> None:
+    """Make the signatures that are missing, and drop vectors of other models."""
+    await sign_thread(store, thread_id, model, mark)
+    async with store.writing() as tx:
+        if await tx.fetch("select_position", id=thread_id) and await _is_same(tx, thread_id, model, mark):
+            await vectors.delete_others(tx, thread_id, model)
+            await vectors.mark_signed(tx, thread_id, model, mark.first_seq)
+
+
+async def sign_thread(store: Driver, thread_id: str, model: str, mark: Mark | None = None) -> None:
+    """Make the signatures that a thread's vectors lack: block by block, and nobody waits for more than one.
+
+    Raises:
+        StoreError: the database failed. What was made stays.
+    """
+    async with store.reading() as tx:
+        blocks = await vectors.unsigned_blocks(tx, thread_id, model, mark)
+    if len(blocks) > 1:
+        _logger.info("Thread %s: signatures of %d blocks of vectors are made anew.", thread_id, len(blocks))
+    for block in blocks:
+        async with store.writing() as tx:
+            if await tx.fetch("select_position", id=thread_id):
+                await vectors.sign_block(tx, thread_id, model, block)
+
+
+async def _is_same(tx: Transaction, thread_id: str, model: str, mark: Mark) -> bool:
+    """Whether it is still the thread that was read, and nobody else has gone on with it."""
+    now = await vectors.find_mark(tx, thread_id, model)
+    return now is not None and (now.born, now.last_seq) == (mark.born, mark.last_seq)
+
+
+def text_of(text: Text) -> str:
+    """What of an entry is embedded: who says what."""
+    said = unescaped(content_of(text))
+    return (f"{text.name}: {said}" if text.name and text.role != "tool" else said)[:MOST_TEXT]
+
+
+def _is_embeddable(text: Text) -> bool:
+    return is_recallable(text) and bool(content_of(text).strip())
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Texts of a thread: with their vectors, the thread has all up to entry `end`."""
+
+    thread_id: str
+    model: str
+    mark: Mark
+    texts: Sequence[Text]
+    end: int
+
+
+async def _embed(store: Driver, embedder: Embedder, batch: _Batch) -> int | None:
+    """Keep the vectors of a batch, and how far they go, together; how many texts the embedder did not take. None: the
+    thread is another one now, or somebody else was faster, and nothing was kept.
+
+    Raises:
+        EmbedderFailed: it does not work. What it made before is kept.
+    """
+    chunks = [text_of(text) for text in batch.texts]
+    made = await make_vectors(partial(_made, embedder, batch.model), chunks) if chunks else Made(0)
+    rows = []
+    for place, vector in made.vectors.items():
+        seq = batch.texts[place].seq
+        rows.append(Vector(_id(batch.thread_id, seq, batch.model), seq, chunks[place], vector.astype("<f4").tobytes()))
+    for place, reason in made.refused.items():
+        _logger.warning("Entry %d of thread %s gets no vector: %s", batch.texts[place].seq, batch.thread_id, reason)
+    if made.failure is None:
+        kept = await _keep(store, batch, rows, batch.end, len(made.refused))
+        return len(made.refused) if kept else None
+    if made.end:
+        await _keep(store, batch, rows, batch.texts[made.end].seq - 1, len(made.refused))
+    raise made.failure
+
+
+async def _keep(store: Driver, batch: _Batch, rows: Sequence[Vector], end: int, refused: int) -> bool:
+    thread_id, model, mark = batch.thread_id, batch.model, batch.mark
+    async with store.writing() as tx:
+        if not await tx.fetch("select_position", id=thread_id) or not await _is_same(tx, thread_id, model, mark):
+            return False
+        first, _ = await recall.first_seq(tx, thread_id)
+        await vectors.write(tx, thread_id, model, [row for row in rows if row.seq >= first])
+        await vectors.move_mark(tx, thread_id, model, end, mark.refused + refused)
+    return True
+
+
+async def _made(embedder: Embedder, model: str, chunks: Sequence[str]) -> Vectors:
+    made = await made_by(partial(embedder.documents, chunks), TIMEOUT, (len(chunks),))
+    if named(embedder.name, made.shape[1]) != model:
+        _models.pop(embedder, None)
+        told = f"the embedder now gives vectors of {made.shape[1]} numbers, and gave others before"
+        raise EmbedderFailed(ValueError(told))
+    return made
+
+
+def _id(thread_id: str, seq: int, model: str) -> str:
+    return hashlib.sha256(f"{thread_id}\0{seq}\0{model}".encode()).hexdigest()[:32]

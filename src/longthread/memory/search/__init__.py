@@ -1,0 +1,1 @@
+"""Find entries: by their words, by their vectors, by both."""

@@ -1,0 +1,94 @@
+"""What items of a store are found by: their words, ranked by BM25, or the vectors of their texts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from longthread.memory.embedders.embedder import Vectors, unit
+from longthread.memory.index.matching import CHARACTER, COMMON
+from longthread.memory.index.postings import hash_of
+from longthread.memory.index.ranking import LENGTH, SATURATION
+from longthread.memory.index.terms import asked_characters, characters, terms
+from longthread.store import items
+from longthread.store.driver import Transaction
+from longthread.store.items import Measure, Place, Posting, Within
+
+Ranked = list[tuple[float, Place]]
+"""Items with their scores, the best first."""
+
+_HALF = 2**63  # databases have signed numbers
+_DIGITS = 6
+"""Digits of a score: what both databases' arithmetic agrees on."""
+_MOST_TERMS = 256
+
+
+def said_in(value: Any) -> list[str]:
+    """The texts of a value: its leaves, without the names that they have."""
+    if isinstance(value, dict):
+        return [text for item in value.values() for text in said_in(item)]
+    if isinstance(value, list | tuple):
+        return [text for item in value for text in said_in(item)]
+    return [] if value is None or isinstance(value, bool) else [str(value)]
+
+
+def counted(texts: Iterable[str]) -> dict[int, int]:
+    """The terms and characters of texts as hashes, each with how often it is there."""
+    return dict(Counter(hash_of(term) - _HALF for text in texts for term in [*terms(text), *characters(text)]))
+
+
+async def by_words(tx: Transaction, within: Within, question: str) -> Ranked:
+    """The items that share words with a question, by BM25."""
+    wanted = dict.fromkeys(terms(question), 1.0)
+    wanted |= {char: CHARACTER for char in asked_characters(question, COMMON) if char not in wanted}
+    asked = {hash_of(term) - _HALF: weight for term, weight in list(wanted.items())[:_MOST_TERMS]}
+    found = await items.postings(tx, within, list(asked)) if asked else []
+    if not found:
+        return []
+    count, words = await items.extent(tx, within)
+    return _ranked(_scores(found, asked, count, words / max(1, count)))
+
+
+def _scores(found: Sequence[Posting], asked: Mapping[int, float], count: int, average: float) -> dict[Place, float]:
+    holders = Counter(posting.term for posting in found)
+    scores: defaultdict[Place, float] = defaultdict(float)
+    for posting in sorted(found, key=lambda each: (each.place, each.term)):
+        held = holders[posting.term]
+        rarity = asked[posting.term] * math.log(1 + (max(0, count - held) + 0.5) / (held + 0.5))
+        norm = SATURATION * (1 - LENGTH + LENGTH * posting.words / max(1.0, average))
+        scores[posting.place] += rarity * (SATURATION + 1) * posting.count / (posting.count + norm)
+    return scores
+
+
+async def by_meaning(
+    tx: Transaction, within: Within, embedded: str, vector: Vectors, measure: Measure, limit: int | None
+) -> Ranked:
+    """The items that have a vector near to a question's, by the nearest one of each."""
+    found = await items.near(tx, within, embedded, vector, measure, limit)
+    scores: dict[Place, float] = {}
+    if found:
+        values = _likeness(np.array([numbers for _, numbers in found]), vector, measure)
+        for (place, _), value in zip(found, values.tolist(), strict=True):
+            scores[place] = max(value, scores.get(place, -math.inf))
+    return _ranked(scores)
+
+
+def _likeness(vectors: Vectors, vector: Vectors, measure: Measure) -> Vectors:
+    """The higher, the nearer: the cosine, the distance below zero, or the inner product."""
+    if measure == "l2":
+        distances: Vectors = -np.linalg.norm(vectors - vector, axis=1)
+        return distances
+    if measure == "cosine":
+        vectors, vector = unit(vectors), unit(vector)
+    products: Vectors = vectors @ vector
+    return products
+
+
+def _ranked(scores: dict[Place, float]) -> Ranked:
+    return [
+        (-value, place) for value, place in sorted((-round(score, _DIGITS), place) for place, score in scores.items())
+    ]

@@ -1,0 +1,241 @@
+"""Finds the entries whose vectors are nearest to a question's: the same ones on every backend.
+
+The signatures of all vectors in scope are compared first, and of the few that are left the numbers. The signatures stay
+in memory, within bounds; each question sees by their stamps whether they are still those of the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from longthread.memory.embedders.embedder import Vectors
+from longthread.memory.index.signature_index import Asked, Numbers, Ranges, Shelf, by_both, put_together
+from longthread.model.lru import LRU
+from longthread.store import driver
+from longthread.store.driver import Transaction
+from longthread.store.index import vectors
+from longthread.store.index.recall import Scope, Searched
+from longthread.store.index.signatures import Signatures
+from longthread.store.index.vectors import BLOCK, Candidates, Head
+
+MOST_KEPT = 256 * 2**20
+"""Bytes of signatures that one process keeps."""
+MOST_COMPARED = 250_000
+"""Entries beyond which PostgreSQL's own index is asked. It is one for all users, and in small scopes finds little."""
+LONG_LIST = 4096
+"""Vectors that are nearest by their signs, which are then compared by both bits of each number."""
+MORE = 50
+"""How many more vectors are read whole than are wanted."""
+_SAMPLED = 256
+"""By so many of those that are sought, or more, it is told which ones they are."""
+_GOLDEN = (5**0.5 - 1) / 2
+_FEW_THREADS = 8
+
+Near = list[tuple[str, int, float]]
+"""Entries by their threads and numbers, with their cosines."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a scope: its shelf, and the stamps by which one sees whether it still is what there is."""
+
+    stamps: str
+    shelf: Shelf
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        return len(self.stamps) + self.shelf.size
+
+    @cached_property
+    def signed(self) -> set[tuple[str, int]]:
+        """The blocks that have signatures."""
+        return {(head.thread_id, head.block) for head in self.shelf.heads}
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What is sought: the `count` entries in scope whose vectors are nearest to a vector of length 1.
+
+    Args:
+        ranges: only these entries.
+    """
+
+    scope: Scope
+    model: str
+    vector: Vectors
+    count: int
+    ranges: Ranges | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The entries whose vectors are to be read, if what was known of the scope still holds."""
+
+    known: Known
+    places: Sequence[tuple[str, int]]
+
+
+class Nearest:
+    """Finds near entries of a store. Safe to share between tasks.
+
+    Args:
+        most_kept: bytes that stay in memory.
+        unsigned: told the threads that have vectors without signatures, and the model.
+    """
+
+    def __init__(
+        self, most_kept: int = MOST_KEPT, unsigned: Callable[[Sequence[str], str], None] | None = None
+    ) -> None:
+        self._unsigned = unsigned
+        self._most_kept = most_kept
+        self._kept = LRU[tuple[Scope, str], Known](most_size=most_kept, size=lambda known: known.size)
+
+    def guess(self, sought: Sought) -> Guess | None:
+        """What `begin` is going to choose if nothing has changed: it can be found while a server is at work."""
+        known = self._kept.get((sought.scope, sought.model))
+        return Guess(known, _chosen(known.shelf, sought)) if known else None
+
+    async def begin(
+        self, tx: Transaction, sought: Sought, threads: Sequence[Searched], guess: Guess | None = None
+    ) -> Callable[[], Awaitable[Near]]:
+        """Choose the entries whose vectors are to be read; what is given reads and ranks them, in the same transaction.
+
+        The nearest first, of equals the one that comes first in its thread.
+
+        Args:
+            threads: those in scope.
+        """
+        if sought.ranges is None and sum(thread.entries for thread in threads) > MOST_COMPARED:
+            more = sought.count + MORE
+            found = await vectors.indexed(tx, sought.scope, sought.model, sought.vector, more)
+            if found is not None:
+                return partial(_at_once, _ranked([found], sought))
+        known = await self._known(tx, sought.scope, sought.model)
+        places = guess.places if guess and guess.known is known else _chosen(known.shelf, sought)
+        asked = vectors.at_asked(sought.model, places)
+        await tx.ahead(*asked)
+        return partial(self._read, tx, sought, known, asked, threads)
+
+    async def _read(
+        self,
+        tx: Transaction,
+        sought: Sought,
+        known: Known,
+        asked: Sequence[driver.Asked],
+        threads: Sequence[Searched],
+    ) -> Near:
+        near = await vectors.at(tx, asked)
+        unsigned = await _without_signatures(tx, sought.model, known, threads)
+        if unsigned.places and self._unsigned is not None:
+            self._unsigned(sorted({thread_id for thread_id, _ in unsigned.places}), sought.model)
+        if sought.ranges is not None:
+            unsigned = unsigned.where(partial(_is_in, sought.ranges))
+        return _ranked([near, unsigned], sought)
+
+    async def _known(self, tx: Transaction, scope: Scope, model: str) -> Known:
+        stamps = await vectors.stamps(tx, scope, model)
+        known = self._kept.get((scope, model))
+        if known is None or known.stamps != stamps:
+            heads = await vectors.heads(tx, scope, model)
+            before = known.shelf if known else None
+            there = set(before.heads) if before else set()
+            blocks = await _fetched(tx, scope, model, [head for head in heads if head not in there])
+            known = Known(stamps, put_together(heads, blocks, before))
+            self._kept.put((scope, model), known)
+            if known.size > self._most_kept:
+                self._kept.pop((scope, model))
+        return known
+
+
+async def _fetched(tx: Transaction, scope: Scope, model: str, missing: Sequence[Head]) -> dict[Head, Signatures]:
+    firsts: dict[str, int] = {}
+    for head in missing:
+        firsts[head.thread_id] = min(head.block, firsts.get(head.thread_id, head.block))
+    if len(firsts) > _FEW_THREADS:
+        return await vectors.signatures(tx, scope, model, 0)
+    found: dict[Head, Signatures] = {}
+    for thread_id, first in firsts.items():
+        found |= await vectors.signatures(tx, Scope(scope.user_id, thread_id), model, first)
+    return found
+
+
+def _chosen(shelf: Shelf, sought: Sought) -> Sequence[tuple[str, int]]:
+    return short_list(shelf, sought.vector, sought.count, sought.ranges)
+
+
+def short_list(shelf: Shelf, vector: Vectors, count: int, ranges: Ranges | None) -> list[tuple[str, int]]:
+    """The threads and numbers of the entries whose vectors are to be read, in order."""
+    rows: Sequence[Numbers] = [slab.rows_in(ranges) for slab in shelf.slabs]
+    if rows and sum(map(len, rows)) > count + MORE:
+        asked = Asked.of(vector, shelf)
+        rows = _best(rows, partial(_by_signs, shelf, asked), LONG_LIST)
+        rows = _best(rows, partial(by_both, shelf.slabs, asked), count + MORE)
+    return [place for slab, some in zip(shelf.slabs, rows, strict=True) for place in slab.places(some)]
+
+
+def _by_signs(shelf: Shelf, asked: Asked, rows: Sequence[Numbers]) -> Vectors:
+    return np.concatenate([slab.by_signs(asked, some) for slab, some in zip(shelf.slabs, rows, strict=True)])
+
+
+def _best(rows: Sequence[Numbers], measure: Callable[[Sequence[Numbers]], Vectors], most: int) -> Sequence[Numbers]:
+    """Those of the rows of each slab that are nearest by some measure, with all that equal the last of them, up to
+    twice as many."""
+    if sum(map(len, rows)) <= most:
+        return rows
+    near = measure(rows)
+    best = _nearest(near, most)
+    ends = np.cumsum([len(some) for some in rows])
+    parts = np.split(best, best.searchsorted(ends[:-1]))
+    return [some[part - end + len(some)] for some, part, end in zip(rows, parts, ends, strict=True)]
+
+
+def _nearest(near: Vectors, most: int) -> Numbers:
+    """Where the highest numbers are. Of very many, about as many: what the last of them is, is told by some of all."""
+    step = min(len(near) // (4 * most), most // _SAMPLED)
+    if step > 1:
+        some = near[_some(len(near), step)]
+        count = most * len(some) // len(near)
+        best = np.flatnonzero(near >= np.partition(some, len(some) - count)[len(some) - count])
+        if most <= 2 * len(best) and len(best) <= 2 * most:
+            return best
+    return np.flatnonzero(near >= np.partition(near, len(near) - most)[len(near) - most])[: 2 * most]
+
+
+def _some(count: int, step: int) -> Numbers:
+    """About one in `step` of so many places. Not every `step`-th: entries come in turns, and with an even step all of
+    them would be one speaker's. Steps of the golden ratio keep time with no period."""
+    return np.arange(0, count, step + _GOLDEN).astype(np.int64)
+
+
+async def _without_signatures(tx: Transaction, model: str, known: Known, threads: Iterable[Searched]) -> Candidates:
+    """The vectors of blocks whose signatures are not made yet, all of them."""
+    asked = [
+        (thread.thread_id, block * BLOCK, block * BLOCK + BLOCK - 1)
+        for thread in threads
+        for block in range(thread.first_seq // BLOCK, thread.entry_count // BLOCK + 1)
+        if thread.entry_count and (thread.thread_id, block) not in known.signed
+    ]
+    return await vectors.between(tx, model, asked) if asked else vectors.NONE
+
+
+def _is_in(ranges: Ranges, thread_id: str, seq: int) -> bool:
+    return any(first <= seq <= last for first, last in ranges.get(thread_id, ()))
+
+
+async def _at_once(near: Near) -> Near:
+    return near
+
+
+def _ranked(found: Iterable[Candidates], sought: Sought) -> Near:
+    ranked: list[tuple[float, tuple[str, int]]] = []
+    for some in found:
+        if some.places:
+            # Not by `@`: for so few, its threads cost more than they save, and wait busily for the next product.
+            similar = np.einsum("ij,j->i", some.vectors, sought.vector)
+            ranked += zip((-similar.astype(np.float64).round(5)).tolist(), some.places, strict=True)
+    return [(thread_id, seq, -value) for value, (thread_id, seq) in sorted(ranked)[: sought.count]]

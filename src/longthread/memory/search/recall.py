@@ -1,0 +1,486 @@
+"""Recall: find what was said before, in a thread or in all of a user's. No model is asked on this path."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import numpy as np
+
+from longthread.errors import EntryNotFound, InvalidInput, StoreError, ThreadNotFound
+from longthread.memory.background import Background
+from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors
+from longthread.memory.embedders.question_vector import Asker
+from longthread.memory.index.compaction import bind_user, drop_volumes
+from longthread.memory.index.indexer import content_of, index_thread, is_recallable
+from longthread.memory.index.postings import FORM, by_bucket, places_between
+from longthread.memory.index.query import ParsedQuery
+from longthread.memory.index.shards import Area, Library
+from longthread.memory.index.signature_index import Ranges
+from longthread.memory.index.vectors import Embedded, Progress, embed_thread, named, sign_thread
+from longthread.memory.search.branches import Branches
+from longthread.memory.search.keywords import Place, by_keywords
+from longthread.memory.search.nearest import Guess, Nearest, Sought
+from longthread.memory.search.versions import present_versions
+from longthread.memory.summary.spans import ranges_of
+from longthread.model.entry import Entry
+from longthread.store import log
+from longthread.store.driver import Driver, Transaction
+from longthread.store.index import recall, vectors
+from longthread.store.index.recall import Scope, Searched
+
+_CANDIDATES = 4
+"""How many times as many places are looked at as entries are wanted, for some hold nothing that can be returned."""
+
+CATCH_UP_SECONDS = 5.0
+"""How long a question waits for what is not indexed yet."""
+FUSED = 200
+"""Entries of each ranking that are put together into one."""
+MEANING = 0.3
+"""What a standard deviation of the ranking by meaning counts, where one of that by keywords counts 1."""
+BESIDE = 0.9
+"""What nearness counts for the entries beside the near one."""
+
+_logger = logging.getLogger(__name__)
+
+Tips = Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be found.
+
+    Args:
+        text: in whatever words and language; empty: the topic itself.
+        scope: where.
+        k: how many entries at most, from 1 on.
+        since, until: only entries written in this stretch of time, without its end.
+        before: of this entry's thread only those before it: it and what follows is what the model sees anyway.
+        neighbours: how many entries around each hit come with it.
+        topic: only stretches that are about it. Where no stretch is, its name is looked for like the text.
+
+    Raises:
+        InvalidInput: k or neighbours is less than that, or the stretch of time has no length.
+    """
+
+    text: str
+    scope: Scope
+    k: int = 5
+    since: datetime | None = None
+    until: datetime | None = None
+    before: Place | None = None
+    neighbours: int = 1
+    topic: str = ""
+
+    def __post_init__(self) -> None:
+        if self.k < 1 or self.neighbours < 0:
+            raise InvalidInput(
+                reason=f"k is {self.k}, neighbours {self.neighbours}; give whole numbers from 1 and 0 on."
+            )
+        if self.since is not None and self.until is not None and self.since >= self.until:
+            raise InvalidInput(
+                reason=f"Nothing is from {self.since.isoformat()} on and before {self.until.isoformat()}. Give a later "
+                "end, or an earlier beginning."
+            )
+
+    @property
+    def words(self) -> str:
+        """What is looked for."""
+        return self.text if self.text.strip() else self.topic
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An entry that was found. `active` says whether it stands on its thread's active branch."""
+
+    entry: Entry
+    score: float
+    active: bool
+    around: Sequence[Entry] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What was found, the best first, and what people should know about how."""
+
+    hits: Sequence[Hit]
+    warnings: Sequence[str] = field(default_factory=tuple)
+
+
+class Recaller:
+    """Finds entries of a store: by keywords, and by what they mean when there is an embedder. Safe to share between
+    tasks; close it when done."""
+
+    def __init__(self, store: Driver, embedder: Embedder | None = None) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._nearest = Nearest(unsigned=self._sign)
+        self._library = Library()
+        self.asker = Asker(embedder)
+        self._background = Background()
+        self._looked_after: set[Scope] = set()
+
+    @property
+    def embedder_name(self) -> str | None:
+        """The embedder's model, as `provider:model`."""
+        return self._embedder.name if self._embedder else None
+
+    async def find(self, question: Question) -> Recalled:
+        """The entries that answer a question best. What is not indexed yet is indexed first.
+
+        An embedder that is not there or fails is done without, and that is said.
+
+        Raises:
+            ThreadNotFound: the scope's thread is not there, or not the user's.
+            StoreError: the database cannot be read.
+        """
+        recalled = await self._find(question)
+        if question.scope.thread_id is None:
+            self._bind(question.scope.user_id)
+        return recalled
+
+    async def _find(self, question: Question) -> Recalled:
+        question, of_topic = await self._about(question)
+        vector, problem = await self.asker.vector(question.words)
+        found = await self._found(question, of_topic, vector)
+        if isinstance(found, Area) and found.outdated:
+            await drop_volumes(self._store, question.scope.user_id, found.outdated)
+            found = await self._found(question, of_topic, vector)
+        if vector is not None and self._embedder is not None:
+            self._embed_rest(question.scope, named(self._embedder.name, len(vector)))
+        if isinstance(found, list):
+            return Recalled(found, problem)
+        behind = found.behind
+        warnings = await catch_up(self._store, behind, CATCH_UP_SECONDS)
+        if warnings:
+            self._catch_up(question.scope, behind)
+        again = await self._found(question, of_topic, vector, whole=False)
+        assert isinstance(again, list)
+        return Recalled(again, [*warnings, *problem])
+
+    async def _about(self, question: Question) -> tuple[Question, Ranges | None]:
+        """The question, and the entries that are about its topic. Where none is known to be, its name is asked for."""
+        if not question.topic.strip():
+            return question, None
+        async with self._store.reading() as tx:
+            ranges = await ranges_of(tx, question.scope, question.topic)
+        if ranges:
+            return question, ranges
+        return replace(question, text=f"{question.text} {question.topic}".strip(), topic=""), None
+
+    async def _found(
+        self, question: Question, of_topic: Ranges | None, vector: Vectors | None, *, whole: bool = True
+    ) -> list[Hit] | Area:
+        """The hits, or, where only a `whole` index will do, an area that is not indexed."""
+        before = question.before
+        sought = self._sought(question, vector, of_topic)
+        async with self._store.reading() as tx:
+            await _ahead(tx, question, sought)
+            # It is found while a server finds the rest, and holds if nothing has changed.
+            guess = self._nearest.guess(sought) if sought and whole else None
+            area = await self._library.area(tx, question.scope, before.thread_id if before else None)
+            if whole and (area.behind or area.outdated):
+                return area
+            ranges = await inside(tx, question, of_topic)
+            if sought is not None and ranges is not of_topic:
+                sought, guess = replace(sought, ranges=ranges), None
+            ranked = await self._ranked(tx, question, area, ranges, sought, guess)
+            tips = {thread.thread_id: (thread.tip, thread.entry_count) for thread in area.threads}
+            return await load(tx, question, ranked, tips)
+
+    def _sought(self, question: Question, vector: Vectors | None, ranges: Ranges | None) -> Sought | None:
+        """What is sought by its meaning."""
+        if vector is None or self._embedder is None:
+            return None
+        model = named(self._embedder.name, len(vector))
+        return Sought(question.scope, model, vector, max(question.k * _CANDIDATES, FUSED), ranges)
+
+    async def entry(self, question: Question, thread_id: str, entry_id: str) -> Hit:
+        """One entry by its id, with those around it.
+
+        Raises:
+            ThreadNotFound: the thread is not in the question's scope.
+            EntryNotFound: the thread has no such entry.
+        """
+        async with self._store.reading() as tx:
+            threads = await recall.threads_in(tx, replace(question.scope, thread_id=thread_id), form=FORM)
+            if not threads or question.scope.thread_id not in (None, thread_id):
+                raise ThreadNotFound(thread=thread_id)
+            found = await log.find_entry(tx, thread_id, entry_id)
+            hits = await load(tx, replace(question, k=1), [(Place(thread_id, found.seq), 1.0)])
+        if not hits:
+            raise EntryNotFound(thread=thread_id, entry=entry_id)
+        return hits[0]
+
+    async def _ranked(
+        self,
+        tx: Transaction,
+        question: Question,
+        area: Area,
+        ranges: Ranges | None,
+        sought: Sought | None,
+        guess: Guess | None,
+    ) -> list[tuple[Place, float]]:
+        scope, before = question.scope, question.before
+        if sought is None:
+            return await by_keywords(tx, question.words, area, question.k * _CANDIDATES, ranges, before)
+        threads = area.threads if scope.thread_id else await recall.threads_in(tx, scope, form=FORM)
+        nearest = await self._nearest.begin(tx, sought, threads, guess)
+        words = await by_keywords(tx, question.words, area, sought.count, ranges, before)
+        places = ((Place(thread_id, seq), value) for thread_id, seq, value in await nearest())
+        return fuse(
+            words,
+            [
+                (place, value)
+                for place, value in places
+                if before is None or place.thread_id != before.thread_id or place.seq < before.seq
+            ],
+        )
+
+    async def prepare(self, scope: Scope, progress: Progress | None = None) -> list[str]:
+        """Index what is in scope, and give it vectors; warnings, where that failed.
+
+        An embedder that failed is not asked again at once: what has no vectors gets them with a later pass.
+
+        Raises:
+            StoreError: the database failed.
+        """
+        async with self._store.reading() as tx:
+            threads = await recall.threads_in(tx, scope, form=FORM)
+        warnings = await catch_up(self._store, threads)
+        return [*warnings, *await self._embed([thread.thread_id for thread in threads], progress)]
+
+    async def _embed(self, thread_ids: Sequence[str], progress: Progress | None = None) -> list[str]:
+        """Give threads their vectors; warnings, where that failed."""
+        if self._embedder is None:
+            return []
+        if not self.asker.may_make():
+            return self.asker.rests()
+        refused = 0
+        for thread_id in thread_ids:
+            try:
+                refused += (await embed_thread(self._store, self._embedder, thread_id, progress)).refused
+            except EmbedderFailed as error:
+                return [self.asker.did_not_make(f"Thread {thread_id}", error)]
+        self.asker.making.worked()
+        return Embedded(refused=refused).warning(self._embedder)
+
+    def _embed_rest(self, scope: Scope, model: str) -> None:
+        """Have threads get their vectors that nobody has spoken in since the embedder is there, once for each scope:
+        others get them behind their turns."""
+        if scope.thread_id is not None or scope in self._looked_after:
+            return
+        self._looked_after.add(scope)
+
+        async def embed() -> None:
+            async with self._store.reading() as tx:
+                left = await vectors.behind(tx, scope, model)
+            for number, thread_id in enumerate(left, start=1):
+                if await self._embed([thread_id]) and not self.asker.may_make():
+                    self._looked_after.discard(scope)
+                    return
+                _logger.info("%d of %d threads without vectors of %s have them now", number, len(left), model)
+
+        self._background.start(f"embed {scope}", embed, failing="Threads could not be embedded")
+
+    def keep_up(self, scope: Scope) -> None:
+        """Have a thread indexed and embedded in the background."""
+
+        async def prepare() -> None:
+            await self.prepare(scope)
+            await bind_user(self._store, scope.user_id)
+
+        self._background.start(f"index {scope}", prepare, failing=f"Thread {scope.thread_id} could not be indexed")
+
+    def _bind(self, user_id: str) -> None:
+        """Have the index of a user's many threads put together in the background."""
+
+        async def bind() -> None:
+            await bind_user(self._store, user_id)
+
+        self._background.start(f"bind {user_id}", bind, failing="The index of threads could not be put together")
+
+    def _catch_up(self, scope: Scope, threads: Sequence[Searched]) -> None:
+        """Have the rest of threads indexed in the background."""
+
+        async def index() -> None:
+            await catch_up(self._store, threads)
+
+        self._background.start(f"catch up {scope}", index, failing="The index could not be brought up to date")
+
+    def _sign(self, threads: Sequence[str], model: str) -> None:
+        """Have signatures made of vectors that were found without: they come from another version, or an import."""
+
+        async def sign() -> None:
+            for thread_id in threads:
+                await sign_thread(self._store, thread_id, model)
+
+        self._background.start("signatures", sign, failing="Signatures could not be made")
+
+    async def settle(self) -> None:
+        """Wait for what goes on in the background."""
+        await self._background.settle()
+
+    async def close(self) -> None:
+        """End what goes on in the background, and stop what takes long; it is made up for later."""
+        await self._background.close()
+
+
+def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float]]) -> list[tuple[Place, float]]:
+    """Two rankings as one. Each is standardised: a score counts as so many standard deviations above the ranking's
+    least. So neither BM25's scale nor an embedder for which all texts are alike decides what a ranking counts.
+
+    What is near counts, a little less, for the entries beside it that keywords found too: an answer stands next to its
+    question.
+    """
+    near = [(place, value) for place, value in near if value > 0]
+    said = _standardised(words, len(near))
+    meant = _standardised(near, 0)
+    sums = {}
+    for place in said.keys() | meant.keys():
+        # Beside what is near, a place that shares no term with the question says nothing of it.
+        beside = max(meant.get(other, 0.0) for other in _beside(place)) if place in said else 0.0
+        sums[place] = said.get(place, 0.0) + MEANING * max(meant.get(place, 0.0), BESIDE * beside)
+    return sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _standardised(ranking: Sequence[tuple[Place, float]], least: int) -> dict[Place, float]:
+    """A ranking's scores in standard deviations above the least. Of fewer than `least` places, others have score 0."""
+    values = np.array([value for _, value in ranking] + [0.0] * (least - len(ranking)))
+    deviation = float(values.std()) if len(values) else 0.0
+    if deviation == 0:
+        return {place: float(value > 0) for place, value in ranking}
+    return {place: (value - float(values.min())) / deviation for place, value in ranking}
+
+
+def _beside(place: Place) -> tuple[Place, Place]:
+    return Place(place.thread_id, place.seq - 1), Place(place.thread_id, place.seq + 1)
+
+
+async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | None = None) -> list[str]:
+    """Index what is not indexed of threads; warnings, where that failed or took longer, and the rest must do."""
+    try:
+        async with asyncio.timeout(seconds):
+            for thread in threads:
+                if thread.behind:
+                    await index_thread(store, thread.thread_id)
+    except StoreError as error:
+        _logger.warning("Thread %s could not be indexed: %s", thread.thread_id, error)
+        return [f"The newest entries may be missing, for the index could not be brought up to date. {error}"]
+    except TimeoutError:
+        return [
+            "Some entries may be missing: much is not indexed yet. That goes on in the background; ask again later."
+        ]
+    return []
+
+
+async def inside(tx: Transaction, question: Question, of_topic: Ranges | None) -> Ranges | None:
+    """The entries that a question asks for, by its topic and its time; None: all of them."""
+    if question.since is None and question.until is None:
+        return of_topic
+    since, until = (None if at is None else int(at.timestamp() * 1_000_000) for at in (question.since, question.until))
+    found: dict[str, list[tuple[int, int]]] = {}
+    for thread_id, first, times in await recall.times(tx, question.scope):
+        seqs = first + places_between(times, since, until)
+        if of_topic is not None:
+            seqs = seqs[[any(a <= seq <= b for a, b in of_topic.get(thread_id, ())) for seq in seqs.tolist()]]
+        if len(seqs):
+            ends = np.flatnonzero(np.diff(seqs) > 1)
+            starts = [seqs[0], *seqs[ends + 1]]
+            stops = [*seqs[ends], seqs[-1]]
+            ranges = [(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
+            found.setdefault(thread_id, []).extend(ranges)
+    return found
+
+
+async def _ahead(tx: Transaction, question: Question, sought: Sought | None) -> None:
+    """Tell the database what a question to one thread is going to ask, so that it is asked in one message."""
+    scope = question.scope
+    if scope.thread_id is not None:
+        asked = [recall.threads_asked(scope), recall.branch_points_asked(scope.thread_id)]
+        asked += [vectors.stamps_asked(scope, sought.model)] if sought else []
+        asked.append(recall.postings_asked(scope, list(by_bucket(ParsedQuery.of(question.words).hashes))))
+        await tx.ahead(*asked)
+
+
+async def load(
+    tx: Transaction,
+    question: Question,
+    ranked: Sequence[tuple[Place, float]],
+    tips: Tips | None = None,
+) -> list[Hit]:
+    """The entries at the best places that hold something, with those around them on their branch. `tips` are those of
+    threads that are known, each with its last entry."""
+    hits: list[Hit] = []
+    branches: dict[str, Branches] = {}
+    seen: set[Place] = set()
+    for start in range(0, len(ranked), max(1, question.k)):
+        some = ranked[start : start + question.k]
+        await _know_branches(tx, question, {place.thread_id for place, _ in some}, tips or {}, branches)
+        some, shown = await _present(tx, some, branches, question)
+        for place, value in some:
+            around, there = shown[place]
+            entry = there.get(place.seq)
+            if place in seen or entry is None or not is_recallable(entry) or not content_of(entry).strip():
+                continue
+            seen.add(place)
+            beside = {there[seq].seq: there[seq] for seq in around if seq in there and is_recallable(there[seq])}
+            beside.pop(entry.seq, None)  # an earlier version of it that says the same may stand there
+            active = branches[place.thread_id].is_active(entry.seq)
+            hits.append(Hit(entry, score=value, active=active, around=list(beside.values())))
+        if len(hits) >= question.k:
+            break
+    return hits[: question.k]
+
+
+async def _present(
+    tx: Transaction, some: Sequence[tuple[Place, float]], branches: Mapping[str, Branches], question: Question
+) -> tuple[Sequence[tuple[Place, float]], dict[Place, tuple[list[int], Mapping[int, Entry]]]]:
+    """The places of the present versions of what was found, each with the entries on its either side: their numbers,
+    and what is shown of them and of itself."""
+    moved = list(some)
+    for _ in range(2):  # where a place was moved, others stand around it
+        around = {place: _around(place, branches[place.thread_id], question) for place, _ in moved}
+        entries = await _entries(tx, around)
+        shown = {
+            thread_id: await present_versions(tx, thread_id, branches[thread_id], there.values())
+            for thread_id, there in entries.items()
+        }
+        places = [(place, value, shown[place.thread_id].get(place.seq)) for place, value in moved]
+        if all(entry is None for _, _, entry in places):
+            break
+        moved = [
+            (place if entry is None else Place(place.thread_id, entry.seq), value) for place, value, entry in places
+        ]
+    told = {thread_id: {**there, **shown[thread_id]} for thread_id, there in entries.items()}
+    there = {thread_id: {seq: entry for seq, entry in each.items() if entry} for thread_id, each in told.items()}
+    return moved, {place: (seqs, there[place.thread_id]) for place, seqs in around.items()}
+
+
+async def _know_branches(
+    tx: Transaction, question: Question, threads: Set[str], tips: Tips, branches: dict[str, Branches]
+) -> None:
+    """Read the branches of threads that are not known yet."""
+    new = sorted(threads - branches.keys())
+    unknown = [thread_id for thread_id in new if thread_id not in tips]
+    tips = {**tips, **await recall.tips(tx, question.scope.user_id, unknown)} if unknown else tips
+    for thread_id in new:
+        branches[thread_id] = Branches(*tips[thread_id], await recall.branch_points(tx, thread_id))
+
+
+def _around(place: Place, branches: Branches, question: Question) -> list[int]:
+    """The entries on either side of a place. What the question says is before it ends there."""
+    before = question.before
+    end = before.seq if before is not None and before.thread_id == place.thread_id else 2**62
+    return [seq for seq in branches.around(place.seq, question.neighbours) if seq < end]
+
+
+async def _entries(tx: Transaction, around: Mapping[Place, Sequence[int]]) -> dict[str, dict[int, Entry]]:
+    """The entries at places and around them, by thread and number."""
+    wanted: dict[str, set[int]] = {}
+    for place, beside in around.items():
+        wanted.setdefault(place.thread_id, set()).update((place.seq, *beside))
+    return {thread_id: await log.entries_at(tx, thread_id, seqs) for thread_id, seqs in wanted.items()}

@@ -1,0 +1,1 @@
+"""Summaries, digests and topics of what a view no longer holds."""

@@ -1,0 +1,418 @@
+"""What older messages come to, told by their structure: no model is asked for it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from longthread.memory.index.indexer import RECALL_TOOL, is_prompt
+from longthread.memory.summary.findings import column_names, findings, short
+from longthread.model.entry import Entry
+from longthread.model.fold import PARSE_ERROR, StateFold
+from longthread.model.language import is_chinese
+from longthread.model.wish import asks_to_continue
+from longthread.view.tier1 import digest_of
+from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
+
+FORM = 6
+"""How a digest is made. What was made another way is made anew."""
+SECTIONS = ("asked", "told", "done", "errors")
+_QUESTION, _ANSWER, _TOLD, _DONE, _ERROR, _COLUMNS = 120, 100, 160, 140, 140, 120
+"""Characters of an item of each kind."""
+_ARROW = " → "
+_UNASKED = f"…{_ARROW}"
+"""How an answer begins whose question is not there."""
+_SHARES = (1.0, 0.85, 0.7, 0.55, 0.42, 0.32, 0.24, 0.17, 0.11, 0.07, 0.04, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
+_LENGTHS = (80, 40, 20)
+"""What a line is cut to where little more than it has room."""
+_DECISIONS = 8
+_RECENT = 4
+"""One line in so many of those that stay is there because it is new."""
+_TOOLS = 5
+"""So many are counted however little room there is."""
+_LOOKS = frozenset({"list_tables", "describe_table", "sample_rows"})
+_WORDS: Mapping[bool, Mapping[str, str]] = {
+    False: {
+        "asked": "Asked before",
+        "told": "Facts and decisions",
+        "tables": "Known tables",
+        "done": "Operations",
+        "tools": "Tools used",
+        "errors": "Errors",
+        "left": "and {count} before that",
+        "more": "and {count} more",
+        "rows": "row|rows",
+    },
+    True: {
+        "asked": "之前的问题",
+        "told": "事实与决定",
+        "tables": "已知的表",
+        "done": "执行过的操作",
+        "tools": "用过的工具",
+        "errors": "遇到的错误",
+        "left": "更早还有 {count} 条",
+        "more": "另有 {count} 条",
+        "rows": "行",
+    },
+}
+_SENTENCE = re.compile(r"[^。！？!?\n；]+?(?:[。！？!?\n；]+|\.(?=\s|$)|$)")
+# What is worth keeping word for word: what somebody has decided, wants, or says that something is called …
+_DECIDED = re.compile(
+    r"\b(?:remember|don['’]t forget|decid(?:e|ed|es|ing)|decisions?|agree(?:d|s|ment)?|always|never|must|mustn['’]t"
+    r"|prefer(?:s|red|ence|ences)?|from now on|instead of|no longer|(?:is|are) called|names? (?:is|are)|responsible"
+    r"|in charge|allergic to|my [\w' -]{2,40}? (?:is|are|was)|deadline|budget|means|passwords?|passphrase|passcode"
+    r"|(?:api|access|licen[cs]e|secret|private) keys?)\b"
+    r"|记住|记得|别忘|决定|约定|商定|同意|说好|总是|每次都|永远|绝不|从来不|必须|务必|不要|不得|更喜欢|偏好|从现在起|今后"
+    r"|以后|而不是|改为|改成|不再|负责|预算|期限|截止|叫做|名叫|名字是|名字叫|称为|意思是|口径|是指|指的是|密码|口令|密钥"
+    r"|記住|記得|別忘|決定|約定|商定|說好|總是|永遠|絕不|從來不|必須|務必|更喜歡|從現在起|今後|以後|改為|負責|預算|稱為"
+    r"|口徑|密碼|密鑰|过敏|過敏|生日|我[的家]?[\u4e00-\u9fff]{0,4}叫(?![我你他她它])",
+    re.IGNORECASE,
+)
+# … then code, paths, addresses and versions …
+_NAMED = re.compile(
+    r"`[^`]+`|https?://\S+|(?<![\w./])\.{1,2}/[\w.-]+"
+    r"|(?<![A-Za-z0-9.])\d{1,4}(?:\.\d{1,4}){2,3}(?!\.?[A-Za-z0-9])"
+    r"|(?<![\w.@/-])[A-Za-z0-9][\w-]*(?:\.[A-Za-z0-9][\w-]*)+/[\w./-]+"
+    r"|(?<![\w.@/-])[a-z0-9][\w-]+(?:\.[a-z0-9][\w-]*){2,}"
+    r"|(?<![A-Za-z0-9_/])[~.]?/[\w.-]+/[\w./-]+|[A-Za-z]:\\\S+"
+    r"|(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]{1,64}@[\w-]{1,63}\.\w"
+)
+# … and then numbers but years.
+_NUMBERED = re.compile(r"(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{3,}|\d+(?:\.\d+)?\s?%")
+_KINDS = (_DECIDED, _NAMED, _NUMBERED)
+"""What makes a sentence a fact, the weightiest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What some messages come to, the oldest first in each section.
+
+    `items` are lines by section, and `left` counts those that are no longer there. `tables` are those of `source`, as
+    of the schema with this `fingerprint`, with their columns; `tools` counts calls. `questions` were asked, so many of
+    them in Chinese.
+    """
+
+    items: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    left: Mapping[str, int] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    tools: Mapping[str, int] = field(default_factory=dict)
+    source: str | None = None
+    fingerprint: str | None = None
+    questions: int = 0
+    chinese: int = 0
+
+    @property
+    def is_chinese(self) -> bool:
+        """Whether the conversation is mostly in Chinese."""
+        return 2 * self.chinese > self.questions
+
+    def is_about(self, source: str | None, fingerprint: str | None) -> bool:
+        """Whether its tables are those of a source with this fingerprint."""
+        return (self.source, self.fingerprint) == (source, fingerprint)
+
+    @property
+    def said(self) -> Digest:
+        """What was said alone, without what was observed of the source."""
+        said = {"asked", "told"}
+        items = {name: lines for name, lines in self.items.items() if name in said}
+        left = {name: count for name, count in self.left.items() if name in said}
+        return replace(self, items=items, left=left, tables={}, tools={})
+
+    def text(self) -> str:
+        """The digest for a model or a person, in the conversation's language."""
+        words = _WORDS[self.is_chinese]
+        asked = "\n".join(self.items.get("asked", ()))
+        # What stands with the question that it was said in need not be told twice.
+        said = [line for line in self.items.get("told", ()) if line not in asked]
+        parts = [*self._listed(words, "asked"), *replace(self, items={"told": said})._listed(words, "told")]
+        if self.tables:
+            lines = [f"- {name}: {columns}" if columns else f"- {name}" for name, columns in self.tables.items()]
+            parts.append("\n".join([f"{words['tables']}{self._more(words, 'tables')}:", *lines]))
+        parts += self._listed(words, "done")
+        if self.tools:
+            counts = ", ".join(f"{name} ×{count}" for name, count in sorted(self.tools.items()))
+            parts.append(f"{words['tools']}: {counts}")
+        return "\n".join([*parts, *self._listed(words, "errors")])
+
+    def _listed(self, words: Mapping[str, str], name: str) -> list[str]:
+        items, left = self.items.get(name, ()), self.left.get(name, 0)
+        if not items and not left:
+            return []
+        return ["\n".join([f"{words[name]}{self._more(words, name)}:", *(f"- {item}" for item in items)])]
+
+    def _more(self, words: Mapping[str, str], name: str) -> str:
+        """How many of a section are left out, in words."""
+        left = self.left.get(name, 0)
+        return f" ({words['more' if name == 'told' else 'left'].format(count=left)})" if left else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The digest as JSON; `from_json` restores it."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Digest:
+        return cls(**{name: data[name] for name in cls.__slots__ if name in data})
+
+
+def tokens_of(text: str) -> int:
+    """What a text costs with any model."""
+    return estimate(text, ANY)
+
+
+def digest_entries(entries: Iterable[Entry]) -> Digest:
+    """What entries of a branch come to, oldest first; calls and their results are among them together."""
+    fold, said = StateFold(), list[str]()
+    for entry in entries:
+        fold.add(entry)
+        if entry.role in {"user", "system"} and not is_prompt(entry):
+            said.append(entry.text)
+    asked = list(_asked(fold.messages))
+    questions = [m["content"] for m in fold.messages if m["role"] == "user" and m["content"].strip()]
+    chinese = sum(map(is_chinese, questions))
+    rows = _WORDS[2 * chinese > len(questions)]["rows"]
+    facts = fold.facts
+    schemas = {name: facts.schemas[name].get("columns", facts.columns.get(name)) for name in facts.schemas}
+    listed = {name: facts.columns.get(name) for name in facts.tables}
+    return Digest(
+        items={
+            "asked": asked,
+            "told": _once(told for text in said for told in _told(text)),
+            "done": _once(_done(fold.steps, rows)),
+            "errors": _once(_errors(fold.steps)),
+        },
+        tables={
+            _cut(name, _COLUMNS): _cut(column_names(columns), _COLUMNS) for name, columns in (listed | schemas).items()
+        },
+        tools=_counted(fold.steps),
+        source=clean(facts.source) if isinstance(facts.source, str) else None,
+        fingerprint=clean(facts.fingerprint) if isinstance(facts.fingerprint, str) else None,
+        questions=len(questions),
+        chinese=chinese,
+    )
+
+
+def merged(old: Digest, new: Digest) -> Digest:
+    """Two digests as one: `new` is of what came behind `old`."""
+    last = old if new.source is None else new
+    same = old.is_about(last.source, last.fingerprint)
+    items = {name: _once([*old.items.get(name, ()), *new.items.get(name, ())]) for name in SECTIONS}
+    asked, answered = old.items.get("asked", ()), new.items.get("asked", ())
+    if asked and answered and answered[0].startswith(_UNASKED) and _ARROW not in asked[-1]:
+        # The window has moved on between a question and its answer.
+        items["asked"] = _once([*asked[:-1], asked[-1] + answered[0].removeprefix("…"), *answered[1:]])
+    return Digest(
+        items=items,
+        left=_sum(old.left, new.left),
+        tables={**old.tables, **{k: v or old.tables.get(k, "") for k, v in new.tables.items()}} if same else new.tables,
+        tools=_sum(old.tools, new.tools),
+        source=last.source,
+        fingerprint=last.fingerprint,
+        questions=old.questions + new.questions,
+        chinese=old.chinese + new.chinese,
+    )
+
+
+def joined(old: Digest, new: Digest, limit: int) -> Digest:
+    """Both as one of at most about `limit` tokens: where it must be, the old one becomes a third, but for what was
+    decided, and then all less."""
+    both = merged(old, new)
+    if tokens_of(both.text()) <= limit:
+        return both
+    less = fitted(old, tokens_of(old.text()) // 3)
+    told, stay = old.items.get("told", ()), set(less.items.get("told", ()))
+    kept = [line for line in told if line in stay or _kind(line) == 0]
+    left = {**less.left, "told": old.left.get("told", 0) + len(told) - len(kept)}
+    return fitted(merged(replace(less, items={**less.items, "told": kept}, left=left), new), limit)
+
+
+def fitted(digest: Digest, limit: int) -> Digest:
+    """The digest with as many of its items as `limit` tokens hold: the newest, and of what was told the weightiest."""
+
+    def fits(share: float) -> bool:
+        return tokens_of(_part_of(digest, share).text()) <= limit
+
+    if fits(1.0):
+        return digest
+    # By halves: with a smaller share there are fewer tokens, but for a few.
+    first = bisect_left(_SHARES, True, key=fits)
+    share = next(filter(fits, _SHARES[first:]), 0.0)
+    return _part_of(digest, share) if share else _least_of(digest, limit)
+
+
+def _least_of(digest: Digest, limit: int) -> Digest:
+    """What a digest tells where not even one line of each section has room: a fact before a question before the rest,
+    each cut as it must be, and of the others how many there were."""
+    found = _part_of(digest, 0.0)
+    for name in ("told", "asked", "done", "errors"):
+        for line in _lasting(digest.items.get(name, ()), 1) if name == "told" else digest.items.get(name, ())[-1:]:
+            left = {**found.left, name: found.left[name] - 1}
+            for length in (len(line), *(length for length in _LENGTHS if length < len(line))):
+                more = replace(found, items={**found.items, name: [_cut(line, length)]}, left=left)
+                if tokens_of(more.text()) <= limit:
+                    found = more
+                    break
+    return found
+
+
+def clean(text: str) -> str:
+    """A text as every store can hold it: JSON may have escaped what none can."""
+    return text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
+
+
+def cut_to(text: str, limit: int) -> str:
+    """A text of at most `limit` tokens, cut in the middle where it must be."""
+    return digest_of(text, limit + MESSAGE_OVERHEAD, ANY).text
+
+
+def _part_of(digest: Digest, share: float) -> Digest:
+    """The newest of each section; what was told stays longer than what was asked, and is of all ages."""
+    if share == 1.0:
+        return digest
+    items, left = dict[str, Sequence[str]](), dict(digest.left)
+    for name, lines in digest.items.items():
+        count = _part(len(lines), share)
+        if name == "told":
+            # They go when most of the rest has gone, and of a few of them none goes before that.
+            count = max(_part(len(lines), min(1, 10 * share)), min(len(lines), _part(_DECISIONS, share**0.25)))
+        items[name] = _lasting(lines, count) if name == "told" else lines[len(lines) - count :]
+        if len(lines) > count:
+            left[name] = left.get(name, 0) + len(lines) - count
+    names = list(digest.tables)
+    if gone := len(names) - _part(len(names), share):
+        left["tables"] = left.get("tables", 0) + gone
+    tables = {name: _columns(digest.tables[name], int(_COLUMNS * share)) for name in names[gone:]}
+    tools = sorted(digest.tools.items(), key=lambda tool: (-tool[1], tool[0]))
+    # A count that is dropped would begin anew with the next call of that tool, and be wrong.
+    tools = tools[: max(_part(len(tools), share), min(len(tools), _TOOLS))]
+    return replace(digest, items=items, left=left, tables=tables, tools=dict(tools))
+
+
+def _part(count: int, share: float) -> int:
+    return min(count, int(count * share + 0.999)) if share else 0
+
+
+def _lasting(lines: Sequence[str], count: int) -> Sequence[str]:
+    """So many of the lines, oldest first: a few of the newest, and else decisions before names before numbers.
+
+    Among equals a line's hash decides. That is no age: however often lines go and others come, those of the beginning
+    are as many as those of later.
+    """
+    if count >= len(lines):
+        return lines
+    newest = len(lines) - count // _RECENT
+    ranked = sorted(range(newest), key=lambda n: _rank(lines[n]))
+    stay = {*ranked[: count - count // _RECENT], *range(newest, len(lines))}
+    return [line for n, line in enumerate(lines) if n in stay]
+
+
+@lru_cache(maxsize=4_096)  # lines are ranked again whenever some of them have to go
+def _rank(line: str) -> tuple[int, bytes]:
+    return _kind(line), hashlib.blake2b(line.encode()).digest()
+
+
+def _kind(line: str) -> int:
+    return next((n for n, kind in enumerate(_KINDS) if kind.search(line)), len(_KINDS))
+
+
+def _asked(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Each question with what was answered to it last."""
+    question, answer = "", ""
+    for message in messages:
+        if message["role"] == "assistant":
+            answer = message["content"]
+        elif not asks_to_continue(message["content"]):
+            yield from _pair(question, answer)
+            question, answer = message["content"], ""
+    yield from _pair(question, answer)
+
+
+def _pair(question: str, answer: str) -> Iterator[str]:
+    if question.strip() or answer.strip():
+        asked = _cut(question, _QUESTION) or "…"
+        yield f"{asked}{_ARROW}{_cut(answer, _ANSWER)}" if answer.strip() else asked
+
+
+def _told(text: str) -> Iterator[str]:
+    """The sentences of a message that say something to be remembered."""
+    for match in _SENTENCE.finditer(text[:20_000]):
+        sentence = match[0].strip()
+        if len(sentence) <= 5 or sentence[-1] in "?？":
+            continue
+        if found := next(filter(None, (kind.search(sentence) for kind in _KINDS)), None):
+            # Of a long one what stands around the place that counts.
+            start = max(0, min(found.start() - _TOLD // 3, len(sentence) - _TOLD))
+            yield ("…" if start else "") + _cut(sentence[start:], _TOLD)
+
+
+def _done(steps: Iterable[Mapping[str, Any]], rows: str) -> Iterator[str]:
+    for step in _calls(steps):
+        if step["action"] in _LOOKS or _error_of(step["observation"]) is not None:
+            continue
+        data = step["observation"].get("data")
+        found = next(findings(data, rows), None) if step["action"] == "run_sql" else None
+        asked = step["args"].get("sql") if step["action"] == "run_sql" else None
+        call = _cut(str(asked), 90) if asked else f"{step['action']}({short(step['args'], 60)})"
+        said = found or (data if isinstance(data, str) else short(data, 60))
+        yield _cut(f"{call} → {said}", _DONE)
+
+
+def _errors(steps: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for step in _calls(steps):
+        error = _error_of(step["observation"])
+        if error is not None:
+            yield _cut(f"{step['action']}: {error}", _ERROR)
+
+
+def _counted(steps: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for step in _calls(steps):
+        name = _cut(step["action"], _COLUMNS)
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def _calls(steps: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The steps that are calls of tools; not those of recall, which say what other entries say."""
+    return (
+        step for step in steps if step["observation"] is not None and step["action"] not in {PARSE_ERROR, RECALL_TOOL}
+    )
+
+
+def _error_of(observation: Mapping[str, Any]) -> str | None:
+    if observation.get("ok"):
+        data = observation.get("data")
+        return data if isinstance(data, str) and data.startswith("Error") else None
+    error = observation.get("error")
+    message = error.get("message") if isinstance(error, Mapping) else error
+    return message if isinstance(message, str) else short(error)
+
+
+def _cut(text: str, limit: int) -> str:
+    line = " ".join(clean(text[: 4 * limit + 200]).split())
+    return line if len(line) <= limit else f"{line[: max(0, limit - 1)]}…"
+
+
+def _columns(text: str, limit: int) -> str:
+    """Names of columns, the first of them, each whole."""
+    return text if len(text) <= limit else f"{text[:limit].rpartition(',')[0]}, …".removeprefix(", ")
+
+
+def _once(items: Iterable[str]) -> list[str]:
+    """Each item once, where it stood last."""
+    return list(dict.fromkeys(reversed(list(items))))[::-1]
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}
+
+
+def json_of(digest: Digest) -> Mapping[str, Any]:
+    """The digest as the store keeps it: plain JSON, equal to what is read back."""
+    data: Mapping[str, Any] = json.loads(json.dumps(digest.to_json(), ensure_ascii=False))
+    return data

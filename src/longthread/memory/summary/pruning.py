@@ -1,0 +1,383 @@
+"""Move a thread's hot window on: what is older goes into its summary, in one step that everybody sees or nobody.
+
+Nothing is deleted: the entries stay in the log, and recall finds them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+from longthread.errors import EntryNotFound
+from longthread.memory.summary import topics
+from longthread.memory.summary.digest import Digest, digest_entries, joined
+from longthread.memory.summary.summaries import Config, Part, Summarizer, is_current, summarise
+from longthread.memory.summary.topic_names import Extract, Mentions
+from longthread.model.entry import Entry
+from longthread.model.manifest import NO_ROOM, TEXTS, Segment, segments_of
+from longthread.settings import Settings
+from longthread.store import log, runs, summaries
+from longthread.store import topics as spans
+from longthread.store.driver import Driver, Transaction
+from longthread.store.index import recall
+from longthread.store.summaries import UNWRITTEN, Kept, Summarised
+from longthread.store.topics import Span
+
+BUFFER = 20
+"""Messages that a pruned window has less than it may have (document 004 §3.1); of a small one half."""
+_PAGE = 500
+"""Entries that are read at a time."""
+_WIDE = 8
+"""How many times its limit the digest of a very long part may have before it goes into a summary."""
+_HIDDEN = TEXTS | {"left out"}
+
+_logger = logging.getLogger(__name__)
+
+Prepare = Callable[[], Awaitable[object]]
+"""Indexes and embeds what is about to leave the window."""
+Progress = Callable[[int], None]
+"""Told how many entries have been read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When a thread is pruned: when its window has more than `max_messages`, or when a view had no room for
+    `threshold` of its oldest ones."""
+
+    max_messages: int = 200
+    threshold: int = 30
+    summary: Config = field(default_factory=Config)
+
+    @classmethod
+    def of(cls, settings: Settings) -> Policy:
+        return cls(settings.memory_max_messages_per_thread, settings.memory_summary_threshold, Config.of(settings))
+
+    @property
+    def stays(self) -> int:
+        """Messages that stay in the window when it had too many."""
+        return self.max_messages - buffer_of(self.max_messages)
+
+    def is_due(self, count: int, view: Sequence[Segment], kept: Kept | None) -> bool:
+        """Whether a window of `count` messages whose last view is told by `view` is to be pruned."""
+        stale = kept is not None and kept.config_hash != self.summary.hash
+        mark = kept.last_seq if kept else 0
+        return stale or count > self.max_messages or left_out(view, mark) >= self.threshold
+
+
+def buffer_of(max_messages: int) -> int:
+    """How many messages a window has less than it may have when it has been pruned."""
+    return min(BUFFER, max_messages // 2)
+
+
+def left_out(view: Sequence[Segment], mark: int) -> int:
+    """How many entries behind the mark a view had no room for, before the first that it shows."""
+    first = first_shown(view)
+    return sum(
+        min(each.last, first - 1) - max(each.first, mark + 1) + 1
+        for each in view
+        if each.how == "left out" and each.why in NO_ROOM and each.first < first and each.last > mark
+    )
+
+
+def first_shown(view: Sequence[Segment]) -> int:
+    """The first entry that a view shows; 0 when it shows none."""
+    return min((each.first for each in view if each.how not in _HIDDEN), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A thread before a pass: the mark that counts and the one that is to be, which is no earlier; 0 is none."""
+
+    thread: Summarised
+    mark: int
+    target: int
+    topics: Sequence[str]
+
+    @property
+    def old(self) -> Kept | None:
+        return self.thread.kept if self.mark else None
+
+
+async def prune_thread(
+    store: Driver,
+    thread_id: str,
+    policy: Policy,
+    *,
+    view: Sequence[Segment] | None = None,
+    summarizer: Summarizer | None = None,
+    extract: Extract = topics.extract,
+    prepare: Prepare | None = None,
+    progress: Progress | None = None,
+) -> Kept | None:
+    """Move a thread's mark on where that is due, with its summary and topics. What is kept of the thread afterwards.
+
+    Everything that is new is written in one transaction, which checks that the thread is as it was. Where a model
+    writes the summary, which takes its time, that is first the digest; the model's words take its place in a second
+    transaction. Broken off at any point, or when somebody else is faster, nothing is changed; another pass does it. A
+    mark that is not on the active branch, or a summary that was made in another way, is made anew from the entries.
+
+    Args:
+        view: the manifest of the thread's last view; None: that of its last run.
+        extract: what gives topics where no model does.
+        prepare: awaited before anything leaves the window.
+        progress: told how many entries have been read.
+
+    Raises:
+        StoreError: the database failed; nothing was changed.
+        CancelledError: it was cancelled; nothing was changed, or the digest is there.
+    """
+    writer = summarizer if policy.summary.enabled else None
+    making = _Making(store, thread_id, policy, extract, progress or _ignore, owed=writer is not None)
+    kept = await _moved(making, view, prepare)
+    if writer is None or kept is None or UNWRITTEN not in kept.digest:
+        return kept
+    return await _written(making, kept, writer)
+
+
+async def _moved(making: _Making, view: Sequence[Segment] | None, prepare: Prepare | None) -> Kept | None:
+    """Move the mark on, with a digest."""
+    store, thread_id, policy = making.store, making.thread_id, making.policy
+    async with store.reading() as tx:
+        found = await _look(tx, thread_id, policy, view)
+        if found is None:
+            return None
+        fresh = not await _is_current(tx, thread_id, found, policy.summary)
+    if found.target == found.mark and not fresh:
+        return found.old
+    if prepare is not None:
+        await prepare()
+    made: _Made | None = None
+    if found.target:
+        try:
+            made = await _make(making, found, fresh)
+        except EntryNotFound:
+            return None  # deleted meanwhile, by retention or with the thread: the next pass sees what is left
+    async with store.writing() as tx:
+        return await _commit(tx, thread_id, found, made)
+
+
+def _ignore(entries: int) -> None:
+    """Nobody wants to know."""
+
+
+async def _look(tx: Transaction, thread_id: str, policy: Policy, view: Sequence[Segment] | None) -> _Found | None:
+    thread = await summaries.find_thread(tx, thread_id)
+    if thread is None:
+        return None
+    mark = thread.kept.last_seq if thread.kept else 0
+    if mark and not await summaries.is_behind(tx, thread_id, mark=mark, tip=thread.tip, first_seq=thread.first_seq):
+        mark = 0
+    if view is None:
+        view = await _last_view(tx, thread_id)
+    asked = await summaries.live_question(tx, thread_id)
+    limit, target = policy.max_messages + 1, None
+    while target is None:
+        newest = await log.branch(tx, thread_id, thread.tip, limit=limit)
+        window = [entry for entry in newest if entry.seq > mark]
+        target = _target(window, policy, view, mark, asked)
+        if len(window) < limit:
+            break
+        limit *= 2  # a call with very many results, or a long run that was broken off: further back there is a place
+    known = await summaries.find(tx, thread_id) if mark else None
+    return _Found(thread, mark, target or mark, known.topics if known else ())
+
+
+async def _last_view(tx: Transaction, thread_id: str) -> Sequence[Segment]:
+    run = await runs.last_run(tx, thread_id)
+    steps = await runs.steps_of(tx, run) if run is not None else []
+    return next((found for step in reversed(steps) if (found := segments_of(step.manifest))), [])
+
+
+async def _is_current(tx: Transaction, thread_id: str, found: _Found, config: Config) -> bool:
+    """Whether what is kept can be gone on from: its mark counts, and it was made from all there is, in this way.
+
+    Where retention has deleted entries, nobody can count them any more; where it has deleted all of them, a summary
+    cannot be made anew, and stays as it is.
+    """
+    kept = found.thread.kept
+    if kept is None or not found.mark:
+        return kept is None
+    if found.thread.first_seq > kept.last_seq:
+        return True
+    count = kept.message_count
+    if found.thread.first_seq <= kept.first_seq:
+        ranges = recall.active_ranges(found.mark, await recall.branch_points(tx, thread_id))
+        count = sum(last - max(first, kept.first_seq) + 1 for first, last in ranges if last >= kept.first_seq)
+    return is_current(kept, config, last_seq=found.mark, count=count)
+
+
+def _target(
+    window: Sequence[Entry], policy: Policy, view: Sequence[Segment], mark: int, asked: int | None
+) -> int | None:
+    """The mark that is to be; None where it stays. `asked` is the entry that an unfinished run works on."""
+    last = next((n for n, entry in enumerate(window) if asked is not None and entry.seq >= asked), len(window) - 1)
+    whole = [n for n in _whole(window) if 0 < n <= last]
+    places = []
+    if len(window) > policy.max_messages:
+        first = len(window) - policy.stays
+        near = (n for n in whole if first <= n <= first + BUFFER and window[n].role == "user")
+        places.append(next(near, next((n for n in whole if n >= first), max(whole, default=0))))
+    if left_out(view, mark) >= policy.threshold and (seen := first_shown(view)) in {entry.seq for entry in window}:
+        places.append(max((n for n in whole if window[n].seq <= seen and window[n].role == "user"), default=0))
+    place = max(places, default=0)
+    return window[place - 1].seq if place else None
+
+
+def _whole(window: Sequence[Entry]) -> list[int]:
+    """The places where a window may begin: no call is before and its result behind."""
+    waiting: dict[str | None, int] = {}
+    inside: set[int] = set()
+    for n, entry in enumerate(window):
+        if entry.role == "tool":
+            # Those that it begins with may have their call before it; one without a call behind others has none.
+            start = -1 if len(inside) == n else n
+            inside.update(range(waiting.pop(entry.tool_call_id, start) + 1, n + 1))
+        waiting |= {call.id: n for call in entry.tool_calls}
+    return [n for n in range(len(window)) if n not in inside]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What is to be written: a summary, and topics, which add up with those before or, `fresh`, replace them."""
+
+    kept: Kept
+    topics: Sequence[Span]
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """What a pass works with. `owed`: a model is to write what is made."""
+
+    store: Driver
+    thread_id: str
+    policy: Policy
+    extract: Extract
+    progress: Progress
+    owed: bool
+
+    def reading(self, known: Sequence[str]) -> _Reading:
+        mentions = Mentions(known, self.extract)
+        return _Reading(self.store, self.thread_id, mentions, self.policy.summary.max_tokens * _WIDE, self.progress)
+
+
+async def _make(making: _Making, found: _Found, fresh: bool) -> _Made:
+    """The digest of what leaves the window. Where a model is owed, the topics of its newest page are left to that."""
+    old = None if fresh else found.old
+    reading = making.reading(found.topics if old else ())
+    part = await reading.read(found.target, old.last_seq if old else 0)
+    kept = await summarise(old, part, making.policy.summary, None)
+    if making.owed:
+        before = old.digest[UNWRITTEN] if old and UNWRITTEN in old.digest else _told(old)
+        kept = replace(kept, digest={**kept.digest, UNWRITTEN: before})
+    else:
+        await asyncio.to_thread(reading.mentions.add, part.entries)
+    return _Made(kept, reading.mentions.spans, fresh=old is None)
+
+
+async def _written(making: _Making, kept: Kept, writer: Summarizer) -> Kept | None:
+    """Have a model write what was only digested so far. Where it fails, the digest stays."""
+    thread_id, old = making.thread_id, _untold(kept.digest[UNWRITTEN])
+    async with making.store.reading() as tx:
+        thread = await summaries.find_thread(tx, thread_id)
+        known = await summaries.find(tx, thread_id)
+    if thread is None or thread.kept != kept:
+        return thread.kept if thread else None
+    mark = old.last_seq if old else 0
+    digest = {name: value for name, value in kept.digest.items() if name != UNWRITTEN}
+    made = _Made(replace(kept, digest=digest), (), fresh=False)
+    if thread.first_seq <= mark + 1:  # nothing of it was deleted by retention
+        reading = making.reading(known.topics if known else ())
+        try:
+            part = await reading.read(kept.last_seq, mark)
+        except EntryNotFound:
+            return kept
+        words = await summarise(old, part, making.policy.summary, writer)
+        await reading.mentions.ask(part.entries, writer)
+        made = _Made(words, reading.mentions.spans, fresh=False)
+    async with making.store.writing() as tx:
+        return await _commit(tx, thread_id, _Found(thread, kept.last_seq, kept.last_seq, ()), made)
+
+
+def _told(old: Kept | None) -> dict[str, Any]:
+    """A summary as JSON, to be kept beside the digest that takes its place."""
+    if old is None:
+        return {}
+    return {name: getattr(old, name) for name in _FIELDS}
+
+
+def _untold(data: Mapping[str, Any]) -> Kept | None:
+    return Kept(**data) if data else None
+
+
+_FIELDS = ("summary", "message_count", "config_hash", "first_seq", "last_seq", "model", "digest")
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Reads a stretch of a branch, from its end down, page by page: it may be very long.
+
+    Of all pages but the newest, the topics are counted.
+    """
+
+    store: Driver
+    thread_id: str
+    mentions: Mentions
+    limit: int
+    progress: Progress
+
+    async def read(self, last: int, mark: int) -> Part:
+        """The entries of the branch that ends in `last`, behind the mark."""
+        at, first, count = last, last, 0
+        newest: Sequence[Entry] = ()
+        digests: list[Digest] = []
+        waiting: list[Entry] = []
+        while at > mark:
+            async with self.store.reading() as tx:
+                page = [e for e in await log.branch(tx, self.thread_id, at, limit=_PAGE) if e.seq > mark]
+            at, first, count = page[0].parent_seq, page[0].seq, count + len(page)
+            page += waiting
+            # A page begins with a question, so that calls and results are together.
+            start = next((n for n, entry in enumerate(page) if entry.role == "user"), 0) if at > mark else 0
+            waiting, page = page[:start], page[start:]
+            digests.append(await asyncio.to_thread(digest_entries, page))
+            if newest:
+                await asyncio.to_thread(self.mentions.add, page)
+            newest = newest or page
+            self.progress(count)
+        digest = reduce(lambda old, new: joined(old, new, self.limit), reversed(digests))
+        return Part(newest, digest, count, first, last)
+
+
+async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | None) -> Kept | None:
+    """Write what was made, if the thread is as it was when that was begun; None forgets a mark that counts no more."""
+    if not await tx.fetch("select_position", id=thread_id):
+        return None
+    now = await summaries.find_thread(tx, thread_id)
+    if now is None or now.born != found.thread.born:
+        return None
+    if now.kept != found.thread.kept:
+        return _late(thread_id, now.kept, made, "another pass was faster")
+    kept = made.kept if made else now.kept
+    mark = kept.last_seq if kept else 0
+    if await summaries.is_behind(tx, thread_id, mark=mark, tip=now.tip, first_seq=now.first_seq) != bool(made):
+        return _late(thread_id, now.kept, made, "the conversation went to another branch")
+    if made is None or made.fresh:
+        await summaries.drop(tx, thread_id)
+    if made is None:
+        return None
+    await summaries.save(tx, thread_id, made.kept)
+    await spans.add(tx, thread_id, made.topics)
+    return made.kept
+
+
+def _late(thread_id: str, kept: Kept | None, made: _Made | None, why: str) -> Kept | None:
+    """What is kept of a thread when what was made comes late and is thrown away."""
+    written = made is not None and made.kept.model is not None
+    level, what = (logging.WARNING, "The summary") if written else (logging.INFO, "A digest")
+    _logger.log(level, "%s of thread %s came late, and is not used: %s meanwhile", what, thread_id, why)
+    return kept

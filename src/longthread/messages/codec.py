@@ -1,0 +1,311 @@
+"""LangChain messages as entries of the log, and back without loss."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from enum import Enum
+from typing import Any
+
+import langchain_core.messages as lc
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pydantic import BaseModel
+
+from longthread.errors import MessageNotStorable, RowDamaged, ValueDamaged
+from longthread.messages.entries import NOT_NOTED, whole_number
+from longthread.messages.fields import (
+    BLANK,
+    PACKED,
+    PACKED_JSON,
+    Fields,
+    exact_json,
+    fields_of_row,
+    is_packed,
+    payload_of,
+    rest_of,
+)
+from longthread.messages.sanitize import storable
+from longthread.messages.tool_calls import Calls, as_json, calls_of
+from longthread.model.entry import Draft, Entry, Role
+from longthread.model.ids import new_id
+from longthread.model.payload import note_in
+from longthread.store.decoding import UNREADABLE, damaged
+from longthread.store.log import MESSAGE_ID
+
+ROLES: Mapping[type[BaseMessage], Role] = {
+    HumanMessage: "user",
+    AIMessage: "assistant",
+    ToolMessage: "tool",
+    SystemMessage: "system",
+}
+_CLASSES: dict[str, type[BaseMessage]] = {role: cls for cls, role in ROLES.items()}
+_NAMED: dict[str, type[BaseMessage]] = {
+    name: cls
+    for name in lc.__all__
+    if isinstance(cls := getattr(lc, name), type) and issubclass(cls, BaseMessage) and not name.startswith("Base")
+}
+KNOWN = frozenset((*ROLES, *_NAMED.values()))
+"""Classes that every serializer makes messages of. Others are an application's own."""
+_SERDE = JsonPlusSerializer()
+"""Writes what JSON cannot hold, and reads it for those who have no other."""
+_OWN = JsonPlusSerializer(allowed_msgpack_modules=True)
+"""Reads what this process has written a moment ago, of whichever class."""
+_VEILED = "veiled:"
+"""The kind of a packed message whose texts and numbers are veiled, before the serializer's own."""
+_NUMBER = "\uffff"
+_HALVES = re.compile(r"[\ud800-\udfff]")
+_SEQUENCES = frozenset((list, tuple, set, frozenset))
+_COLUMNS = ("id", "role", "text", "tool_call_id", "name", "payload", "metadata")
+_CONTAINERS = frozenset((dict, list))
+
+_set_dict = BaseModel.__dict__["__dict__"].__set__
+_set_fields_set = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+_set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
+_set_private = BaseModel.__dict__["__pydantic_private__"].__set__
+
+
+def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
+    """A message as a draft. `message_of` on the entry gives an equal message.
+
+    Text that no database holds (NUL, halves of surrogate pairs) is U+FFFD in the draft, and exact in its payload.
+    Arguments of calls that JSON does not give back as they are, are told in the draft, and are themselves in its
+    payload.
+    """
+    role = ROLES.get(type(message), "user")
+    note = note_in(message.__dict__)
+    usage = _field(message, "usage_metadata") or {}
+    calls = calls_of(message.tool_calls if isinstance(message, AIMessage) else (), message.id)
+    metadata = as_json({key: value for key, value in note.items() if key not in NOT_NOTED}) if note else {}
+    text = storable(_text(message))
+    payload, metadata = _payload(message, text, calls, metadata) or (pack(message), metadata)
+    return Draft(
+        id=storable(message.id) if message.id else new_id(),
+        role=role,
+        text=text,
+        tool_calls=calls.told,
+        tool_call_id=storable(_field(message, "tool_call_id")),
+        name=storable(message.name),
+        payload=payload,
+        tokens=whole_number(usage.get("output_tokens")),
+        latency_ms=whole_number(note.get("latency_ms")),
+        run_id=run_id,
+        metadata=metadata,
+    )
+
+
+def _field(message: BaseMessage, name: str) -> Any:
+    # To ask a message for an attribute that its class lacks takes as long as much of the rest of a draft.
+    return message.__dict__[name] if name in message.__dict__ else (message.__pydantic_extra__ or {}).get(name)
+
+
+def message_of(entry: Entry | Draft) -> BaseMessage:
+    """The message that an entry was made from, with the id that it had.
+
+    Raises:
+        RowDamaged: nothing can be made of its payload.
+        ValueDamaged: the same, of a class of the application's.
+    """
+    try:
+        calls = [call.to_json() for call in entry.tool_calls]
+        row = {name: getattr(entry, name) for name in _COLUMNS}
+        rest = rest_of([entry.payload])[0] if entry.payload and not is_packed(entry.payload) else None
+        made = read_message(row, calls, rest, entry.metadata.get(MESSAGE_ID), _SERDE)
+        return made if isinstance(made, BaseMessage) else build(*made)
+    except UNREADABLE as error:
+        place = f"entry {entry.seq} of thread {entry.thread_id}" if isinstance(entry, Entry) else f"entry {entry.id}"
+        raise damaged(place, error, damage_of(entry.payload)) from error
+
+
+def damage_of(payload: bytes | None) -> type[RowDamaged]:
+    """What it is called that nothing can be made of a payload: a class of the application's may have changed."""
+    own = payload and is_packed(payload) and not payload.startswith(PACKED + PACKED_JSON.encode())
+    return ValueDamaged if own else RowDamaged
+
+
+def read_message(
+    row: Mapping[str, Any],
+    calls: Sequence[dict[str, Any]],
+    rest: Fields | None,
+    sent_id: str | None,
+    serde: SerializerProtocol,
+) -> BaseMessage | tuple[type[BaseMessage], Fields]:
+    """The message of an entry's row: its class and fields, or the message itself where these do not say it all.
+
+    Args:
+        calls: its tool calls, which become the message's.
+        rest: what its payload holds, unless that is packed.
+        sent_id: the id that the message had, where the entry has another.
+        serde: see `unpack`.
+    """
+    if rest is None and row["payload"]:
+        message = unpack(row["payload"], serde)
+        if message.id is None:
+            message.id = sent_id or row["id"]
+        return message
+    cls = _CLASSES[row["role"]]
+    fields = fields_of_row(row, calls, rest, sent_id)
+    return (cls, fields) if len(fields) == len(BLANK[row["role"]]) else _with_extra(cls, fields)
+
+
+def build(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
+    """A message of these very fields, as they are: nothing is checked or completed. Containers are copied."""
+    return showing(cls, copied(fields))
+
+
+def showing(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
+    """The same with the fields themselves, which are not copied."""
+    message: BaseMessage = object.__new__(cls)
+    _set_dict(message, fields)
+    _set_fields_set(message, set(fields))
+    _set_extra(message, {})
+    _set_private(message, None)
+    return message
+
+
+def copied(value: Any) -> Any:
+    """A copy of lists and objects, whatever they hold else being the same."""
+    kind = type(value)
+    if kind is dict:
+        fields = value.copy()
+        for key, item in value.items():
+            if type(item) in _CONTAINERS:
+                fields[key] = copied(item)
+        return fields
+    if kind is list:
+        return [copied(item) if type(item) in _CONTAINERS else item for item in value]
+    return value
+
+
+def pack(message: BaseMessage) -> bytes:
+    """A whole message as bytes; `unpack` gives an equal one.
+
+    Raises:
+        MessageNotStorable: it holds something that can be written down in no way.
+    """
+    name = type(message).__name__
+    if _NAMED.get(name) is type(message):
+        body = exact_json(message.__dict__ | (message.__pydantic_extra__ or {}))
+        if body is not None:
+            return PACKED + f"{PACKED_JSON}{name}".encode() + PACKED + body
+    kind, body = _serialized(message)
+    return PACKED + kind.encode() + PACKED + body
+
+
+def unpack(packed: bytes, serde: SerializerProtocol) -> BaseMessage:
+    """The message that `pack` was given.
+
+    Args:
+        serde: makes objects of the classes that it allows. Whatever else it does, such as encrypting, it does not do to
+            messages: these are always written in the same way, so that everybody can read them.
+
+    Raises:
+        ValueError: it makes no message of it.
+    """
+    kind, body = packed[1:].split(PACKED, 1)
+    if kind.startswith(PACKED_JSON.encode()):
+        cls = _NAMED[kind.decode().removeprefix(PACKED_JSON)]
+        return _with_extra(cls, json.loads(body.decode("utf-8", "surrogatepass")))
+    # Not as a subclass may have it: it was not written as that writes.
+    message = JsonPlusSerializer.loads_typed(_plain(serde), (kind.decode().removeprefix(_VEILED), body))
+    if not isinstance(message, BaseMessage):
+        raise ValueError(f"its class is not there or not allowed, the serializer makes {type(message).__name__} of it")
+    if not kind.startswith(_VEILED.encode()):
+        return message
+    return _with_extra(type(message), _unveiled(message.__dict__ | (message.__pydantic_extra__ or {})))
+
+
+def copy_of(message: BaseMessage) -> BaseMessage:
+    """A copy of which nothing is shared with the message.
+
+    Raises:
+        MessageNotStorable: it can be neither copied nor read again.
+    """
+    with suppress(*UNREADABLE, copy.Error):
+        return copy.deepcopy(message)
+    try:
+        return unpack(pack(message), _OWN)  # it holds a lock, say, which is not stored
+    except ValueError as error:
+        raise MessageNotStorable(message_id=message.id, reason=str(error)) from error
+
+
+def _plain(serde: SerializerProtocol) -> JsonPlusSerializer:
+    """The part of a saver's serializer that knows which classes are allowed."""
+    while isinstance(serde, EncryptedSerializer):
+        serde = serde.serde
+    return serde if isinstance(serde, JsonPlusSerializer) else _SERDE
+
+
+def _serialized(message: BaseMessage) -> tuple[str, bytes]:
+    """A message that JSON cannot hold, as the serializer writes it."""
+    fields = message.__dict__ | (message.__pydantic_extra__ or {})
+    kind = ""
+    try:
+        if _is_odd(fields):
+            kind, message = _VEILED, _with_extra(type(message), _veiled(fields))
+        own, body = _SERDE.dumps_typed(message)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise MessageNotStorable(message_id=message.id, reason=str(error)) from error
+    return kind + own, body
+
+
+def _is_odd(value: Any) -> bool:
+    """Whether it holds halves of surrogate pairs, which the serializer replaces, or numbers that it refuses."""
+    if isinstance(value, str):
+        return not value.isascii() and _HALVES.search(value) is not None
+    if isinstance(value, int):
+        return not -(2**63) <= value < 2**64
+    if isinstance(value, dict):
+        return any(map(_is_odd, value)) or any(map(_is_odd, value.values()))
+    return type(value) in _SEQUENCES and any(map(_is_odd, value))
+
+
+def _veiled(value: Any) -> Any:
+    """The value with every text as its bytes, a letter each, and large numbers as text that no other is then."""
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass").decode("latin-1")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return f"{_NUMBER}{value:x}"
+    if isinstance(value, dict):
+        return {_veiled(key): _veiled(item) for key, item in value.items()}
+    return type(value)(map(_veiled, value)) if type(value) in _SEQUENCES else value
+
+
+def _unveiled(value: Any) -> Any:
+    """What `_veiled` was given."""
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        if value.startswith(_NUMBER):
+            return int(value[1:], 16)
+        return value.encode("latin-1").decode("utf-8", "surrogatepass")
+    if isinstance(value, dict):
+        return {_unveiled(key): _unveiled(item) for key, item in value.items()}
+    return type(value)(map(_unveiled, value)) if type(value) in _SEQUENCES else value
+
+
+def _with_extra(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
+    known = cls.model_fields
+    message = build(cls, {key: value for key, value in fields.items() if key in known})
+    _set_extra(message, {key: value for key, value in fields.items() if key not in known})
+    return message
+
+
+def _text(message: BaseMessage) -> str:
+    # `text` makes a new string of one that is there already: of a long one, that is to be had without.
+    return message.content if type(message.content) is str else str(message.text)
+
+
+def _payload(message: BaseMessage, text: str, calls: Calls, metadata: Fields) -> tuple[bytes | None, Fields] | None:
+    """As `payload_of` has it. None: the whole message must be packed, as one of another class."""
+    role = ROLES.get(type(message))
+    if role is None or message.__dict__.keys() != BLANK[role].keys():
+        return None
+    return payload_of(message.__dict__, message.__pydantic_extra__ or {}, role, text, calls, metadata)

@@ -1,0 +1,82 @@
+"""Calls of a reply that could not be read, for their arguments are no JSON object: no tool has run for them.
+
+Clients send them as they came, and providers refuse a call that no result follows. A view tells them as text. Where a
+result does follow, and LangChain's agents add one before the next question, they are calls like others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall
+from langchain_core.messages.tool import tool_call
+
+from longthread.messages.reasoning import CALLS, has_items, without_thinking
+
+_NOT_SENT = frozenset({"tool_calls", "function_call"})
+"""Keys of `additional_kwargs` that clients take calls from where a message has none."""
+
+
+def has_unread(message: BaseMessage) -> TypeGuard[AIMessage]:
+    """Whether a message has calls that could not be read."""
+    # Asked of every message for every view, and `isinstance` is slow for LangChain's.
+    return bool(message.__dict__.get("invalid_tool_calls"))
+
+
+def readable(message: BaseMessage) -> BaseMessage:
+    """The message with its unread calls as text, before those that were read; the same, where it has none."""
+    if not has_unread(message):
+        return message
+    if has_items(message):  # which stand before the very calls that go
+        message = without_thinking(message)
+    told = "\n".join(map(_told, message.invalid_tool_calls))
+    kwargs = {key: value for key, value in message.additional_kwargs.items() if key not in _NOT_SENT}
+    content = _content(message, told)
+    return message.model_copy(update={"content": content, "invalid_tool_calls": [], "additional_kwargs": kwargs})
+
+
+def answered(message: BaseMessage, results: Sequence[str | None]) -> BaseMessage:
+    """The message with those of its unread calls that have results as calls that were read; the same, where none have.
+
+    Args:
+        results: the ids of the calls whose results stand right behind it.
+    """
+    if not has_unread(message):
+        return message
+    left = Counter(results) - Counter(call["id"] for call in message.tool_calls)
+    read, unread = list(message.tool_calls), []
+    for call in message.invalid_tool_calls:
+        if left[call["id"]] > 0:
+            left[call["id"]] -= 1
+            read.append(tool_call(name=call["name"] or "unknown", args={"unread": call["args"]}, id=call["id"]))
+        else:
+            unread.append(call)
+    if len(unread) == len(message.invalid_tool_calls):
+        return message
+    return message.model_copy(update={"tool_calls": read, "invalid_tool_calls": unread})
+
+
+def _told(call: InvalidToolCall) -> str:
+    return f"(This call of {call['name'] or 'a tool'} could not be read, and was not run: {call['args'] or ''})"
+
+
+def _content(message: AIMessage, told: str) -> Any:
+    if type(message.content) is not list:
+        return f"{message.content}\n{told}".lstrip()
+    unread = {call["id"] for call in message.invalid_tool_calls} - {call["id"] for call in message.tool_calls}
+    kept = [block for block in message.content if not _is_of(block, unread)]
+    first = next((n for n, block in enumerate(kept) if _type(block) in CALLS), len(kept))
+    return [*kept[:first], {"type": "text", "text": told}, *kept[first:]]
+
+
+def _is_of(block: Any, calls: set[str | None]) -> bool:
+    """Whether a block is one of these calls."""
+    if _type(block) == "invalid_tool_call":
+        return True
+    return _type(block) in CALLS and (block.get("call_id") or block.get("id")) in calls
+
+
+def _type(block: Any) -> Any:
+    return block.get("type") if isinstance(block, dict) else None

@@ -1,0 +1,46 @@
+"""A model call that failed is tried again, where that may help."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from itertools import count
+
+from langchain_core.messages import AIMessage
+
+from longthread.errors import LongthreadError
+from longthread.llm.models import retryable
+from longthread.llm.overflow import overflow_of
+from longthread.runs.protocol import attempt
+from longthread.runs.request import ChatRequest
+from longthread.runs.run_context import RunContext
+
+_LONGEST = 60.0
+"""Seconds between two attempts, at most."""
+
+
+async def retried(context: RunContext, request: ChatRequest, retries: int) -> AIMessage:
+    """The reply to a request, which is sent again up to so many times. It waits 1 s, 2 s, 4 s, … in between.
+
+    Raises:
+        Exception: what the last attempt raised, or the first one that no other can follow.
+    """
+    for failed in count():
+        try:
+            return await attempt(context, request)
+        except Exception as error:
+            if failed >= retries or not _may_pass(error):
+                raise
+        await asyncio.sleep(_wait(failed))
+    raise AssertionError
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether the same request may succeed: not after an error of ours, such as a lost lease, nor where it was too
+    long."""
+    return retryable(error) and not isinstance(error, LongthreadError) and overflow_of(error) is None
+
+
+def _wait(failed: int) -> float:
+    """Seconds until the next attempt. They differ, so that many runs do not ask a provider at once."""
+    return min(_LONGEST, 2.0**failed) * random.uniform(0.75, 1.25)

@@ -1,0 +1,108 @@
+"""A run ends in time: paused when its steps are used up, failed when its model cannot be understood."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from longthread.llm.models import DEMO, failure_reason
+from longthread.llm.overflow import asked_in_room
+from longthread.messages.sanitize import storable
+from longthread.model.ids import new_id
+from longthread.model.run import Step
+from longthread.runs.progress import progress_digest
+from longthread.runs.request import ChatRequest
+from longthread.runs.run_context import RunContext, is_malformed, noted
+from longthread.store import runs
+from longthread.view.condense import cut_middle
+
+_NOTES_LIMIT = 12_000
+"""Characters of the notes that a summary is written from: a run of many steps has more."""
+MALFORMED_LIMIT = 3
+"""Replies in a row that could not be read before a run fails."""
+
+_SUMMARY = """\
+You ran out of steps before the question was answered. Write a short progress report for the user, in the language of \
+the question: the question, what is done, what was found, what problems came up, what is left to do. Use only what \
+the notes say; keep labels such as [q3].
+
+Notes:
+{digest}"""
+
+_log = logging.getLogger(__name__)
+
+
+class Budget:
+    """What a run may use. Counts the run's messages, so that a crash resets nothing. `model` writes the summaries."""
+
+    def __init__(self, model: BaseChatModel) -> None:
+        self._model = model
+
+    def is_lost(self, context: RunContext) -> bool:
+        """Whether the last replies were all malformed."""
+        return malformed_in_a_row(context.window.own) >= MALFORMED_LIMIT
+
+    def is_spent(self, context: RunContext) -> bool:
+        """Whether the run's steps are used up, its own or those that it shares with others. If not, one is taken."""
+        if sum(isinstance(message, AIMessage) for message in context.window.own) >= context.run.max_steps:
+            return True
+        return context.allowance is not None and not context.allowance.take()
+
+    async def summary(self, context: RunContext) -> None:
+        """Write what the run has come to into the log: the model's report, a step like every model call, or else the
+        digest."""
+        digest = progress_digest(context.run.question, context.window.own)
+        # Before the call: what it streams is the summary's, and not the last reply's.
+        context.message_id = new_id()
+        started, clock = datetime.now(UTC), time.monotonic()
+        # The demo model answers questions and nothing else; the digest says all that it could.
+        written = None if context.run.model == DEMO else await self._written(context, digest)
+        message = noted(AIMessage(content=written or digest, id=context.message_id), kind="summary")
+        async with context.store.writing() as tx:
+            held = await runs.check(tx, context.lease)
+            entries = await context.write(tx, held, [message])
+            if written is not None:
+                marks = await context.stream.reply(tx, entries[0], started)
+                step = Step(
+                    thread_id=context.lease.thread_id,
+                    index=0,
+                    run_id=context.run.id,
+                    kind="model",
+                    status="done" if written else "failed",
+                    started_at=started,
+                    action="summary",
+                    entry_seq=entries[0].seq if written else None,
+                    elapsed_ms=round((time.monotonic() - clock) * 1000),
+                )
+                await runs.add_step(tx, context.lease, step, marks=marks, held=held)
+        context.note(entries, [message])
+
+    async def _written(self, context: RunContext, digest: str) -> str:
+        """The model's report; empty when it fails, for then the digest serves."""
+
+        async def ask(notes: str) -> str:
+            question = context.run.question[: min(4000, max(1000, len(notes)))]
+            request = ChatRequest(self._model, _SUMMARY.format(digest=notes), [HumanMessage(question)])
+            return str((await request.reply(context.recorder)).text)
+
+        try:
+            return str(storable(await asked_in_room(ask, cut_middle(digest, _NOTES_LIMIT)))).strip()
+        except Exception as error:  # noqa: BLE001 - whatever a provider raises, the digest is there
+            _log.warning("The progress summary failed: %s", failure_reason(error, context.settings))
+            return ""
+
+
+def malformed_in_a_row(messages: Sequence[BaseMessage]) -> int:
+    """How many of the last replies could not be read."""
+    count = 0
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            if not is_malformed(message):
+                break
+            count += 1
+    return count

@@ -1,0 +1,97 @@
+"""The tools for what was said before, as a run has them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+
+from longthread.builtin.chart import chart_tool
+from longthread.builtin.memories import FORGET, REMEMBER, Read, Remembering
+from longthread.builtin.pages import Room
+from longthread.builtin.recall import recall_tool
+from longthread.context.window import Spot
+from longthread.errors import LongthreadError
+from longthread.memory.memories import Memories
+from longthread.memory.relevant_memories import fitting
+from longthread.memory.search.keywords import Place
+from longthread.memory.search.recall import Recaller
+from longthread.model.builtin import LOAD_SKILL
+from longthread.model.fold import PARSE_ERROR
+from longthread.model.memory import Memory, Origin
+from longthread.runs.run_context import RunContext
+from longthread.runs.start import Begun
+from longthread.settings import Settings
+from longthread.store.driver import Driver
+from longthread.store.index.recall import Scope
+from longthread.store.memories import Owner
+from longthread.tools.tool import Tool
+
+_logger = logging.getLogger(__name__)
+
+
+class Keeper(Protocol):
+    """What keeps what was said: an `Analyst`."""
+
+    store: Driver
+    settings: Settings
+    recaller: Recaller
+    memories: Memories
+
+
+_OWN_WORDS = frozenset({REMEMBER, FORGET, LOAD_SKILL, PARSE_ERROR})
+"""Tools whose results nobody else has written."""
+
+
+def read_by(context: RunContext) -> Read | None:
+    """What the model of a run has read in this conversation that others may have written: results of tools. None where
+    that is nothing."""
+    spots = [spot for spot in context.window.spots if spot.entry.role == "tool"]
+    results = [spot for spot in reversed(spots) if spot.message.name not in _OWN_WORDS]
+    names = dict.fromkeys(_named(spot) for spot in results)
+    if context.summary:  # of messages that the run no longer holds
+        names["the summary of the conversation"] = None
+    own = {spot.entry.seq for spot in context.window.own_spots}
+    seqs = tuple(spot.entry.seq for spot in reversed(results) if spot.entry.seq in own)
+    return Read(Origin(context.run.source, tuple(names)), seqs) if names else None
+
+
+def _named(spot: Spot) -> str:
+    """A result as people know it: `run_sql q1`."""
+    query = spot.query.label if spot.query is not None else ""
+    return f"{spot.message.name} {query}".strip()
+
+
+def own_tools(keeper: Keeper, begun: Begun, context: RunContext, owner: Owner) -> Sequence[Tool]:
+    """The tools for what was said before: in this conversation, and in the user's others. A chart is of a result."""
+    thread_id, asked = begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq
+    remembering = Remembering(
+        store=keeper.store,
+        memories=keeper.memories,
+        owner=owner,
+        lease=begun.lease,
+        seqs=(asked,),
+        read=lambda: read_by(context),
+        approval=keeper.settings.remember_approval,
+        dropped=context.drop_memories,
+    )
+    recall = recall_tool(
+        keeper.recaller,
+        Scope(owner.user_id, thread_id),
+        thread_id=thread_id,
+        agent_id=owner.agent_id,
+        top_k=keeper.settings.memory_recall_top_k,
+        before=Place(thread_id, asked),
+        look_up=remembering.look_up,
+        room=lambda: Room(context.budget, context.family),
+    )
+    return (chart_tool(keeper.store, begun.thread, begun.window), recall, *remembering.tools())
+
+
+async def fitting_memories(memories: Memories, owner: Owner, question: str) -> tuple[Memory, ...]:
+    """The memories that fit a question. A run goes on without them where they cannot be read."""
+    try:
+        return tuple(await fitting(memories, owner, question))
+    except LongthreadError as error:
+        _logger.warning("A run has no memories: %s", error)
+        return ()

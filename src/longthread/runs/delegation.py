@@ -1,0 +1,249 @@
+"""Agents that an agent may ask: each is a tool, and each call of it is a run on a thread below the caller's.
+
+A run says which call it answers. So a call that is made again after a crash finds the run that it has begun, and waits
+for it or takes it over; none is begun twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Collection, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Protocol
+
+from longthread.errors import InvalidInput, LongthreadError, NothingToResume, RunInProgress, ThreadNotFound
+from longthread.model.catalog import Agent
+from longthread.model.memory import ANALYST
+from longthread.model.run import Run
+from longthread.runs.delegation_scope import Caller, Standing
+from longthread.runs.events import Bell
+from longthread.runs.handle import RunHandle
+from longthread.runs.process import may_be_alive
+from longthread.settings import Settings
+from longthread.store import log, runs
+from longthread.store.completion import to_the_end
+from longthread.store.driver import Driver
+from longthread.store.runs import Lease
+from longthread.tools.arguments import Arguments
+from longthread.tools.spelling import spelled
+from longthread.tools.tool import Observation, Tool, failed, succeeded
+
+LONGEST = 64_000
+"""Characters of an answer that the caller is given, as of other tools' results."""
+_LONGEST_NAME = 64
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+_LABELS = re.compile(r"\s*\[(q\d+(?:\s*,\s*q\d+)*)\]")
+_PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "task": {
+            "type": "string",
+            "minLength": 1,
+            "description": "What to do, with all that the agent must know: it does not see this conversation.",
+        },
+        "thread_id": {
+            "type": "string",
+            "description": "To go on with an earlier conversation with it: the thread_id that it answered with.",
+        },
+    },
+    "required": ["task"],
+    "additionalProperties": False,
+}
+
+
+class Office(Protocol):
+    """What begins runs, and takes them over: an `Analyst`."""
+
+    store: Driver
+    settings: Settings
+    bell: Bell
+
+    async def ask(
+        self, question: str, *, thread_id: str | None, user_id: str, agent: str, standing: Standing
+    ) -> RunHandle:
+        """Begin a run."""
+
+    async def resume(self, thread_id: str, *, user_id: str, standing: Standing) -> RunHandle:
+        """Take over a run."""
+
+
+class Delegates:
+    """The agents that one run may ask.
+
+    Args:
+        standing: that of the agents: whom they answer is added for each call.
+    """
+
+    def __init__(self, office: Office, lease: Lease, user_id: str, standing: Standing) -> None:
+        self._office = office
+        self._lease = lease
+        self._user = user_id
+        self._standing = standing
+        self._running: dict[str, RunHandle] = {}
+
+    def tools(self, agents: Sequence[Agent], taken: Collection[str]) -> list[Tool]:
+        """A tool for each agent, by a name that no other tool has; none where agents may ask no deeper."""
+        if self._standing.depth > self._office.settings.max_delegation_depth:
+            return []
+        return [self._tool(agent, name) for agent, name in zip(agents, tool_names(agents, taken), strict=True)]
+
+    async def stop(self) -> None:
+        """Stop what runs here for this run."""
+        for handle in list(self._running.values()):
+            await handle.stop()
+
+    def _tool(self, agent: Agent, name: str) -> Tool:
+        arguments = Arguments(_PARAMETERS, tool=name)
+
+        async def answer(args: Mapping[str, Any], call_id: str) -> Observation:
+            try:
+                given = arguments.checked(args)
+                run = await self._ended(agent, given["task"], given.get("thread_id"), call_id)
+            except LongthreadError as error:
+                return failed(error)
+            return _observed(agent, name, run, self._standing)
+
+        async def call(args: Mapping[str, Any]) -> Observation:
+            raise RuntimeError(f"{name} is called by its run")
+
+        about = (agent.description or "").strip() or "Another agent."
+        described = f"{agent.name}: an agent. Gives it a task, and returns its answer. {about}"
+        return Tool(name, described, _PARAMETERS, call, retry_safe=True, answer=answer, category="agent")
+
+    async def _ended(self, agent: Agent, task: str, thread_id: str | None, call_id: str) -> Run:
+        """The run that answers a call, when it has ended or waits for a person, whichever process executes it."""
+        begun = False
+        while True:
+            async with self._office.store.reading() as tx:
+                found = [run for run in await runs.answers(tx, *_of(self._lease)) if _answers(run, call_id)]
+                held = bool(found) and await runs.is_held(tx, found[-1], alive=may_be_alive)
+            if found and found[-1].status != "running":  # it has ended, or waits for a person
+                return found[-1]
+            if begun and not found:
+                raise InvalidInput(reason=f"The conversation with {agent.name} was deleted before it had answered.")
+            if held:
+                await self._office.bell.wait(found[-1].id)
+                continue
+            begun = True
+            await to_the_end(self._start(agent, task, thread_id, call_id, found[-1] if found else None))
+            await self._wait(call_id)
+
+    async def _start(self, agent: Agent, task: str, thread_id: str | None, call_id: str, run: Run | None) -> None:
+        """Begin the run that answers a call, or go on with it where its process died."""
+        standing = self._standing.answering(Caller(self._lease, call_id))
+        if run is None:
+            await self._expect_own(agent, thread_id)
+            handle = await self._office.ask(
+                task, thread_id=thread_id, user_id=self._user, agent=agent.id, standing=standing
+            )
+        else:
+            try:
+                handle = await self._office.resume(run.thread_id, user_id=self._user, standing=standing)
+            except (RunInProgress, NothingToResume):  # somebody else was faster
+                return
+        self._running[call_id] = handle
+
+    async def _wait(self, call_id: str) -> None:
+        handle = self._running.get(call_id)
+        if handle is None:
+            return
+        try:
+            await asyncio.wait({handle.task})
+        except asyncio.CancelledError:
+            await handle.stop()
+            raise
+        finally:
+            del self._running[call_id]
+
+    async def _expect_own(self, agent: Agent, thread_id: str | None) -> None:
+        """
+        Raises:
+            InvalidInput: the thread is none in which this one has asked the agent, or no model call is left.
+        """
+        below = self._standing.below
+        if not below.left:
+            raise InvalidInput(reason=_used_up(below.size))
+        if thread_id is None:
+            return
+        async with self._office.store.reading() as tx:
+            try:
+                thread = await log.find_thread(tx, thread_id, user_id=self._user)
+            except ThreadNotFound:
+                thread = None
+        if thread is None or (thread.parent_id, thread.agent_id or ANALYST) != (self._lease.thread_id, agent.id):
+            raise InvalidInput(
+                reason=f"This conversation has had none with {agent.name} under the id {thread_id}. "
+                "Leave thread_id out to begin one."
+            )
+
+
+def tool_names(agents: Sequence[Agent], taken: Collection[str]) -> list[str]:
+    """The names by which a model asks agents, each its own: `ask_` and the agent's name, Chinese in pinyin, as far as
+    that can be said in letters, digits, _ and -. What cannot is told apart by the agent's id."""
+    used, names = set(taken), list[str]()
+    for agent in agents:
+        written = spelled(agent.name)
+        said = _NOT_IN_A_NAME.sub("_", written).strip("_")
+        name = f"ask_{said}"
+        whole = said and written.isascii()
+        if not whole or len(name) > _LONGEST_NAME or name in used:
+            mark = sha256(agent.id.encode()).hexdigest()[:8]
+            name = f"{name[: _LONGEST_NAME - 9].rstrip('_')}_{mark}"
+        used.add(name)
+        names.append(name)
+    return names
+
+
+def _of(lease: Lease) -> tuple[str, str]:
+    return lease.thread_id, lease.run_id
+
+
+def _answers(run: Run, call_id: str) -> bool:
+    return run.answers is not None and run.answers.call_id == call_id
+
+
+def _observed(agent: Agent, tool: str, run: Run, standing: Standing) -> Observation:
+    """What the caller is told of a run that has ended."""
+    outcome, thread_id, queries = run.outcome, run.thread_id, run.outcome.get("queries") or ()
+    if run.status == "finished":
+        answer = _without_labels(str(outcome.get("answer") or ""), queries)
+        data: dict[str, Any] = {"agent": agent.name, "thread_id": thread_id, "answer": answer[:LONGEST]}
+        if len(answer) > LONGEST:
+            data["notes"] = [f"The answer has {len(answer)} characters; this is how it begins."]
+        return succeeded(data)
+    if run.status == "failed":
+        reason = str((outcome.get("error") or {}).get("message") or "it is not known why.")
+        return _not_done("agent_failed", f"{agent.name} failed: {reason[:LONGEST]}", thread_id)
+    if run.status == "waiting":
+        said = (
+            f"{agent.name} waits for a person to decide about a call, in its conversation {thread_id}. Tell the user. "
+        )
+        said += f"When that is done, it goes on; call {tool} with this thread_id then, to hear what has come of it."
+        return _not_done("agent_waits", said, thread_id)
+    so_far = _without_labels(str(outcome.get("summary") or ""), queries)[:LONGEST]
+    said = f"{agent.name} was paused before it had an answer: {_why(str(outcome.get('reason')))}."
+    if standing.below.left:
+        said += f" To let it go on, call {tool} with this thread_id and the task: continue."
+    else:
+        said += f" {_used_up(standing.below.size)}"
+    return _not_done("agent_paused", f"{said}\n\n{so_far}".strip(), thread_id)
+
+
+def _not_done(type_: str, message: str, thread_id: str) -> Observation:
+    return {"ok": False, "error": {"type": type_, "message": message, "thread_id": thread_id}}
+
+
+def _why(reason: str) -> str:
+    said = {"max_steps": "its steps are used up", "stopped": "it was stopped", "interrupted": "its process died"}
+    return said.get(reason, reason)
+
+
+def _used_up(size: int) -> str:
+    return f"All {size} model calls that other agents may make for one question are used up: answer with what is known."
+
+
+def _without_labels(answer: str, queries: Sequence[Mapping[str, Any]]) -> str:
+    """An answer without the labels of its queries: in the caller's conversation they name others."""
+    own = {str(query.get("query")) for query in queries}
+    return _LABELS.sub(lambda found: "" if own & set(re.split(r"\s*,\s*", found[1])) else found[0], answer)

@@ -1,0 +1,125 @@
+"""Execute a run, and end it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from longthread.context.source_facts import Known, keep
+from longthread.errors import LeaseLost, LongthreadError, ModelFailed, StoreError
+from longthread.llm.models import Models, failure_reason
+from longthread.model.fold import facts_of
+from longthread.model.run import RunStatus
+from longthread.runs.loop import drive
+from longthread.runs.outcome import is_over, outcome_of
+from longthread.runs.progress import stopped_outcome
+from longthread.runs.run_context import RunContext
+from longthread.store import runs
+from longthread.store.completion import to_the_end
+from longthread.store.driver import Driver, Transaction
+from longthread.store.runs import Lease
+
+RENEW_SECONDS = 5.0
+"""How often a lease is renewed: several times before it runs out."""
+
+
+_logger = logging.getLogger(__name__)
+
+
+async def execute(context: RunContext, models: Models, known: Known) -> RunStatus:
+    """Run the agent on a thread's hot window until the run ends, or waits for a person, and say how it ended.
+
+    Raises:
+        LeaseLost: another process took the run over; nothing more was written.
+    """
+    beat = asyncio.ensure_future(keep_lease(context.store, context.lease))
+    work = asyncio.ensure_future(_work(context, models))
+    try:
+        await asyncio.wait({beat, work}, return_when=asyncio.FIRST_COMPLETED)
+        if beat.done():
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            beat.result()
+        status, outcome = await work
+    except asyncio.CancelledError:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        await to_the_end(_end(context, known, "paused", stopped_outcome(context.run.question, context.window.own)))
+        raise
+    finally:
+        beat.cancel()
+    if status == "waiting":
+        return await to_the_end(_wait(context))
+    await to_the_end(_end(context, known, status, outcome))
+    return status
+
+
+async def _wait(context: RunContext) -> RunStatus:
+    """Let the run wait for a person. Where what is asked cannot be stored, it is told as a failure, as an end is."""
+    try:
+        await context.stream.wait(list(context.asked.values()))
+    except LeaseLost:
+        raise
+    except (StoreError, ValueError, TypeError) as error:
+        problem = {"type": "store_error", "message": f"What is to be approved could not be stored: {error}"}
+        await context.stream.end("failed", {"error": problem})
+        return "failed"
+    return "waiting"
+
+
+async def _end(context: RunContext, known: Known, status: RunStatus, outcome: Mapping[str, Any]) -> None:
+    """Tell the run's end. What cannot be stored of it is told as a failure: a run without an end blocks its thread."""
+    last = context.window.spots[-1].entry
+    said = last if last.id == outcome.get("message_id") else None
+    try:
+        await context.stream.end(status, outcome, said=said, also=partial(_keep_facts, context, known))
+    except LeaseLost:
+        raise
+    except (StoreError, ValueError, TypeError) as error:
+        problem = {"type": "store_error", "message": f"The run's end could not be stored: {type(error).__name__}."}
+        await context.stream.end("failed", {"error": problem})
+
+
+async def _keep_facts(context: RunContext, known: Known, tx: Transaction) -> None:
+    """Keep what the run's entries have taught, so that the next run starts from it.
+
+    Not while a call has no result: what comes in later would be folded without its call.
+    """
+    entries = [spot.entry for spot in context.window.own_spots]
+    calls = {call.id for entry in entries for call in entry.tool_calls}
+    if calls <= {entry.tool_call_id for entry in entries}:
+        tip = context.window.spots[-1].entry.seq
+        await keep(tx, context.lease.thread_id, tip, facts_of(known.facts, entries), kept=known.kept)
+
+
+async def _work(context: RunContext, models: Models) -> tuple[RunStatus, dict[str, Any]]:
+    try:
+        for note in context.source_notes:
+            await context.stream.tell("warning", message=note)
+        if not is_over(context.window.messages):
+            context.memories = await context.fitting() if context.fitting is not None else ()
+            context.terms = await context.teaching() if context.teaching is not None else ()
+            await drive(context, models)
+        return ("waiting", {}) if context.asked else outcome_of(context)
+    except LeaseLost:
+        raise
+    except LongthreadError as error:
+        return "failed", {"error": error.described()}
+    except Exception as error:  # noqa: BLE001 - a run's boundary: whatever failed, the thread is told and stays usable
+        reason = failure_reason(error, context.settings)
+        problem = ModelFailed(model=models.name, reason=reason, thread=context.lease.thread_id)
+        return "failed", {"error": {**problem.described(), "cause": type(error).__name__}}
+
+
+async def keep_lease(store: Driver, lease: Lease) -> None:
+    """Renew a lease until this is cancelled. Raises LeaseLost: somebody else has it now."""
+    while True:
+        await asyncio.sleep(RENEW_SECONDS)
+        try:
+            async with store.writing() as tx:
+                await runs.renew(tx, lease)
+        except StoreError as error:
+            _logger.warning("The lease of run %s could not be renewed; trying again: %s", lease.run_id, error)

@@ -1,0 +1,77 @@
+"""A handle on a run that this process executes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from longthread.errors import LeaseLost
+from longthread.model.event import HALTS, Event
+from longthread.model.run import Run
+from longthread.runs.events import Bell, watch
+from longthread.store import runs
+from longthread.store.driver import Driver
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunHandle:
+    """A run, and the task that executes it. `after` is the number of the last event before this execution."""
+
+    run: Run
+    task: asyncio.Task[None]
+    store: Driver
+    bell: Bell
+    after: int = 0
+
+    @property
+    def thread_id(self) -> str:
+        """The thread that the run is on."""
+        return self.run.thread_id
+
+    async def events(self) -> AsyncIterator[Event]:
+        """The run's events from this execution's first on, up to the final one, or to the one that says that it waits.
+
+        Raises:
+            LeaseLost: another process took the run over.
+            StoreError: the store failed, so that not even the end could be told.
+        """
+        events = watch(self.store, self.bell, self.thread_id, self.run.id, after=self.after, lives=self._lives)
+        async for event in events:
+            if event.type in HALTS:
+                await asyncio.wait({self.task})  # who has seen the end may close the store
+            yield event
+            if event.type in HALTS:
+                return
+        await self.task
+        raise LeaseLost(thread=self.thread_id, run=self.run.id)
+
+    async def wait(self) -> Event:
+        """The run's final event, or the one that says that it waits for decisions. Raises what `events` raises."""
+        await asyncio.wait({self.task})
+        async with self.store.reading() as tx:
+            last = await runs.last_event(tx, self.thread_id, self.run.id)
+            events = await runs.events_after(tx, self.thread_id, self.run.id, last - 1)
+        if events and events[-1].type in HALTS:
+            return events[-1]
+        await self.task
+        raise LeaseLost(thread=self.thread_id, run=self.run.id)
+
+    async def stop(self) -> None:
+        """Stop the run: it ends as paused, and what it has done is kept."""
+        await asyncio.sleep(0)  # a task that was cancelled before its first step could not end its run
+        if not self.task.cancelling():  # to cancel it once more would break off how it ends
+            self.task.cancel()
+        await asyncio.wait({self.task})
+
+    def _lives(self) -> bool:
+        return not self.task.done()
+
+
+def report(task: asyncio.Task[None]) -> None:
+    """A run that could not even tell its end (its lease was lost, the store is gone) is told in the log."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _logger.error("%s ended without a final event: %s", task.get_name(), error)

@@ -1,0 +1,168 @@
+"""Look at what a past model call saw: each entry of its view, how it went in, what it cost, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from longthread.errors import EntryNotFound
+from longthread.model.manifest import TEXTS, How, Segment, segments_of
+from longthread.model.run import Step
+from longthread.runs.views import Prompt, seen_between
+from longthread.store import runs
+from longthread.store.driver import Transaction
+from longthread.store.index import recall
+from longthread.view.manifest import shown
+from longthread.view.view_entry import ViewEntry
+
+_END = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A call's view. `number` counts the thread's model calls from 1.
+
+    `why_planned` says why it does not simply go on from the call before; empty where it does. `system` are the
+    instructions that stood before the messages, `tools` the names of those that were offered.
+    """
+
+    number: int
+    step: Step
+    segments: Sequence[Segment]
+    entries: Sequence[ViewEntry]
+    why_planned: str
+    system: str = ""
+    tools: Sequence[str] = ()
+
+    @property
+    def tokens(self) -> int:
+        """What all messages of the view cost."""
+        return sum(segment.tokens for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What one call saw otherwise than another: entries by their seqs. `same` are the tokens that both begin with."""
+
+    same: int
+    entered: Sequence[int]
+    left: Sequence[int]
+    changed: Sequence[tuple[int, How, How]]
+
+
+async def calls_of(tx: Transaction, thread_id: str) -> list[Step]:
+    """The thread's model calls whose views are kept, the first one first."""
+    return [step for step in await runs.steps_from(tx, thread_id, 0) if segments_of(step.manifest)]
+
+
+async def look(tx: Transaction, calls: Sequence[Step], number: int) -> Look:
+    """The view of call `number` of a thread's calls.
+
+    Raises:
+        EntryNotFound: there is no such call, or some of its entries are no longer kept.
+    """
+    if not 0 < number <= len(calls):
+        raise EntryNotFound(thread=calls[0].thread_id if calls else "", entry=f"call {number}")
+    step = calls[number - 1]
+    segments = segments_of(step.manifest)
+    prompt = await Prompt.of_step(tx, step)
+    entries = await _entries(tx, step, segments, prompt)
+    why = "the first call"
+    if number > 1:
+        before = calls[number - 2]
+        earlier = await _entries(tx, before, segments_of(before.manifest), await Prompt.of_step(tx, before))
+        why = _why(earlier, entries)
+    system, tools = (prompt.system, [tool.name for tool in prompt.tools]) if prompt else ("", [])
+    return Look(number, step, segments, entries, why, system, tools)
+
+
+def difference(one: Look, other: Look) -> Difference:
+    """How `one` differs from `other`."""
+    mine, theirs = ([seen for seen in each.entries if seen.how != "left out"] for each in (one, other))
+    same = 0
+    for left, right in zip(mine, theirs, strict=False):
+        if _said(left) != _said(right):
+            break
+        same += left.tokens
+    ours = {seen.seq: seen.how for seen in mine if seen.how not in TEXTS}
+    others = {seen.seq: seen.how for seen in theirs if seen.how not in TEXTS}
+    return Difference(
+        same=same,
+        entered=[seq for seq in ours if seq not in others],
+        left=[seq for seq in others if seq not in ours],
+        changed=[(seq, others[seq], how) for seq, how in ours.items() if others.get(seq, how) != how],
+    )
+
+
+async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], prompt: Prompt | None) -> list[ViewEntry]:
+    # What stands before the last condensed message is tier 2, also where there was nothing to condense.
+    edge = max((segment.last for segment in segments if segment.how == "condensed"), default=0)
+    earlier = await _earlier(tx, step.thread_id, segments)
+    begins, _ = await recall.first_seq(tx, step.thread_id)
+    found: list[ViewEntry] = []
+    mark = 0
+    for segment, spots in zip(segments, await seen_between(tx, step.thread_id, segments, begins), strict=True):
+        if segment.how == "summary":
+            text, mark = prompt.summary if prompt else "", segment.last
+            told = _several(earlier, 1, mark)
+            found.append(ViewEntry(mark, "user", "summary", segment.why, 1, segment.tokens, text, *told[::2]))
+            continue
+        if segment.how in TEXTS:
+            text = prompt.notes.get(segment.how, "") if prompt else ""
+            found.append(ViewEntry(segment.last, "user", segment.how, segment.why, None, segment.tokens, text, None, 0))
+            continue
+        for seq in range(segment.first, min(begins, segment.last + 1)):
+            tier = None if segment.how == "left out" else 2 if seq <= edge else 3
+            found.append(ViewEntry(seq, "", segment.how, "pruned", tier, 0, ""))
+        for spot in spots:
+            part = shown(segment, spot.item)
+            if part is None:
+                found.append(
+                    ViewEntry(spot.entry.seq, spot.entry.role, "left out", segment.why, None, 0, spot.item.text)
+                )
+                continue
+            text = spot.item.text if part.text is None else part.text
+            tier = 2 if spot.entry.seq <= edge else 3
+            found.append(ViewEntry(spot.entry.seq, spot.entry.role, part.how, None, tier, part.tokens, text))
+    first, last, count = _several(earlier, mark + 1, _END)
+    if count:
+        place = 1 if found and found[0].how == "summary" else 0
+        found.insert(place, ViewEntry(last, "", "left out", "window", None, 0, "", first, count))
+    return found
+
+
+async def _earlier(tx: Transaction, thread_id: str, segments: Sequence[Segment]) -> list[tuple[int, int]]:
+    """The entries of the branch that the call did not look at, for they stand before all that it did: as ranges."""
+    begin = min((segment.first for segment in segments if segment.how not in TEXTS), default=0)
+    first, _ = await recall.first_seq(tx, thread_id)
+    if begin <= first:
+        return []
+    ranges = recall.active_ranges(begin, await recall.branch_points(tx, thread_id))
+    return [(max(a, first), min(b, begin - 1)) for a, b in ranges if b >= first and a < begin]
+
+
+def _several(ranges: Sequence[tuple[int, int]], first: int, last: int) -> tuple[int, int, int]:
+    """The first, the last and the number of the entries of ranges that are in a stretch."""
+    there = [(max(a, first), min(b, last)) for a, b in ranges if a <= last and b >= first]
+    if not there:
+        return first, last, 0
+    return min(a for a, _ in there), max(b for _, b in there), sum(b - a + 1 for a, b in there)
+
+
+def _why(before: Sequence[ViewEntry], now: Sequence[ViewEntry]) -> str:
+    """Why a view does not begin with the view before; empty where it does."""
+    old = [seen for seen in before if seen.tier is not None]
+    new = [seen for seen in now if seen.tier is not None]
+    if [_said(seen) for seen in new[: len(old)]] == [_said(seen) for seen in old]:
+        return ""
+    known = {seen.seq: seen for seen in now if seen.why != "window"}
+    if any(seen.seq not in known for seen in old if seen.how != "summary"):
+        return "the hot window has moved on, or another branch was taken"
+    if any(known[seen.seq].why == "stale" for seen in old if seen.how != "summary"):
+        return "another source, or another schema of it"
+    return "the high-water mark was reached"
+
+
+def _said(seen: ViewEntry) -> tuple[int, str, int]:
+    # Where only the thinking is left out, the text is the same and the tokens are not.
+    return seen.seq, seen.text, seen.tokens

@@ -1,0 +1,28 @@
+"""The loop of a run."""
+
+from __future__ import annotations
+
+from longthread.llm.models import Models
+from longthread.runs.budget import Budget
+from longthread.runs.outcome import is_over
+from longthread.runs.run_context import RunContext, open_calls
+from longthread.runs.steps import call_model, call_tools
+
+
+async def drive(context: RunContext, models: Models) -> None:
+    """Model, tools, model, … until a reply makes no call, the budget ends, or a person must decide.
+
+    All that is said and done is in the log when it is over, and in the context's window. So a run that another process
+    had begun goes on at the same place.
+    """
+    budget = Budget(models.model)
+    while not context.asked:
+        messages = context.window.messages
+        if calls := open_calls(messages):
+            await call_tools(context, calls)
+        elif is_over(messages) or budget.is_lost(context):
+            return
+        elif budget.is_spent(context):
+            await budget.summary(context)
+        else:
+            await call_model(context, models)

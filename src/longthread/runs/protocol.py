@@ -1,0 +1,200 @@
+"""How calls and answers are exchanged with a model: by its own tool calls, or as JSON in text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import tool_call
+
+from longthread.llm.json_protocol import (
+    OBSERVATION,
+    Call,
+    Finish,
+    Malformed,
+    Reply,
+    check_calls,
+    cut_off,
+    instructions,
+    parse_error_observation,
+    parse_reply,
+    render,
+)
+from longthread.llm.models import failure_reason, refuses_tools, supports_tools
+from longthread.llm.overflow import overflow_of
+from longthread.llm.sql_reply import plain, was_tried
+from longthread.messages.sanitize import storable
+from longthread.messages.tool_calls import as_json
+from longthread.model.fold import PARSE_ERROR, observation_of
+from longthread.model.ids import new_id
+from longthread.model.thinking import split_thinking
+from longthread.runs.request import ChatRequest
+from longthread.runs.run_context import RunContext, is_malformed, noted, pairs
+from longthread.tools.tool import Observation, Tool
+
+
+async def attempt(context: RunContext, request: ChatRequest) -> AIMessage:
+    """Ask the model once, in the run's protocol; `auto` takes native calls where the model has them.
+
+    The message has tool calls or is the answer. A reply that is neither becomes a call of `json_parse_error`, whose
+    result tells the model what was wrong.
+
+    Raises:
+        Exception: the model's failure, which has been told.
+    """
+    context.message_id = new_id()
+    context.recorder.reset()
+    request = replace(request, messages=without_malformed(request.messages))
+    try:
+        if _speaks_json(context, request):
+            return await _in_json(context, request)
+        return await _natively(context, request)
+    except Exception as error:
+        # Whether it is tried again, or by another model, is decided further out. What is made of a request that was
+        # too long is told there.
+        if overflow_of(error) is None:
+            reason = failure_reason(error, context.settings)
+            await context.stream.tell("warning", message=f"The model call failed: {reason}")
+        raise
+
+
+def _speaks_json(context: RunContext, request: ChatRequest) -> bool:
+    return context.protocol == "json" or (context.protocol == "auto" and not supports_tools(request.model))
+
+
+async def _natively(context: RunContext, request: ChatRequest) -> AIMessage:
+    context.spoken = "native"
+    try:
+        message = _clean(await request.reply(context.recorder))
+    except Exception as error:
+        if context.protocol != "auto" or not refuses_tools(error):
+            raise
+        context.protocol = "json"
+        await context.stream.tell("warning", message="The model has no tool calls: asking it for JSON text.")
+        return await _in_json(context, request)
+    if problem := check_calls(message, context.recorder.written()):
+        return _read(context, message, problem)
+    if message.tool_calls:
+        return _with_own_ids(_without_thinking(message), context.call_ids())
+    if cut_off(message):
+        await context.stream.tell("warning", message="The answer reached LLM_MAX_TOKENS and was cut off.")
+    text = str(message.text)
+    reply = _parsed(context, message, strict=False)
+    if context.protocol == "native" and isinstance(reply, Finish) and reply.text == text.strip():
+        reply = replace(reply, text=text)
+    return _read(context, message, reply)
+
+
+def _parsed(context: RunContext, message: AIMessage, *, strict: bool) -> Reply:
+    """What the text of a reply says. A call that was written into it, and cut off, may lack its end."""
+    tools = list(context.tools.values())
+    reply = parse_reply(str(message.text), strict=strict, tools=tools, ran=_ran(context))
+    if isinstance(reply, Call) and cut_off(message):
+        return Malformed("The reply reached the token limit before the call was complete. Send a shorter call.")
+    return reply
+
+
+def _ran(context: RunContext) -> set[str]:
+    """The statements that this run has made, as they are compared."""
+    return {
+        plain(str(call["args"].get("sql", "")))
+        for _, call, result in pairs(context.window.own)
+        if call["name"] == "run_sql"
+        and was_tried(str(call["args"].get("sql", "")), ok=bool(observation_of(str(result.text)).get("ok")))
+    }
+
+
+def _without_thinking(message: AIMessage) -> AIMessage:
+    """A message with calls whose text is not its thinking: that stands in front as the thought where nothing else
+    does."""
+    raw = str(message.text)
+    thinking, rest = split_thinking(raw)
+    shown = rest.strip() or thinking
+    if not thinking or not isinstance(message.content, str):
+        return message
+    return noted(message.model_copy(update={"content": shown}), raw=raw, thought=thinking)
+
+
+async def _in_json(context: RunContext, request: ChatRequest) -> AIMessage:
+    context.spoken = "json"
+    system, messages = as_text(request.system, request.messages, list(context.tools.values()))
+    message = _clean(await replace(request, system=system, messages=messages, tools=()).reply(context.recorder))
+    return _read(context, message, _parsed(context, message, strict=True))
+
+
+def as_text(system: str, messages: Sequence[AnyMessage], tools: Sequence[Tool]) -> tuple[str, list[AnyMessage]]:
+    """A prompt and messages for a model without tool calls: the tools are instructions, calls and results are text."""
+    shown: list[Any] = render(messages)
+    return f"{system}\n\n{instructions(list(tools))}".strip(), shown
+
+
+def _read(context: RunContext, message: AIMessage, reply: Call | Finish | Malformed) -> AIMessage:
+    raw = str(message.text)
+    match reply:
+        case Call(thought, action, args):
+            call = tool_call(id=new_id(), name=action, args=dict(args))
+            return noted(message.model_copy(update={"content": thought, "tool_calls": [call]}), raw=raw)
+        case Finish(thought, text):
+            if text == raw:
+                return message
+            return noted(message.model_copy(update={"content": text}), raw=raw, thought=thought)
+        case Malformed(reason):
+            raw = raw or _calls_text(message, context.recorder.written())
+            return _malformed(message, parse_error_observation(raw, reason, list(context.tools.values())))
+
+
+def _malformed(message: AIMessage, observation: Observation) -> AIMessage:
+    """The reply as a call of `json_parse_error`. What came with a broken call is not run: all is to be said again."""
+    call = tool_call(id=new_id(), name=PARSE_ERROR, args={})
+    changed = message.model_copy(update={"tool_calls": [call], "invalid_tool_calls": []})
+    return noted(changed, kind="malformed", observation=observation)
+
+
+def without_malformed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The messages with each malformed reply shown as the plain text it was, and its observation as text too."""
+    shown: list[AnyMessage] = []
+    errors: set[str | None] = set()
+    for message in messages:
+        if is_malformed(message) and isinstance(message, AIMessage):
+            errors |= {call["id"] for call in message.tool_calls}
+            raw = str(message.text)
+            shown.append(AIMessage(content=raw if raw.strip() else "(an empty reply)", id=message.id))
+        elif isinstance(message, ToolMessage) and message.tool_call_id in errors:
+            marks = {"longthread": {"kind": "observation"}}
+            shown.append(HumanMessage(content=f"{OBSERVATION}{message.text}", id=message.id, additional_kwargs=marks))
+        else:
+            shown.append(message)
+    return shown
+
+
+def _calls_text(message: AIMessage, written: Sequence[tuple[str, str]]) -> str:
+    """The calls of a reply as they came, for a reply that has no text."""
+    invalid = [(call["name"] or "", call["args"] or "") for call in message.invalid_tool_calls]
+    return "\n".join(f"{name}({arguments})" for name, arguments in written or invalid)
+
+
+def _with_own_ids(message: AIMessage, before: Collection[str | None]) -> AIMessage:
+    """The message with a new id for each call that has none, or one that stands elsewhere in the conversation.
+
+    Some servers number the calls of each reply (`call_0`), and a result must be its own call's. A provider that writes
+    ids into the content too, in blocks, has unique ones.
+    """
+    taken = set(before)
+    calls = []
+    for call in message.tool_calls:
+        own = call["id"] if call["id"] and call["id"] not in taken else new_id()
+        taken.add(own)
+        calls.append({**call, "id": own})
+    return message if calls == message.tool_calls else message.model_copy(update={"tool_calls": calls})
+
+
+def _clean(message: AIMessage) -> AIMessage:
+    """The message as it can be stored."""
+    cleaned = {name: storable(getattr(message, name)) for name in _FREE_FIELDS}
+    # The arguments of a call are JSON for whoever checks, runs or shows it.
+    return message.model_copy(update={**cleaned, "tool_calls": as_json(message.tool_calls)})
+
+
+_FREE_FIELDS = ("content", "invalid_tool_calls", "additional_kwargs", "response_metadata")

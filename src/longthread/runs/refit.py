@@ -1,0 +1,95 @@
+"""What a model call is sent, and what it is sent where its provider says that this does not fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+
+from longthread.errors import WindowTooSmall
+from longthread.llm.models import limited_reply
+from longthread.llm.overflow import Overflow, overflow_of
+from longthread.runs.attempts import retried
+from longthread.runs.request import ChatRequest
+from longthread.runs.run_context import RunContext
+from longthread.runs.view_budget import as_function
+from longthread.runs.views import view_of
+from longthread.view.budget import reply_reserve
+from longthread.view.correction import CEILING
+
+_RAISED = 1.5
+"""What estimates are raised by where a provider counts more than fits, and does not say how much."""
+
+
+async def composed(context: RunContext, model: BaseChatModel) -> ChatRequest:
+    """A request with the run's next view.
+
+    Raises:
+        WindowTooSmall: prompt and tools leave no room for messages.
+    """
+    was_cut, view = context.cut, view_of(context)
+    if context.cut and not was_cut:
+        window = f"The context window of {context.run.model}, {context.tokens:,} tokens, is too small for the prompt"
+        advice = "Use a model with a larger one, or correct MEMORY_CONTEXT_WINDOW."
+        await context.stream.tell("warning", message=f"{window}: its middle is left out. {advice}")
+    tools = [as_function(tool) for tool in context.tools.values()]
+    return ChatRequest(model, context.system_prompt, view.messages, tools)
+
+
+async def fitted(context: RunContext, request: ChatRequest, retries: int) -> AIMessage:
+    """The reply to a request. Where the provider says that this does not fit into the context window, the view is made
+    smaller, and the model is asked again in the same step. A window that was learned so is kept.
+
+    Raises:
+        WindowTooSmall: nothing is left that could be left out.
+    """
+    assumed, told = context.tokens, None
+    while True:
+        try:
+            reply = await retried(context, _bounded(context, request), retries)
+        except Exception as error:
+            overflow = overflow_of(error)
+            if overflow is None:
+                raise
+            told = min(told or assumed, overflow.limit or assumed)
+            try:
+                request = await _smaller(context, request, overflow)
+            except WindowTooSmall as small:
+                raise small from error
+        else:
+            break
+    # What has been said is kept where it is proved: by a call that fitted.
+    window = told if told is not None and told < assumed else context.tokens
+    if window < assumed:
+        await context.windows.learn(request.model, window)
+    return reply
+
+
+async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow) -> ChatRequest:
+    """The request with less of the conversation in it."""
+    tokens, limit = context.tokens, overflow.limit
+    if limit is not None and limit < tokens:
+        context.tokens = limit
+        about = f"is {limit:,} tokens, and not {tokens:,}: MEMORY_CONTEXT_WINDOW={limit} says so from the start"
+    elif limit is not None and context.factor < CEILING:
+        # The window is known; its tokenizer makes more of the text than we think.
+        context.factor = min(CEILING, context.factor * _RAISED)
+        about = f"holds less text than was estimated: a lower MEMORY_CONTEXT_WINDOW than {tokens} leaves more room"
+    else:
+        context.tokens = tokens // 2
+        about = f"is smaller than {tokens:,} tokens: MEMORY_CONTEXT_WINDOW says how large it is"
+    context.system_prompt = ""
+    smaller = await composed(context, request.model)
+    said = f"The context window of {context.run.model} {about}. The model is shown less, and asked again."
+    await context.stream.tell("warning", message=said)
+    return smaller
+
+
+def _bounded(context: RunContext, request: ChatRequest) -> ChatRequest:
+    """The request with no more of a reply than there is room for: some servers refuse one that could be longer."""
+    fixed = int(context.fixed_tokens * context.factor)
+    reserve = reply_reserve(context.tokens, output=context.output, fixed=fixed)
+    if reserve >= context.output:
+        return request
+    return replace(request, settings={**request.settings, **limited_reply(request.model, reserve)})

@@ -1,0 +1,236 @@
+"""What the parts of one run share."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from longthread.context.window import Past, Window
+from longthread.errors import LeaseLost
+from longthread.llm.context_windows import Windows
+from longthread.llm.json_protocol import instructions
+from longthread.llm.live_text import LiveText, ends_unopened
+from longthread.llm.stream_recorder import CallRecorder
+from longthread.memory.relevant_memories import as_line, listed
+from longthread.messages.codec import draft_of
+from longthread.messages.sanitize import storable
+from longthread.model.approval import Approval
+from longthread.model.entry import Entry
+from longthread.model.facts import Facts
+from longthread.model.ids import new_id
+from longthread.model.manifest import How
+from longthread.model.memory import Memory, Used
+from longthread.model.payload import NOTE
+from longthread.model.run import Protocol, Run, Step
+from longthread.runs.delegation_scope import Allowance
+from longthread.runs.events import EventStream
+from longthread.settings import Settings
+from longthread.store import log
+from longthread.store.driver import Driver, Transaction
+from longthread.store.runs import Held, Lease
+from longthread.tools.tool import Tool
+from longthread.view.tokens import ANY, estimate, tools_tokens
+
+Spoken = Literal["native", "json"]
+
+
+@dataclass(slots=True)
+class RunContext:
+    """One run in execution.
+
+    `window` are its messages, `tokens` is the size of the model's context window, which `windows` tell and learn, and
+    `output` the most tokens of a reply. `earlier` holds, by call id, the tool
+    steps that this run made in a process that has died; `approvals` what a person has decided about its calls, `asked`
+    the calls that it now waits with. `queries` is the number of the last query label given out in
+    the thread. `spoken` is the protocol of the last model call, and
+    `prompts` are the ids of those that this run has stored: others may be deleted with the runs that named them.
+    `categories` are the kinds of tools that are known to have run on the thread.
+
+    `family` is that of the model's tokenizer, and `factor` what its estimates are raised by. `past` is the model call
+    before, whose view the next one goes on from. `summary`, `topics` and `memories` are what a view shows of what is
+    not in it; `mark` is the last entry that the summary tells of, `digest` what it says as data where no model wrote
+    it, and `fitting` finds the memories. `known` are the facts of the source from before the run, and `terms` its
+    business terms, found by `teaching`. `digests` are the summary and the notes that the last view showed, `budget` is
+    what its messages might cost. `allowance` is what the run's model calls are taken from, where an agent has asked it.
+    `missing` says of each tool that the agent goes without, why. `prompt` makes the `system_prompt`, as long as it may
+    be (`runs/view_budget.py`). Where the window is too small for it, it is `cut`, and of the tools only the beginning
+    is told, `in_short`.
+    `source_notes` are those on its source, in a thread's first run on it.
+    """
+
+    store: Driver
+    lease: Lease
+    stream: EventStream
+    run: Run
+    tools: Mapping[str, Tool]
+    prompt: Callable[..., str]
+    settings: Settings
+    tokens: int
+    output: int
+    windows: Windows
+    window: Window
+    protocol: Protocol
+    queries: int = 0
+    earlier: Mapping[str, Step] = field(default_factory=dict)
+    approvals: Mapping[str, Approval] = field(default_factory=dict)
+    asked: dict[str, Approval] = field(default_factory=dict)
+    prompts: set[str] = field(default_factory=set)
+    categories: set[str] = field(default_factory=set)
+    message_id: str = field(default_factory=new_id)
+    spoken: Spoken = "native"
+    recorder: CallRecorder = field(init=False)
+    family: str = ANY
+    factor: float = 1.0
+    past: Past | None = None
+    summary: str = ""
+    digest: Mapping[str, Any] = field(default_factory=dict)
+    topics: Sequence[str] = ()
+    memories: tuple[Memory, ...] = ()
+    fitting: Callable[[], Awaitable[tuple[Memory, ...]]] | None = None
+    teaching: Callable[[], Awaitable[Sequence[str]]] | None = None
+    mark: int = 0
+    digests: tuple[str, Mapping[How, str]] = ("", {})
+    known: Facts | None = None
+    terms: Sequence[str] = ()
+    budget: int = 0
+    allowance: Allowance | None = None
+    missing: Sequence[str] = ()
+    source_notes: Sequence[str] = ()
+    system_prompt: str = ""
+    in_short: bool = False
+    cut: bool = False
+    _told: tuple[str, Mapping[str, Tool], int] = ("", {}, 0)
+    _live: dict[str, LiveText] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.recorder = CallRecorder(self.tell_text, self.end_text)
+
+    @property
+    def recalled(self) -> str:
+        """What is recalled for a call, as the model is shown it."""
+        lines = {memory.id: as_line(memory) for memory in self.memories}
+        return listed(lines, list(lines))
+
+    @property
+    def facts(self) -> Facts | None:
+        """What is known of the source by now."""
+        if self.known is None:
+            return None
+        found, own = self.known.copy(), [spot for spot in self.window.own_spots if spot.explored is not None]
+        for spot in own:
+            found.learn(str(spot.message.name), spot.explored or {})
+        return found
+
+    def drop_memories(self, ids: Sequence[str]) -> None:
+        """Show these no more: they were forgotten."""
+        self.memories = tuple(memory for memory in self.memories if memory.id not in ids)
+
+    @property
+    def uses(self) -> list[Used]:
+        """The memories that the run's model is given, as they are noted."""
+        return [Used(memory.id, "given", as_line(memory)) for memory in self.memories]
+
+    async def tell_text(self, text: str) -> None:
+        """Tell the text of a reply while it is written. Thinking, and what may still turn out to be a call, is not."""
+        if self.protocol == "json":
+            return
+        told, withdrawn = self._live_text().take(storable(text))
+        with contextlib.suppress(LeaseLost):  # whatever is written next finds that out
+            if withdrawn:
+                await self.stream.withdraw_text(self.message_id)
+            if told:
+                await self.stream.tell_text(self.message_id, told)
+
+    async def end_text(self) -> None:
+        """Tell what was kept back of a reply that is written now."""
+        if self.protocol == "json" or self.message_id not in self._live:
+            return
+        if rest := self._live.pop(self.message_id).rest():
+            with contextlib.suppress(LeaseLost):
+                await self.stream.tell_text(self.message_id, rest)
+
+    def _live_text(self) -> LiveText:
+        """The current reply's. Whether its thinking begins without a tag is known from the model's last one."""
+        if self.message_id not in self._live:
+            last = next((each for each in reversed(self.window.messages) if isinstance(each, AIMessage)), None)
+            raw = str(note_of(last).get("raw", "")) if last is not None else ""
+            self._live = {self.message_id: LiveText(expects_thinking=ends_unopened(raw))}
+        return self._live[self.message_id]
+
+    @property
+    def fixed_tokens(self) -> int:
+        """What is kept free for the prompt and the tools, whether these are told as such or in words."""
+        if self._told[:2] != (self.system_prompt, self.tools):
+            words = estimate(instructions(list(self.tools.values())), self.family)
+            fixed = max(self.prompt_tokens, estimate(self.system_prompt, self.family) + words)
+            self._told = self.system_prompt, self.tools, fixed
+        return self._told[2]
+
+    @property
+    def prompt_tokens(self) -> int:
+        """What the prompt and the tools are estimated to cost."""
+        tools = tools_tokens(self._tools_json(), len(self.tools), self.family)
+        return estimate(self.system_prompt, self.family) + tools
+
+    def _tools_json(self) -> str:
+        tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools.values()]
+        return json.dumps(tools, ensure_ascii=False)
+
+    def call_ids(self) -> set[str | None]:
+        """The ids of the calls in the window, shown or not."""
+        return {call for spot in self.window.spots for call in spot.item.calls}
+
+    async def write(self, tx: Transaction, held: Held, messages: Sequence[BaseMessage]) -> list[Entry]:
+        """Add messages of the run to the log, in a transaction that has checked the lease. Call `note` after it."""
+        drafts = [draft_of(message, run_id=self.run.id) for message in messages]
+        return await log.append(tx, self.lease.thread_id, drafts, tip=held.tip, size=held.size, goes_on=True)
+
+    def note(self, entries: Sequence[Entry], messages: Sequence[BaseMessage]) -> None:
+        """Take messages into the window that are in the log now."""
+        for entry, message in zip(entries, messages, strict=True):
+            self.window.add(entry, message)
+
+
+def note_of(message: BaseMessage) -> dict[str, Any]:
+    """What we noted on a message."""
+    note: dict[str, Any] = message.additional_kwargs.get(NOTE, {})
+    return note
+
+
+def noted(message: AIMessage, **note: Any) -> AIMessage:
+    """The message with a further note."""
+    kwargs = message.additional_kwargs | {NOTE: note_of(message) | note}
+    return message.model_copy(update={"additional_kwargs": kwargs})
+
+
+def is_malformed(message: BaseMessage) -> bool:
+    """Whether the message is a reply that could not be read."""
+    return isinstance(message, AIMessage) and note_of(message).get("kind") == "malformed"
+
+
+def open_calls(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+    """The calls without a result of the last assistant's message, when only results stand behind it."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            return [dict(call) for call in message.tool_calls if call["id"] not in answered]
+        else:
+            return []
+    return []
+
+
+def pairs(messages: Sequence[BaseMessage]) -> Iterator[tuple[AIMessage, dict[str, Any], ToolMessage]]:
+    """Each tool call with the message that made it and its result, in the order of the results."""
+    calls: dict[str, tuple[AIMessage, dict[str, Any]]] = {}
+    for message in messages:
+        if isinstance(message, AIMessage):
+            calls |= {call["id"] or "": (message, dict(call)) for call in message.tool_calls}
+        elif isinstance(message, ToolMessage) and message.tool_call_id in calls:
+            yield *calls[message.tool_call_id], message

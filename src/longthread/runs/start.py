@@ -1,0 +1,222 @@
+"""Begin a run: in one transaction the user's message is in the log, and the run is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+
+from longthread.context.source_facts import Known, known
+from longthread.context.window import Past, Spot, Window, spots_of
+from longthread.context.window_cache import Hot, HotWindows
+from longthread.errors import NothingToResume, RunWaiting, ThreadNotFound
+from longthread.messages.codec import draft_of
+from longthread.model.approval import Approval
+from longthread.model.builtin import BUILTIN
+from longthread.model.entry import Draft
+from longthread.model.fold import CONTINUES
+from longthread.model.ids import new_id, new_id_after
+from longthread.model.memory import ANALYST
+from longthread.model.payload import NOTE
+from longthread.model.run import AgentRun, Answers, Protocol, Run, Step
+from longthread.model.thread import Thread, title_of
+from longthread.model.wish import asks_to_continue
+from longthread.runs.approvals import superseded
+from longthread.runs.close_calls import closing_of
+from longthread.runs.delegation_scope import Caller
+from longthread.runs.process import may_be_alive, new_owner
+from longthread.runs.views import past_of
+from longthread.store import approvals, log, runs
+from longthread.store.driver import Driver, Transaction
+from longthread.store.runs import Lease, Plan
+
+_ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A user's message and how it is to be worked on. `source` and `fingerprint` are those of the opened source, and
+    None for an agent that has none. `caller` is who asks, where it is an agent."""
+
+    thread_id: str
+    user_id: str
+    question: str
+    source: str | None
+    fingerprint: str | None
+    model: str
+    protocol: Protocol
+    max_steps: int
+    agent: AgentRun = _ANALYST
+    caller: Caller | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run that is ours to execute.
+
+    `window` are the thread's last messages, up to the one that starts the run or, when it goes on after a crash, up to
+    the last that was stored. `known` are the facts from before the run, `last_event` is the number of the last event it
+    has told and `shown` that of the last one before this execution, `earlier` the steps that it made in a process that
+    died. `past` is the thread's last model call, `hot` the window as it was found, with the thread's summary.
+    """
+
+    thread: Thread
+    run: Run
+    lease: Lease
+    window: Window
+    known: Known
+    hot: Hot
+    last_event: int
+    shown: int = 0
+    earlier: Sequence[Step] = ()
+    past: Past | None = None
+    approvals: Mapping[str, Approval] = field(default_factory=dict)
+
+    def behind(self, spots: Sequence[Spot]) -> int:
+        """How many messages stand behind the summary's mark, as the window is by now; where it does not reach back to
+        the mark, no fewer than there are."""
+        if spots[0].entry.parent_seq <= self.hot.mark:
+            return len(spots)
+        return spots[-1].entry.seq - max(self.hot.mark, self.thread.first_seq - 1)
+
+
+async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
+    """Store the user's message and start a run on it. When this returns, both survive anything.
+
+    Calls that waited for a decision are not made, and said to have been superseded.
+
+    Raises:
+        RunWaiting: the run waits for decisions, and the message only asks to go on, or is another agent's.
+        RunInProgress: the thread's run is being executed.
+        ThreadNotFound: the thread is another user's.
+        LeaseLost: the agent that asks has lost its run to another process.
+    """
+    async with store.writing() as tx:
+        if ask.caller is not None:
+            await runs.check(tx, ask.caller.lease)
+        thread = await _thread(tx, ask)
+        before = await runs.last_run(tx, thread.id)
+        # Who asks something else has not approved; but that must be a person, and no agent.
+        goes_on = ask.caller is not None or asks_to_continue(ask.question)
+        if before is not None and before.status == "waiting" and goes_on:
+            raise RunWaiting(thread=thread.id, run=before.id)
+        run_id = new_id_after(before.id if before else None)
+        ask = replace(ask, agent=ask.agent.after(before.agent if before else None))
+        found = await hot.read(tx, thread)
+        window = [spot.entry for spot in found.spots]
+        closing = await closing_of(tx, window, before, run_id, by=ask.user_id, why=superseded())
+        asked = thread.entry_count + len(closing) + 1
+        plan = _plan(ask, run_id, _continued(before, ask), asked)
+        lease = await runs.begin(tx, thread.id, plan, owner=new_owner(), alive=may_be_alive, tells=True)
+        drafts = [*closing, _question(ask, plan)]
+        added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
+        facts = await known(tx, thread, window, added)
+        past = (hot.past(thread, before.id) or await past_of(tx, before)) if before else None
+        run = await runs.find_run(tx, thread.id, plan.run_id)
+        assert run is not None
+    spots = _whole_units([*found.spots, *spots_of(added)])
+    return Begun(thread, run, lease, Window(spots, len(spots) - 1), facts, found, last_event=1, past=past)
+
+
+async def take_over(store: Driver, thread: Thread, hot: HotWindows, claim: Lease | None = None, *, model: str) -> Begun:
+    """Take over the thread's last run, whose process died in the middle of it, or which is ours already (`claim`). It
+    goes on just there, with this model, and is this model's from now on.
+
+    Raises:
+        NothingToResume: the last run has ended.
+        RunInProgress: its process is still at work.
+        RunWaiting: it waits for decisions.
+    """
+    async with store.writing() as tx:
+        await log.position(tx, thread.id)
+        run = await runs.last_run(tx, thread.id)
+        if run is not None and run.status == "waiting":
+            raise RunWaiting(thread=thread.id, run=run.id)
+        if run is None or run.status != "running":
+            raise NothingToResume(thread=thread.id)
+        ours = claim.owner if claim is not None else None
+        lease = await runs.take_over(
+            tx, run, owner=new_owner(), alive=lambda it: it != ours and may_be_alive(it), model=model
+        )
+        run = replace(run, model=model)
+        thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
+        found = await hot.read(tx, thread)
+        spots, place = await _spots_with_start(tx, thread, run, found, hot.limit)
+        facts = await known(tx, thread, [spot.entry for spot in spots[: place + 1]], [])
+        earlier = [step for step in await runs.steps_of(tx, run) if step.call_id]
+        told = await runs.last_event(tx, thread.id, run.id)
+        decided = {call.call_id: call for call in await approvals.of_run(tx, thread.id, run.id) if call.decision}
+        past = await past_of(tx, run)
+    whole = _whole_units(spots)
+    window = Window(whole, place - (len(spots) - len(whole)))
+    history: dict[str, Any] = {"earlier": earlier, "past": past, "approvals": decided}
+    return Begun(thread, run, lease, window, facts, found, last_event=told, shown=told, **history)
+
+
+async def _thread(tx: Transaction, ask: Ask) -> Thread:
+    """The thread that is asked on, locked; a new one where there is none."""
+    try:
+        await log.position(tx, ask.thread_id)
+        thread = await log.find_thread(tx, ask.thread_id, user_id=ask.user_id)
+    except ThreadNotFound:
+        title = title_of(ask.question)
+        # Finds nothing either when the id is another user's, and says no more than that.
+        parent = ask.caller.lease.thread_id if ask.caller is not None else None
+        about = {"title": title, "source": ask.source, "parent": parent}
+        thread = await log.create_thread(tx, ask.thread_id, user_id=ask.user_id, **about)
+    if ask.agent.id != ANALYST and thread.agent_id is None:
+        await log.set_agent(tx, thread.id, ask.agent.id)
+    if ask.source is not None and thread.source != ask.source:
+        await log.set_source(tx, thread.id, ask.source)
+    return thread
+
+
+async def _spots_with_start(tx: Transaction, thread: Thread, run: Run, hot: Hot, limit: int) -> tuple[list[Spot], int]:
+    """The hot window, made as long as it must be to hold the entry that started the run, and the place of that."""
+    spots = hot.spots
+    while True:
+        for place, spot in enumerate(spots):
+            if spot.entry.metadata.get("run") == run.id:
+                return spots, place
+        if not thread.tip or (spots and spots[0].entry.parent_seq == 0):
+            raise NothingToResume(thread=thread.id)
+        limit *= 2
+        spots = spots_of(await log.branch(tx, thread.id, thread.tip, limit=limit))
+
+
+def _plan(ask: Ask, run_id: str, continued: Run | None, asked: int) -> Plan:
+    """What the run is to do; `asked` is the seq that the user's message gets."""
+    return Plan(
+        run_id=run_id,
+        question=continued.question if continued else ask.question,
+        question_seq=continued.question_seq if continued else asked,
+        source=ask.source,
+        model=ask.model,
+        protocol=ask.protocol,
+        max_steps=ask.max_steps,
+        continues=continued.id if continued else None,
+        agent=ask.agent,
+        answers=Answers(ask.caller.lease.run_id, ask.caller.call_id) if ask.caller is not None else None,
+    )
+
+
+def _continued(before: Run | None, ask: Ask) -> Run | None:
+    """The run that "continue" goes on with: only an unfinished one can be."""
+    goes_on = before is not None and before.status != "finished" and asks_to_continue(ask.question)
+    return before if goes_on else None
+
+
+def _question(ask: Ask, plan: Plan) -> Draft:
+    source = {"source": ask.source, "fingerprint": ask.fingerprint} if ask.source is not None else {}
+    note = {"kind": "question", "run": plan.run_id, **source, "max_steps": ask.max_steps}
+    note |= {CONTINUES: True} if plan.continues is not None else {}
+    message = HumanMessage(ask.question, id=new_id(), additional_kwargs={NOTE: note})
+    return draft_of(message, run_id=plan.run_id)
+
+
+def _whole_units(spots: Sequence[Spot]) -> list[Spot]:
+    """The window from its first user message on: no answer or result in it lacks its question."""
+    first = next((n for n, spot in enumerate(spots) if spot.entry.role == "user"), 0)
+    return list(spots[first:])

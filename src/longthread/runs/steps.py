@@ -1,0 +1,285 @@
+"""Every model call and every tool call of a run is a step: durable when it is over, and told as it happens.
+
+A reply and a result become entries of the log in the transaction that ends their step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from langchain_core.messages import AIMessage, ToolMessage
+
+from longthread.builtin.chart_query import with_query
+from longthread.errors import LeaseLost, LongthreadError, StoreError
+from longthread.llm.models import Models
+from longthread.model.builtin import CHART
+from longthread.model.event import Mark
+from longthread.model.fold import PARSE_ERROR
+from longthread.model.ids import new_id
+from longthread.model.run import Step
+from longthread.runs.approvals import ask_for, decided, gone, rejected, told_of_edit
+from longthread.runs.refit import composed, fitted
+from longthread.runs.request import ChatRequest
+from longthread.runs.result_order import Order, Result
+from longthread.runs.run_context import RunContext, is_malformed, note_of, noted
+from longthread.runs.views import Prompt
+from longthread.store import log, runs
+from longthread.tools.tool import Observation, Tool, failed
+from longthread.view.correction import corrected
+
+
+async def call_model(context: RunContext, models: Models) -> None:
+    """Compose the view, ask a model, and note what it saw, said and used. All attempts together are one step.
+
+    Raises:
+        Exception: no model has answered.
+    """
+    request = await composed(context, models.model)
+    started, clock = datetime.now(UTC), time.monotonic()
+    try:
+        message = await _answered(context, models, request)
+    except BaseException as error:
+        problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
+        await _note_failure(context, started, clock, problem)
+        raise
+    await _note_reply(context, _reply(message, context.message_id, clock), started, clock)
+
+
+async def _answered(context: RunContext, models: Models, request: ChatRequest) -> AIMessage:
+    """The reply of the run's model, or else of the one that takes over."""
+    try:
+        return await fitted(context, request, models.retries)
+    except (LeaseLost, StoreError):
+        raise
+    except Exception:
+        if models.fallback is None:
+            raise
+        return await fitted(context, replace(request, model=models.fallback), models.retries)
+
+
+async def call_tools(context: RunContext, calls: Sequence[Mapping[str, Any]]) -> None:
+    """Make the calls of the last reply that have no result, side by side. Their results are in the order of the calls.
+
+    Raises:
+        LeaseLost, StoreError: from the first call that could not be written down. The others are cancelled.
+    """
+    maker = next(message for message in reversed(context.window.messages) if isinstance(message, AIMessage))
+    order = Order([call["id"] for call in calls])
+    try:
+        async with asyncio.TaskGroup() as group:
+            for call in calls:
+                group.create_task(_call_tool(context, call, maker, order))
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
+async def _call_tool(context: RunContext, call: Mapping[str, Any], maker: AIMessage, order: Order) -> None:
+    """Make one call, unless this run finished it before a crash: then its result is the one it had."""
+    earlier = context.earlier.get(call["id"])
+    try:
+        if earlier is not None and earlier.status == "done" and earlier.observation is not None:
+            await _note_result(context, order, Result(earlier.index, _result(call, earlier.observation)))
+            return
+        if call["name"] == CHART:
+            await order.before(call["id"])
+        await _run_call(context, call, maker, order, interrupted=earlier is not None)
+    finally:
+        order.end(call["id"])
+
+
+async def _note_reply(
+    context: RunContext,
+    message: AIMessage,
+    started: datetime,
+    clock: float,
+) -> None:
+    """Store a reply and its step."""
+    prompt = Prompt.of(context)
+    says_why = bool(message.tool_calls) and str(message.text).strip() and note_of(message).get("kind") != "malformed"
+    async with context.store.writing() as tx:
+        held = await runs.check(tx, context.lease)
+        entries = await context.write(tx, held, [message])
+        marks = await context.stream.reply(tx, entries[0], started)
+        if says_why:
+            marks.append(Mark.at(context.stream.number(), "thought", datetime.now(UTC), since=started))
+        await prompt.save(tx, context)
+        action = message.tool_calls[0]["name"] if message.tool_calls else "finish"
+        usage = _usage(context, message)
+        step = replace(_model_step(context, started, clock), action=action, usage=usage)
+        step = replace(step, entry_seq=entries[0].seq, prompt=prompt.id)
+        await runs.add_step(tx, context.lease, step, marks=marks, held=held)
+    context.prompts |= prompt.parts.keys()
+    context.factor = corrected(context.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
+    context.note(entries, [message])
+    if marks:
+        context.stream.ring()
+
+
+async def _note_failure(context: RunContext, started: datetime, clock: float, problem: Observation) -> None:
+    prompt = Prompt.of(context)
+    async with context.store.writing() as tx:
+        held = await runs.check(tx, context.lease)
+        await prompt.save(tx, context)
+        step = _model_step(context, started, clock)
+        step = replace(step, status="failed", observation=problem, prompt=prompt.id)
+        await runs.add_step(tx, context.lease, step, held=held)
+
+
+def _model_step(context: RunContext, started: datetime, clock: float) -> Step:
+    assert context.past is not None  # the view of this very call
+    return Step(
+        thread_id=context.lease.thread_id,
+        index=0,
+        run_id=context.run.id,
+        kind="model",
+        status="done",
+        started_at=started,
+        manifest=[segment.to_json() for segment in context.past.segments],
+        elapsed_ms=_elapsed(clock),
+    )
+
+
+async def _run_call(
+    context: RunContext, call: Mapping[str, Any], maker: AIMessage, order: Order, *, interrupted: bool
+) -> None:
+    tool, approval = context.tools.get(call["name"]), decided(context, call, maker)
+    refused: Observation | None = None
+    if tool is not None and tool.needs_approval and approval is None:
+        refused = await gone(context, tool) or ask_for(context, tool, call, maker)
+        if refused is None:  # nothing is begun before the person has decided
+            return
+    if approval is not None:
+        call = {**call, "args": approval.made_with}
+        refused = rejected(approval) if approval.decision == "reject" else None
+    label = _next_label(context, call["name"])
+    started, clock = datetime.now(UTC), time.monotonic()
+    async with context.store.writing() as tx:
+        await runs.check(tx, context.lease)
+        await context.stream.flush_with(tx)
+        marks = [Mark(context.stream.number(), "step_started", 0)]
+        about = {"action": call["name"], "args": call["args"], "call_id": call["id"]}
+        index = await runs.start_step(tx, context.lease, "tool", marks=marks, started_at=started, **about)
+    context.stream.ring()
+    if tool is not None and approval is not None and refused is None and (away := await gone(context, tool)):
+        refused = _interrupted(tool) if interrupted else away
+    observation = refused or await _observe(context, call, maker, interrupted=interrupted)
+    if approval is not None and refused is None:
+        observation = told_of_edit(approval, observation)
+    if label and observation.get("ok"):
+        observation = {**observation, "data": {"query": label, **observation["data"]}}
+    category = tool.category if tool is not None and refused is None else ""
+    result = Result(index, _result(call, observation))
+    await _note_result(
+        context, order, result, observation=observation, category=category, marks=marks, started=started, clock=clock
+    )
+
+
+async def _note_result(
+    context: RunContext,
+    order: Order,
+    result: Result,
+    *,
+    observation: Observation | None = None,
+    category: str = "",
+    marks: Sequence[Mark] = (),
+    started: datetime | None = None,
+    clock: float = 0.0,
+) -> None:
+    """Store a result as an entry, unless one before it is still awaited: then it waits with its step.
+
+    `observation` and what follows it end the step; a result of an earlier process has its step ended. `category` is
+    that of the tool, where it has run.
+    """
+    async with order.lock:
+        due = order.take(result)
+        async with context.store.writing() as tx:
+            held = await runs.check(tx, context.lease)
+            entries = await context.write(tx, held, [each.message for each in due])
+            if observation is not None and started is not None:
+                told = Mark.at(context.stream.number(), "step_finished", datetime.now(UTC), since=started)
+                placed = next((e.seq for e, each in zip(entries, due, strict=True) if each is result), None)
+                await runs.finish_step(
+                    tx,
+                    context.lease,
+                    result.step,
+                    "done",
+                    action=str(result.message.name),
+                    observation=None if placed else observation,
+                    entry_seq=placed,
+                    elapsed_ms=_elapsed(clock),
+                    marks=[*marks, told],
+                    held=held,
+                )
+            if category and category not in context.categories:
+                await log.add_tool_category(tx, context.lease.thread_id, category)
+            for entry, each in zip(entries, due, strict=True):
+                if each is not result or observation is None:
+                    await runs.refer_step(tx, context.lease.thread_id, each.step, entry.seq)
+        context.note(entries, [each.message for each in due])
+        context.categories |= {category}
+    context.stream.ring()
+
+
+async def _observe(context: RunContext, call: Mapping[str, Any], maker: AIMessage, *, interrupted: bool) -> Observation:
+    if call["name"] == PARSE_ERROR and is_malformed(maker):
+        observation: Observation = note_of(maker)["observation"]
+        return observation
+    tool = context.tools.get(call["name"])
+    if tool is None:
+        names = f" Use one of: {', '.join(context.tools)}." if context.tools else ""
+        return _error("unknown_tool", " ".join([f"There is no tool {call['name']}.{names}", *context.missing]))
+    if interrupted and not tool.retry_safe:
+        return _interrupted(tool)
+    args = call["args"]
+    if call["name"] == CHART:
+        try:
+            args = with_query(args, call["id"], maker, context.window.own)
+        except LongthreadError as error:
+            return failed(error)
+    return await tool.run(args, call["id"])
+
+
+def _next_label(context: RunContext, action: str) -> str | None:
+    if action != "run_sql":
+        return None
+    context.queries += 1
+    return f"q{context.queries}"
+
+
+def _reply(message: AIMessage, message_id: str, clock: float) -> AIMessage:
+    message = noted(message.model_copy(update={"id": message_id}), latency_ms=_elapsed(clock))
+    return message if message.tool_calls else noted(message, kind="answer")
+
+
+def _usage(context: RunContext, message: AIMessage) -> dict[str, int]:
+    """What the provider counted, and what we had: the estimate of the prompt, and the budget of its messages."""
+    usage = message.usage_metadata
+    told = {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"]} if usage else {}
+    return {**told, "estimated_tokens": context.past.estimated if context.past else 0, "budget": context.budget}
+
+
+def _elapsed(clock: float) -> int:
+    return round((time.monotonic() - clock) * 1000)
+
+
+def _result(call: Mapping[str, Any], observation: Mapping[str, Any]) -> ToolMessage:
+    text = json.dumps(observation, ensure_ascii=False, separators=(",", ":"), default=str)
+    return ToolMessage(content=text, tool_call_id=call["id"], name=call["name"], id=new_id())
+
+
+def _error(code: str, message: str) -> Observation:
+    return {"ok": False, "error": {"type": code, "message": message}}
+
+
+def _interrupted(tool: Tool) -> Observation:
+    return _error(
+        "interrupted",
+        f"The process died while {tool.name} was running; it may or may not have taken effect, and is not "
+        "repeated. Find out what it did before you call it again.",
+    )

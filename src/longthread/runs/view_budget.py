@@ -1,0 +1,74 @@
+"""The room for the messages of a model call, and what gives way where they have none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+from typing import Any
+
+from longthread.runs.run_context import RunContext
+from longthread.tools.tool import Tool
+from longthread.view.budget import LEAST, message_budget, too_small
+from longthread.view.tokens import estimate
+
+_SHORT = 80
+"""Characters that the description of a tool keeps in a window that is too small for more."""
+_LEAST_PROMPT = 128
+"""Tokens that instructions have in any window: with fewer, nothing can be done by them."""
+_ROUNDED = 4
+"""Tokens that rounding may take, where estimates are raised by a factor."""
+
+
+def budget_of(context: RunContext) -> int:
+    """What the messages of the next call may cost, in tokens as we estimate them.
+
+    The system prompt stays as it is for as long as they have room beside it. Where they have none, what is told of the
+    tools gives way first, and then the middle of the instructions.
+
+    Raises:
+        WindowTooSmall: even so there is no room.
+    """
+    if not context.system_prompt or _room(context) < LEAST:
+        _make_room(context)
+    return _room(context)
+
+
+def _make_room(context: RunContext) -> None:
+    context.system_prompt = context.prompt()
+    if _room(context) < LEAST and not context.in_short:
+        context.in_short = True
+        context.tools = {name: _in_short(tool) for name, tool in context.tools.items()}
+    if (room := _room(context)) < LEAST:
+        most = max(_LEAST_PROMPT, estimate(context.system_prompt) + room - LEAST - _ROUNDED)
+        context.system_prompt, context.cut = context.prompt(most=most), True
+    if (room := _room(context)) < LEAST:
+        fixed = int(context.fixed_tokens * context.factor)
+        raise too_small(context.run.model, context.tokens, output=context.output, fixed=fixed)
+
+
+def _room(context: RunContext) -> int:
+    fixed, least = int(context.fixed_tokens * context.factor), ceil(LEAST * context.factor)
+    budget = message_budget(context.tokens, output=context.output, fixed=fixed, least=least)
+    return int(budget / context.factor)
+
+
+def _in_short(tool: Tool) -> Tool:
+    """The tool with the beginning of its description, and nothing said of its parameters but their names and types."""
+    about = tool.description if len(tool.description) <= _SHORT else f"{tool.description[: _SHORT - 1]}…"
+    return replace(tool, description=about, parameters=_undescribed(tool.parameters))
+
+
+def _undescribed(schema: Any) -> Any:
+    """A JSON schema without the texts that say what its parts mean."""
+    if isinstance(schema, list):
+        return [_undescribed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_text = isinstance(schema.get("description"), str)  # else it is a parameter of that name
+    return {key: _undescribed(value) for key, value in schema.items() if key != "description" or not is_text}
+
+
+def as_function(tool: Tool) -> dict[str, Any]:
+    """The tool as the model is told of it, in OpenAI's form, which LangChain's models take."""
+    about = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": about}

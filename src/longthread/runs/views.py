@@ -1,0 +1,276 @@
+"""What a model call is sent: a view of the run's messages, and the prompt that goes with it. Both can be told again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, islice
+from typing import Any
+
+from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
+
+from longthread.context.window import (
+    NOTES,
+    Fitted,
+    Past,
+    Spot,
+    Wanted,
+    as_answered,
+    digest_messages,
+    fit,
+    note_messages,
+    shown_of,
+    spots_of,
+)
+from longthread.errors import EntryNotFound
+from longthread.memory.index.indexer import RECALL_TOOL
+from longthread.memory.relevant_memories import listed
+from longthread.model.entry import Entry
+from longthread.model.manifest import TEXTS, How, Segment, segments_of
+from longthread.model.run import Run, Step
+from longthread.runs.protocol import as_text, without_malformed
+from longthread.runs.run_context import RunContext, Spoken
+from longthread.runs.view_budget import budget_of
+from longthread.store import log, memories, runs
+from longthread.store.decoding import Decoding
+from longthread.store.driver import Transaction
+from longthread.tools.tool import Observation, Tool
+from longthread.view.budget import extra_budget
+from longthread.view.compose import Config
+from longthread.view.items import units_of
+from longthread.view.manifest import shown
+from longthread.view.tier1 import RECALLED, Digest
+
+_LOOKED_BACK = 8
+"""Steps before a run's first that are looked at for the call before it."""
+
+
+def view_of(context: RunContext) -> Fitted:
+    """What the next model call of a run sees of its messages, and the manifest. The context takes note of it.
+
+    Raises:
+        WindowTooSmall: prompt and tools leave no room for messages.
+    """
+    settings, budget = context.settings, budget_of(context)
+    config = Config(
+        full_recent=settings.memory_full_recent_count,
+        tool_max=settings.memory_condensed_tool_max,
+        max_length=settings.message_compress_max_length,
+    )
+    _leave_room(context, int(budget * config.summary))
+    wanted = Wanted(
+        budget=budget,
+        family=context.family,
+        config=config,
+        past=context.past,
+        summary=context.summary,
+        digest=context.digest,
+        topics=context.topics if RECALL_TOOL in context.tools else (),
+        recalled=context.recalled,
+        mark=context.mark,
+        facts=context.facts,
+        terms=context.terms,
+        extra=extra_budget(context.tokens, budget),
+    )
+    fitted = fit(context.window.spots, wanted)
+    context.past = Past(fitted.segments, fitted.view.summary.text, context.prompt_tokens + fitted.view.tokens)
+    context.digests = fitted.view.summary.text, fitted.notes
+    context.budget = budget
+    return fitted
+
+
+def _leave_room(context: RunContext, most: int) -> None:
+    """Give up memories that have no room: what is shown of the others is shown whole."""
+    while context.memories and Digest.of(f"{RECALLED}\n{context.recalled}", context.family).tokens > most:
+        context.memories = context.memories[:-1]
+
+
+async def past_of(tx: Transaction, run: Run | None) -> Past | None:
+    """The last model call of a run, or of the thread before it: what the next one goes on from, in any process."""
+    if run is None:
+        return None
+    first = max(0, run.first_step - _LOOKED_BACK)
+    steps = await runs.steps_of(tx, run)
+    calls = [step for step in steps if segments_of(step.manifest)]
+    if not calls:
+        older = await runs.steps_between(tx, run.thread_id, first, run.first_step)
+        calls = [step for step in older if segments_of(step.manifest)]
+    if not calls:
+        return None
+    last = calls[-1]
+    prompt = await Prompt.stored(tx, last)
+    return Past(
+        segments=segments_of(last.manifest),
+        summary=prompt.summary if prompt is not None else "",
+        estimated=last.usage.get("estimated_tokens", 0),
+        reported=last.usage.get("input_tokens", 0),
+        model=run.model,
+    )
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What goes with the messages of a model call: the instructions, the tools, and how calls are exchanged.
+
+    `summary` stands before the messages and `notes` behind them, by how the manifest names them, where there are any.
+    Of the note that lists `memories` only their ids are kept: the text goes with them.
+    """
+
+    system: str
+    tools: tuple[Tool, ...]
+    spoken: Spoken
+    summary: str = ""
+    notes: Mapping[How, str] = field(default_factory=dict)
+    memories: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, context: RunContext) -> Prompt:
+        """The prompt of a run's last model call."""
+        ids = tuple(memory.id for memory in context.memories)
+        return cls(context.system_prompt, tuple(context.tools.values()), context.spoken, *context.digests, ids)
+
+    @property
+    def id(self) -> str:
+        """A hash of what it says; behind it, where there are digests, one of these."""
+        return list(self.parts)[-1]
+
+    @cached_property
+    def parts(self) -> Mapping[str, bytes]:
+        """What is stored of it by id: what nearly all calls have alike, and its digests where there are any.
+
+        The id of the digests begins with the other one: whoever names them names both.
+        """
+        tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools]
+        lasting = _json({"system": self.system, "tools": tools, "spoken": self.spoken})
+        digests = {"summary": self.summary, **{how: self.notes.get(how, "") for how in NOTES}}
+        digests |= {"recalled": ""} if self.memories else {}
+        passing: dict[str, Any] = {name: text for name, text in digests.items() if text}
+        passing |= {"memories": self.memories} if self.memories else {}
+        found = {_hash(lasting): lasting}
+        if passing:
+            found[f"{_hash(lasting)}{runs.BETWEEN_PARTS}{_hash(_json(passing))}"] = _json(passing)
+        return found
+
+    async def save(self, tx: Transaction, context: RunContext) -> None:
+        """Keep it with the run's thread, once a run, and note which memories it shows."""
+        for name, body in self.parts.items():
+            if name not in context.prompts:
+                await runs.save_prompt(tx, context.lease.thread_id, name, zlib.compress(body))
+        if context.memories:
+            await memories.note_uses(tx, context.lease.thread_id, context.run.id, context.uses)
+
+    @classmethod
+    async def stored(cls, tx: Transaction, step: Step) -> Prompt | None:
+        """The prompt of a past model call, without the text of its memories; None when it is not kept.
+
+        Raises:
+            RowDamaged: nothing can be made of it.
+        """
+        if not step.prompt:
+            return None
+        bodies = []
+        for name in dict.fromkeys([step.prompt.partition(runs.BETWEEN_PARTS)[0], step.prompt]):
+            body = await runs.saved_prompt(tx, step.thread_id, name)
+            if body is None:
+                return None
+            bodies.append(body)
+        with Decoding(step.thread_id, "prompt", step.prompt):
+            return cls.load(map(zlib.decompress, bodies))
+
+    @classmethod
+    def load(cls, parts: Iterable[bytes]) -> Prompt:
+        """A prompt from its `parts`, without the text of its memories."""
+        data: dict[str, Any] = {}
+        for body in parts:
+            data |= json.loads(body)
+        tools = tuple(Tool(name, about, parameters, _not_called) for name, about, parameters in data["tools"])
+        notes = {how: data[how] for how in NOTES if data.get(how)}
+        return cls(
+            data["system"], tools, data["spoken"], data.get("summary", ""), notes, tuple(data.get("memories", ()))
+        )
+
+    @classmethod
+    async def of_step(cls, tx: Transaction, step: Step) -> Prompt | None:
+        """The prompt of a past model call, with the text of those of its memories that were not forgotten since."""
+        prompt = await cls.stored(tx, step)
+        if prompt is None or not prompt.memories:
+            return prompt
+        uses = await memories.uses(tx, step.thread_id, step.run_id, user_id=None)
+        text = listed({use.memory_id: use.shown for use in uses}, prompt.memories)
+        return replace(prompt, notes={**prompt.notes, "recalled": f"{RECALLED}\n{text}"})
+
+
+def _json(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _hash(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a model call was sent: the messages, the system prompt first, and the tools that were offered with them."""
+
+    messages: Sequence[BaseMessage]
+    tools: Sequence[Tool]
+
+
+async def sent(tx: Transaction, step: Step) -> Sent:
+    """What a past model call was sent, made again from its step: from the entries, the manifest and the prompt.
+
+    Raises:
+        EntryNotFound: some of it is no longer kept, or the step is not such a call.
+    """
+    prompt = await Prompt.of_step(tx, step)
+    if prompt is None:
+        raise EntryNotFound(thread=step.thread_id, entry=f"step {step.index}")
+    middle = await _messages(tx, step)
+    messages = without_malformed([*digest_messages(prompt.summary), *middle, *note_messages(prompt.notes)])
+    if prompt.spoken == "native":
+        return Sent([SystemMessage(prompt.system), *messages], prompt.tools)
+    system, texts = as_text(prompt.system, messages, prompt.tools)
+    return Sent([SystemMessage(system), *texts], ())
+
+
+async def seen_between(
+    tx: Transaction, thread_id: str, segments: Sequence[Segment], begins: int = 0
+) -> list[Sequence[Spot]]:
+    """The messages of each segment, as the view had them; none of a text. Those before the entry `begins` may be gone.
+
+    Raises:
+        EntryNotFound: some of them are no longer kept.
+    """
+    found: list[Sequence[Entry]] = []
+    for segment in segments:
+        if segment.how in TEXTS:
+            found.append(())
+            continue
+        entries = await log.entries_between(tx, thread_id, segment.first, segment.last)
+        begin = max(begins, segment.first)
+        if len(entries) <= segment.last - begin:
+            raise EntryNotFound(thread=thread_id, entry=begin)
+        found.append(entries)
+    # A call may be in another segment than its result.
+    spots = iter(as_answered(spots_of(chain.from_iterable(found))))
+    return [list(islice(spots, len(entries))) for entries in found]
+
+
+async def _messages(tx: Transaction, step: Step) -> list[AnyMessage]:
+    parts, messages, segments = {}, {}, segments_of(step.manifest)
+    for segment, spots in zip(segments, await seen_between(tx, step.thread_id, segments), strict=True):
+        for spot in spots:
+            part = shown(segment, spot.item)
+            if part is not None:
+                parts[spot.item.key], messages[spot.item.key] = part, spot.message
+    # Results stand right behind their calls, wherever they stand in the log.
+    order = [item for unit in units_of([part.item for part in parts.values()]) for item in unit]
+    return [shown_of(messages[item.key], parts[item.key]) for item in order]
+
+
+async def _not_called(arguments: Any) -> Observation:
+    raise RuntimeError("a tool of a past call is not called again")

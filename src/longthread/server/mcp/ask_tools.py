@@ -1,0 +1,214 @@
+"""The tools that run an agent: ask and resume."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from typing import Any
+
+from longthread.errors import InvalidInput, LongthreadError, RunWaiting
+from longthread.model.event import HALTS, Event
+from longthread.runs.analyst import Analyst
+from longthread.runs.handle import RunHandle
+from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, Answer, Offer, Progress, each, schema, text
+from longthread.server.mcp.wording import for_clients
+from longthread.tools.analysis.address import shown
+from longthread.tools.catalog.catalog import Catalog
+
+_DEMO = "demo"
+_LONGEST_PROGRESS = 200
+_OUTPUT = schema(
+    {
+        "thread": TEXT,
+        "run": TEXT,
+        "status": {"type": "string", "enum": ["finished", "paused", "failed", "waiting"]},
+        "answer": text("The answer; of a paused run, what it has come to so far."),
+        "citations": each(
+            {"number": TEXT, "query": {"type": ["string", "null"], "description": "The query whose rows hold it."}},
+            "number",
+            "query",
+        ),
+        "queries": each({"query": TEXT, "sql": TEXT, "shown": TEXT}, "query", "sql"),
+        "reason": text("Why it was paused."),
+        "hint": text("How to go on."),
+        "calls": each({"tool": TEXT, "args": schema({})}, "tool", "args"),
+        "error": schema({"type": TEXT, "message": TEXT}, "type", "message"),
+        "tokens": schema({"input_tokens": WHOLE, "output_tokens": WHOLE}),
+    },
+    "thread",
+    "run",
+    "status",
+    "answer",
+    "citations",
+    "queries",
+)
+
+
+class Asking:
+    """Runs for clients of one user.
+
+    Args:
+        agent: who is asked in a new conversation; None: the analyst.
+        any_source: whether a client may name files and addresses, and not only sources that are known by a name.
+    """
+
+    def __init__(self, analyst: Analyst, *, agent: str | None = None, any_source: bool = False) -> None:
+        self._analyst = analyst
+        self._agent = agent
+        self._any_source = any_source
+
+    def offers(self) -> tuple[Offer, Offer]:
+        """`ask` and `resume`."""
+        source = "a database or data file, a folder, a URL, or one of the catalog" if self._any_source else "by name"
+        question = text("The question, in any language, as the user said it.", minLength=1)
+        parameters = {
+            "question": question,
+            "thread": THREAD | {"description": "Go on with this conversation. Leave it out to begin another."},
+            "agent": text("An agent of the catalog, by its name; by default the conversation's, else this server's."),
+            "source": text(f"What to ask, {source}; by default the conversation's, else this server's."),
+        }
+        ask = Offer(
+            "ask",
+            "Ask the analyst",
+            "Asks a question in natural language. An agent answers it from a database (or with the tools of another "
+            "agent of the catalog), in a conversation that is kept. Numbers of the answer are cited by the SQL queries "
+            "that they come from. For a follow-up question give the `thread` of the answer. It may take minutes.",
+            schema(parameters, "question"),
+            _OUTPUT,
+            self._ask,
+            reads=False,
+            same_again=False,
+            reaches_out=True,
+        )
+        resume = Offer(
+            "resume",
+            "Go on with a question",
+            "Goes on with a conversation's last question, where it was paused, stopped, cancelled, or failed. What was "
+            "done already is not done again.",
+            schema({"thread": THREAD}, "thread"),
+            _OUTPUT,
+            self._resume,
+            reads=False,
+            same_again=False,
+            reaches_out=True,
+        )
+        return ask, resume
+
+    async def _ask(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+        thread = given.get("thread")
+        if thread is not None:
+            await self._analyst.thread(thread)  # one that is not there is not made: a client did not choose its id
+        asked = self._analyst.ask(
+            given["question"],
+            thread_id=thread,
+            source=await self._allowed(given.get("source")),
+            agent=given.get("agent") or (self._agent if thread is None else None),
+        )
+        return await self._told(asked, progress)
+
+    async def _resume(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+        return await self._told(self._analyst.resume(given["thread"]), progress)
+
+    async def _told(self, beginning: Coroutine[Any, Any, RunHandle], progress: Progress) -> Answer:
+        """What a run comes to; of one that waits for a person already, the calls that wait."""
+        try:
+            return await _answered(beginning, progress)
+        except RunWaiting as error:
+            thread, run = error.thread, error.run
+            calls = [{"tool": each.tool, "args": dict(each.args)} for each in await self._analyst.pending(thread)]
+        data: dict[str, Any] = {"thread": thread, "run": run, "status": "waiting", "answer": ""}
+        data |= {"citations": [], "queries": [], "calls": calls}
+        return Answer(data, _as_text(data))
+
+    async def _allowed(self, source: str | None) -> str | None:
+        """A source that a client may name: what it says may be what a stranger's text made it say.
+
+        Raises:
+            InvalidInput: it may not be asked.
+        """
+        if source is None or self._any_source:
+            return source
+        kept = [each.name for each in await Catalog(self._analyst.store).definitions("source")]
+        own = self._analyst.settings.source
+        if source.strip() in {_DEMO, own, *kept}:
+            return source
+        names = ", ".join(sorted({_DEMO, *kept}))
+        raise InvalidInput(
+            reason=f"The source {shown(source)[:200]} may not be asked here. By name there is: {names}; without a name "
+            "it is this server's own. Whoever runs `longthread mcp` adds others to the catalog, or starts it with "
+            "--any-source."
+        )
+
+
+async def _answered(beginning: Coroutine[Any, Any, RunHandle], progress: Progress) -> Answer:
+    """What a run comes to. It is stopped, and kept, when nobody waits for it any more."""
+    task = asyncio.ensure_future(beginning)
+    try:
+        handle = await asyncio.shield(task)
+        return _answer(handle, await _watched(handle, progress))
+    except asyncio.CancelledError:
+        with suppress(LongthreadError):
+            # Also where it was just beginning: what is in the log must not look as if somebody went on with it.
+            await (await task).stop()
+        raise
+
+
+async def _watched(handle: RunHandle, progress: Progress) -> Event:
+    """A run's final event, once it is there."""
+    await progress(f"Thread {handle.thread_id}")
+    async for event in handle.events():
+        if event.type in HALTS:
+            return event
+        if event.type == "step_started":
+            await progress(_told(event))
+        elif event.type == "warning":
+            await progress(for_clients(str(event.data.get("message", "")))[:_LONGEST_PROGRESS])
+    return await handle.wait()
+
+
+def _told(event: Event) -> str:
+    args = event.data.get("args") or {}
+    said = args.get("sql") or json.dumps(dict(args), ensure_ascii=False)
+    line = " ".join(f"{event.data.get('action')} {said}".split())
+    return line if len(line) <= _LONGEST_PROGRESS else f"{line[:_LONGEST_PROGRESS]}…"
+
+
+def _answer(handle: RunHandle, final: Event) -> Answer:
+    said = final.data
+    queries: list[dict[str, Any]] = [
+        {"query": each["query"], "sql": str(each["sql"]), "shown": str(each.get("shown") or "")}
+        for each in said.get("queries") or ()
+    ]
+    data: dict[str, Any] = {
+        "thread": handle.thread_id,
+        "run": handle.run.id,
+        "status": final.type,
+        "answer": str(said.get("answer") or said.get("summary") or ""),
+        "citations": [{"number": each["number"], "query": each["query"]} for each in said.get("citations") or ()],
+        "queries": queries,
+    }
+    data |= {name: said[name] for name in ("reason", "hint", "error") if said.get(name)}
+    if said.get("error"):
+        data["error"] = {**said["error"], "message": for_clients(str(said["error"].get("message", "")))}
+    if final.type == "waiting":
+        data["calls"] = [{"tool": each["tool"], "args": each["args"]} for each in said["calls"]]
+    data |= {"tokens": dict(said["usage"])} if said.get("usage") else {}
+    return Answer(data, _as_text(data), failed=final.type == "failed")
+
+
+def _as_text(data: Mapping[str, Any]) -> str:
+    parts = [data["answer"]]
+    if data["status"] == "paused":
+        parts.append(f"(Paused: {data.get('reason', '')}. The tool `resume` goes on.)")
+    if data["status"] == "waiting":
+        calls = "; ".join(f"{each['tool']} {json.dumps(each['args'], ensure_ascii=False)}" for each in data["calls"])
+        how = f"A person decides: `longthread approve {data['thread']}`, or reject. The run goes on there."
+        parts.append(f"(Waiting for approval of {calls}. {how})")
+    if data["status"] == "failed":
+        message = data.get("error", {}).get("message", "")
+        again = "" if "`resume`" in message else " The conversation is kept; the tool `resume` tries again."
+        parts.append(f"The run failed: {message}{again}")
+    parts += [f"[{each['query']}] {each['sql']}" for each in data["queries"]]
+    return "\n\n".join(part for part in [*parts, f"thread: {data['thread']}"] if part)

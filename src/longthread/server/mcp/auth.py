@@ -1,0 +1,122 @@
+"""The door of the protocol over HTTP: who may come in, and how all leave when it closes.
+
+Behind `Gate`, which looks at `Host` and at what is sent. Here every request that names another origin is refused, as
+the protocol asks, and every one without the token, where there is one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from contextlib import suppress
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from longthread.server.problems import Problem
+from longthread.server.security import is_same_origin
+
+_GRACE = 2.0
+"""Seconds that answers have to be sent when the door closes."""
+_BEARER = "bearer "
+
+
+class Inside:
+    """Requests that are being answered."""
+
+    def __init__(self) -> None:
+        self._answers: dict[anyio.CancelScope, asyncio.Event] = {}
+        self._streams: set[anyio.CancelScope] = set()
+
+    def enter(self, cancel: anyio.CancelScope, method: str) -> None:
+        """Note a request. A GET is a stream that only ends with the session."""
+        if method == "GET":
+            self._streams.add(cancel)
+        else:
+            self._answers[cancel] = asyncio.Event()
+
+    def leave(self, cancel: anyio.CancelScope) -> None:
+        """It was answered."""
+        self._streams.discard(cancel)
+        if cancel in self._answers:
+            self._answers.pop(cancel).set()
+
+    async def close(self) -> None:
+        """Have all leave: streams at once, answers when they were sent, or after a while."""
+        for stream in list(self._streams):
+            stream.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE):
+                for done in list(self._answers.values()):
+                    await done.wait()
+        for answer in list(self._answers):
+            answer.cancel()
+
+
+class Door:
+    """ASGI middleware. A `token`, where there is one, is asked of every request: `Authorization: Bearer` or
+    `X-Api-Key`."""
+
+    def __init__(self, app: ASGIApp, *, token: str | None, inside: Inside) -> None:
+        self._app = app
+        self._token = token
+        self._inside = inside
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        sender = _Sender(send)
+        with anyio.CancelScope() as cancel:
+            self._inside.enter(cancel, scope["method"])
+            try:
+                await self._app(scope, receive, sender.send)
+            finally:
+                self._inside.leave(cancel)
+        if cancel.cancelled_caught:
+            await sender.finish(scope, receive)
+
+    def _refusal(self, scope: Scope) -> Problem | None:
+        headers = Headers(scope=scope)
+        if not is_same_origin(headers, headers.get("host", "")):
+            detail = "A page of another origin sent this request. Use a program, which sends no Origin."
+            return Problem(403, "cross_origin", detail, path=scope["path"])
+        if self._token is None or _is(self._token, headers):
+            return None
+        detail = "Send the token of this server: `Authorization: Bearer TOKEN`, as LONGTHREAD_MCP_TOKEN says it."
+        problem = Problem(401, "token_wrong", detail, path=scope["path"])
+        problem.headers["WWW-Authenticate"] = "Bearer"
+        return problem
+
+
+def _is(token: str, headers: Headers) -> bool:
+    said = headers.get("authorization", "")
+    given = said[len(_BEARER) :].strip() if said.lower().startswith(_BEARER) else headers.get("x-api-key", "")
+    return hmac.compare_digest(given.encode(), token.encode())
+
+
+class _Sender:
+    """What a request was answered so far."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._begun = False
+        self._over = False
+
+    async def send(self, message: Message) -> None:
+        self._begun = True
+        self._over = message["type"] == "http.response.body" and not message.get("more_body", False)
+        await self._send(message)
+
+    async def finish(self, scope: Scope, receive: Receive) -> None:
+        """End an answer that was broken off."""
+        if not self._begun:
+            problem = Problem(503, "closing", "This server is closing. Try again later.", path=scope["path"])
+            await problem(scope, receive, self._send)
+        elif not self._over:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})

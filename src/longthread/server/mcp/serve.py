@@ -1,0 +1,136 @@
+"""Serving the protocol: over standard streams to one client, or over HTTP to many, all of one user."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp.server.lowlevel.server import Server as ProtocolServer
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from sse_starlette.sse import AppStatus
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from longthread.errors import ServerError
+from longthread.llm.model_cache import ModelFactory
+from longthread.llm.models import resolve_model
+from longthread.runs.analyst import Analyst
+from longthread.server.mcp import stdio
+from longthread.server.mcp.auth import Door, Inside
+from longthread.server.mcp.protocol import offers, protocol_server
+from longthread.server.mcp.transcripts import Transcripts
+from longthread.server.security import Gate, is_loopback
+from longthread.server.serve import Server, listen
+from longthread.settings import Settings
+
+PATH = "/mcp"
+_SHORTEST_TOKEN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What clients may do. See `Asking` and `offers`."""
+
+    agent: str | None = None
+    any_source: bool = False
+    read_only: bool = False
+
+
+def run_stdio(settings: Settings, choice: Choice, *, models: ModelFactory = resolve_model) -> None:
+    """Serve one client over standard input and output, until it closes them or SIGTERM. Runs that are under way then
+    are stopped; they can be resumed.
+
+    Raises:
+        StoreError: the conversation store cannot be opened.
+    """
+    reading, writing = stdio.take_standard_streams()
+
+    async def serve() -> None:
+        async with Analyst.open(settings, models=models) as analyst:
+            await stdio.serve(_server(analyst, choice), reading, writing, most=_most(settings))
+
+    asyncio.run(serve())
+
+
+def run_http(
+    settings: Settings,
+    choice: Choice,
+    *,
+    on_ready: Callable[[str], None] | None = None,
+    models: ModelFactory = resolve_model,
+) -> None:
+    """Serve over streamable HTTP until Ctrl-C or SIGTERM, as `run_stdio` does.
+
+    Args:
+        on_ready: called with the URL once the server answers.
+
+    Raises:
+        ServerError: others than this machine could reach it, and there is no token; the token is short; or it cannot
+            listen.
+        StoreError: the conversation store cannot be opened.
+    """
+    if settings.mcp_token is None and not is_loopback(settings.host):
+        reason = f"others can reach {settings.host}, and LONGTHREAD_MCP_TOKEN is not set: anyone could read and ask."
+        raise ServerError(reason=reason)
+    if settings.mcp_token is not None and len(settings.mcp_token.get_secret_value()) < _SHORTEST_TOKEN:
+        raise ServerError(reason=f"LONGTHREAD_MCP_TOKEN is short. Give it {_SHORTEST_TOKEN} characters or more.")
+    with listen(settings.host, settings.port) as listener:
+
+        async def serve() -> None:
+            async with Analyst.open(settings, models=models) as analyst:
+                await Server(create_app(settings, analyst, choice), listener, on_ready=on_ready).serve()
+
+        asyncio.run(serve())
+
+
+def create_app(settings: Settings, analyst: Analyst, choice: Choice) -> Starlette:
+    """The application, with the protocol under /mcp."""
+    most = _most(settings)
+    manager = StreamableHTTPSessionManager(_server(analyst, choice), max_request_body_size=most)
+    inside = Inside()
+    token = settings.mcp_token.get_secret_value() if settings.mcp_token else None
+    app = Starlette(
+        routes=[Route(PATH, endpoint=StreamableHTTPASGIApp(manager))],
+        middleware=[Middleware(Gate, host=settings.host, limit=most), Middleware(Door, token=token, inside=inside)],
+        lifespan=lambda app: _life(manager),
+    )
+    app.state.served = _Served(analyst, inside)
+    return app
+
+
+@asynccontextmanager
+async def _life(manager: StreamableHTTPSessionManager) -> AsyncIterator[None]:
+    # Its streams would break off as soon as the server is told to stop; here they first get their answers.
+    AppStatus.enable_automatic_graceful_drain = False
+    try:
+        async with manager.run():
+            yield
+    finally:
+        AppStatus.enable_automatic_graceful_drain = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """What ends when the server stops."""
+
+    analyst: Analyst
+    inside: Inside = field(default_factory=Inside)
+
+    async def close(self) -> None:
+        """Stop the runs, whose callers then get their answers, and have all leave."""
+        await self.analyst.close()
+        await self.inside.close()
+
+
+def _server(analyst: Analyst, choice: Choice) -> ProtocolServer[Any]:
+    chosen = offers(analyst, agent=choice.agent, any_source=choice.any_source, read_only=choice.read_only)
+    return protocol_server(chosen, Transcripts(analyst.store, analyst.settings.user))
+
+
+def _most(settings: Settings) -> int:
+    """Bytes of a message: a character of a question may be written as twelve."""
+    return 12 * settings.max_question + 65_536

@@ -1,0 +1,249 @@
+"""The tools that look at conversations: list_threads, search_threads, read_thread."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longthread.errors import InvalidInput
+from longthread.memory.index.terms import terms
+from longthread.memory.search.excerpt import excerpt
+from longthread.model.entry import Entry
+from longthread.model.thread import Thread
+from longthread.runs.approvals import pending_of
+from longthread.runs.process import may_be_alive
+from longthread.server.cursor import decode_cursor, encode_cursor
+from longthread.server.mcp.offer import TEXT, THREAD, TRUTH, WHOLE, Answer, Offer, Progress, each, schema, text, whole
+from longthread.store import listing, log
+from longthread.store.driver import Driver, Transaction
+from longthread.view.condense import condense_result
+
+PAGE_CHARS = 60_000
+"""Characters of the messages of one page; a page has one message at least."""
+MESSAGE_CHARS = 20_000
+RESULT_CHARS = 2_000
+"""Of a tool's result, and of the arguments of a call; those of all calls of a message have `MESSAGE_CHARS`."""
+_HIT_CHARS = 300
+_CHUNK = 100
+_DAMAGED = {"type": "array", "items": TEXT, "description": "Those that cannot be read and were passed over."}
+_LISTED = {
+    "thread": TEXT,
+    "title": TEXT,
+    "messages": WHOLE,
+    "active_at": TEXT,
+    "source": TEXT,
+    "status": text("How its last run stands: running, waiting for approval, interrupted, paused, failed or finished."),
+    "match": text("Where a search found it."),
+}
+_MESSAGE = {
+    "seq": WHOLE,
+    "entry": TEXT,
+    "role": TEXT,
+    "kind": TEXT,
+    "name": TEXT,
+    "time": TEXT,
+    "text": TEXT,
+    "cut": TRUTH,
+    "calls": each({"name": TEXT, "args": {"type": "object"}}, "name", "args"),
+}
+
+
+class Reading:
+    """The conversations of one user."""
+
+    def __init__(self, store: Driver, user: str) -> None:
+        self._store = store
+        self._user = user
+
+    def offers(self) -> tuple[Offer, ...]:
+        """The three tools."""
+        many = whole("How many at most.", least=1, most=100, default=20)
+        threads = each(_LISTED, "thread", "title", "messages", "active_at")
+        paged = {"limit": many, "cursor": text("The `next_cursor` of the page before.")}
+        read = {
+            "thread": THREAD,
+            "limit": many | {"description": "How many messages at most, the last ones."},
+            "before": whole(
+                "The `before` of the page that was read, for the messages in front of it.", least=1, most=2**53
+            ),
+            "steps": {"type": "boolean", "default": False, "description": "Also calls of tools and what came of them."},
+        }
+        waiting = each({"tool": TEXT, "args": {"type": "object"}}, "tool", "args")
+        waiting["description"] = "The calls that wait for a person's approval."
+        page = {"thread": TEXT, "title": TEXT, "source": TEXT, "messages": each(_MESSAGE, "seq", "role", "text")}
+        return (
+            Offer(
+                "list_threads",
+                "List conversations",
+                "The user's conversations, the latest active first.",
+                schema(paged),
+                schema({"threads": threads, "next_cursor": TEXT, "damaged": _DAMAGED}, "threads"),
+                self._list,
+            ),
+            Offer(
+                "search_threads",
+                "Search conversations",
+                "The user's conversations whose title, questions or answers hold a text, word for word. `recall` finds "
+                "single messages by what they say.",
+                schema({"query": text("The text.", minLength=1, maxLength=200), "limit": many}, "query"),
+                schema({"threads": threads, "damaged": _DAMAGED}, "threads"),
+                self._search,
+            ),
+            Offer(
+                "read_thread",
+                "Read a conversation",
+                "The last messages of a conversation, oldest first, and with `before` those in front of them.",
+                schema(read, "thread"),
+                schema(page | {"before": WHOLE, "waiting": waiting}, "thread", "title", "messages"),
+                self._read,
+            ),
+        )
+
+    async def _list(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+        limit = given["limit"]
+        damaged: dict[str, str] = {}
+        threads, cursor = await self.page(limit, given.get("cursor"), damaged)
+        async with self._store.reading() as tx:
+            listed = await self._listed(tx, threads)
+        data = {"threads": listed} | ({"next_cursor": cursor} if cursor else {}) | _left_out(damaged)
+        return Answer(data, _lines(listed, cursor, damaged))
+
+    async def page(self, limit: int, cursor: str | None, damaged: dict[str, str]) -> tuple[list[Thread], str | None]:
+        """Some conversations, and the cursor of those behind them. Raises InvalidInput: the cursor is none of ours.
+
+        `damaged` gets the ids of those that cannot be read and were passed over, each with why.
+        """
+        at, thread_id = decode_cursor(cursor, str, str) if cursor else log.LATEST
+        async with self._store.reading() as tx:
+            threads = await log.list_threads(
+                tx, user_id=self._user, limit=limit + 1, before=(at, thread_id), unreadable=damaged
+            )
+        if len(threads) <= limit:
+            return threads, None
+        last = threads[limit - 1]
+        return threads[:limit], encode_cursor(last.updated_at.isoformat(timespec="microseconds"), last.id)
+
+    async def _search(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+        query = given["query"].strip()
+        if not query:
+            raise InvalidInput(
+                reason="There is nothing to look for. Give words as `query`; the tool `list_threads` gives all "
+                "conversations."
+            )
+        damaged: dict[str, str] = {}
+        async with self._store.reading() as tx:
+            hits = await log.search_threads(tx, query, user_id=self._user, limit=given["limit"], unreadable=damaged)
+            listed = await self._listed(tx, [thread for thread, _ in hits])
+        wanted = set(terms(query))
+        for item, (_, hit) in zip(listed, hits, strict=True):
+            item["match"] = excerpt(" ".join(hit.split()), wanted, _HIT_CHARS)
+        return Answer({"threads": listed} | _left_out(damaged), _lines(listed, None, damaged))
+
+    async def _listed(self, tx: Transaction, threads: Sequence[Thread]) -> list[dict[str, Any]]:
+        statuses = await listing.latest_runs(tx, threads, user_id=self._user, alive=may_be_alive)
+        return [_listed(thread, statuses.get(thread.id)) for thread in threads]
+
+    async def _read(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+        async with self._store.reading() as tx:
+            thread = await log.find_thread(tx, given["thread"], user_id=self._user)
+            at = given.get("before") or thread.tip
+            found, before = await _messages(tx, thread.id, at, given["limit"], steps=given["steps"])
+            waiting = [{"tool": call.tool, "args": dict(call.args)} for call in await pending_of(tx, thread.id)]
+        data: dict[str, Any] = {"thread": thread.id, "title": thread.title or "", "messages": found}
+        data |= {"source": thread.source} if thread.source else {}
+        data |= {"before": before} if before else {}
+        data |= {"waiting": waiting} if waiting else {}
+        parts = [f"# {data['title'] or thread.id}", *map(_said, found)]
+        if waiting:
+            calls = "; ".join(f"{call['tool']} {json.dumps(call['args'], ensure_ascii=False)}" for call in waiting)
+            parts.append(f"(Waiting for approval of {calls}. A person decides: `longthread approve {thread.id}`.)")
+        return Answer(data, "\n\n".join([*parts, *([f"(Earlier: before={before})"] if before else [])]))
+
+
+async def _messages(
+    tx: Transaction, thread_id: str, at: int, limit: int, *, steps: bool
+) -> tuple[list[dict[str, Any]], int]:
+    """The last messages of a branch that ends in `at`, and the seq of the entry in front of them; 0: there is none."""
+    found: list[dict[str, Any]] = []
+    size = 0
+    while at:
+        entries = await log.branch(tx, thread_id, at, limit=_CHUNK)
+        if not entries:
+            return found[::-1], 0
+        for entry in reversed(entries):
+            if steps or _is_said(entry):
+                message = _message(entry)
+                size += len(message["text"]) + len(str(message.get("calls", "")))
+                if found and (len(found) >= limit or size > PAGE_CHARS):
+                    return found[::-1], entry.seq
+                found.append(message)
+        at = entries[0].parent_seq
+    return found[::-1], 0
+
+
+def _is_said(entry: Entry) -> bool:
+    """Whether a person or an agent said it to the other."""
+    return entry.role == "user" or (entry.role == "assistant" and bool(entry.text.strip()) and not entry.tool_calls)
+
+
+def _message(entry: Entry) -> dict[str, Any]:
+    most = RESULT_CHARS if entry.role == "tool" else MESSAGE_CHARS
+    said = condense_result(entry.text, most) if entry.role == "tool" else entry.text[:most]
+    data: dict[str, Any] = {"seq": entry.seq, "entry": entry.id, "role": entry.role, "text": said}
+    data |= {"kind": entry.kind} if entry.kind else {}
+    data |= {"name": entry.name} if entry.name else {}
+    calls: list[dict[str, Any]] = []
+    left, is_cut = MESSAGE_CHARS, len(entry.text) > most
+    for call in entry.tool_calls:
+        args = _cut(call.args, min(left, RESULT_CHARS))
+        left -= len(str(args))
+        is_cut |= args != call.args
+        calls.append({"name": call.name, "args": args})
+    data |= {"cut": True} if is_cut else {}
+    return data | ({"calls": calls} if calls else {}) | {"time": entry.created_at.isoformat(timespec="seconds")}
+
+
+def _cut(args: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Arguments, the first of them, and of what is too long its beginning."""
+    shown: dict[str, Any] = {}
+    for name, value in args.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        most -= len(name)
+        if most <= 0:
+            break
+        shown[name] = value if len(text) <= most else f"{text[:most]}…"
+        most -= len(text)
+    return shown
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    calls = "".join(f"\n› {call['name']} {call['args']}" for call in message.get("calls", ()))
+    cut = " … (cut)" if message.get("cut") else ""
+    return f"## {message['role']} · {message['time']}\n{message['text']}{cut}{calls}"
+
+
+def _listed(thread: Thread, status: str | None) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "thread": thread.id,
+        "title": thread.title or "",
+        "messages": thread.entry_count,
+        "active_at": thread.updated_at.isoformat(timespec="seconds"),
+    }
+    data |= {"source": thread.source} if thread.source else {}
+    return data | ({"status": status} if status else {})
+
+
+def _left_out(damaged: Mapping[str, str]) -> dict[str, list[str]]:
+    return {"damaged": list(damaged)} if damaged else {}
+
+
+def _lines(listed: Sequence[Mapping[str, Any]], cursor: str | None, damaged: Mapping[str, str]) -> str:
+    if not listed and not damaged:
+        return "There are none."
+    lines = [f"{each['thread']}  {each['active_at']}  {each['title']}" for each in listed]
+    lines = [
+        f"{line}\n  {each['match']}" if "match" in each else line for line, each in zip(lines, listed, strict=True)
+    ]
+    lines += [f"{thread_id}  is damaged and cannot be read: {reason}" for thread_id, reason in damaged.items()]
+    return "\n".join([*lines, *([f"More: cursor={cursor}"] if cursor else [])])

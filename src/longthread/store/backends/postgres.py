@@ -1,0 +1,529 @@
+"""PostgreSQL: the backend that any number of servers share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, AsyncCursor, errors
+from psycopg.adapt import Transformer
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import TransactionStatus
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+
+from longthread.errors import (
+    CommitUnknown,
+    NotAsExpected,
+    StoreClosed,
+    StoreConflict,
+    StoreDamaged,
+    StoreDisconnected,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+    ValueRefused,
+)
+from longthread.store.backends.migrate import migrate_postgres
+from longthread.store.backends.placeholders import parts, with_names
+from longthread.store.backends.postgres_address import parsed, shown
+from longthread.store.backends.postgres_values import configure
+from longthread.store.backends.prefetch import Ahead
+from longthread.store.completion import to_the_end
+from longthread.store.driver import CHANGED, Asked, Row, sentence, storable
+from longthread.store.queries import queries
+
+CONNECTIONS = 16
+"""How many connections one driver opens at most."""
+FOR_READERS = 4
+"""How many of them writers leave free: a writer that reads beside its transaction must not wait for other writers."""
+KEPT_TIMES = 256
+"""How often a connection is handed on without the pool, which replaces those that are old."""
+WAIT_SECONDS = 30.0
+"""How long a transaction waits for a free connection before it gives up."""
+LOCK_SECONDS = 30
+"""How long a statement waits for another transaction's lock before it gives up."""
+RECONNECT_SECONDS = 5.0
+"""How long the pool goes on trying to connect, at longer and longer intervals, before it begins anew: a server that is
+up again is found soon, however long it was down."""
+CLOSE_SECONDS = 5.0
+"""How long a connection may take to give up its transaction before it is thrown away."""
+
+_DEFAULTS: dict[str, Any] = {
+    "connect_timeout": 10,
+    "application_name": "longthread",
+    "client_encoding": "utf8",
+    # A server that vanished without a word is noticed within a minute.
+    "keepalives_idle": 20,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 50_000,
+}
+LARGE = 65_536
+"""Characters or bytes from which on a value is sent by itself."""
+_READ = (b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
+_WRITE = (b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", b"SET LOCAL lock_timeout = '%ds'" % LOCK_SECONDS)
+_ALONE = (b"SELECT 1",)
+_DECLARE, _FETCH = b"DECLARE found BINARY NO SCROLL CURSOR FOR\n", b";\nFETCH ALL FROM found;\nCLOSE found"
+
+Connection = AsyncConnection[DictRow]
+
+
+class PostgresTransaction:
+    """A transaction on one connection.
+
+    Statements whose rows nobody waits for are sent with the next one: a message to the server and its answer take far
+    longer than most of them. So is `begin`, with the first. A connection that has broken while nobody used it is
+    replaced then, by `renew`. Where each statement stands `alone`, it is sent alone too.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        reads: bool,
+        begin: Sequence[bytes] = (),
+        alone: bool = False,
+        renew: Callable[[PostgresTransaction], Awaitable[bool]] | None = None,
+    ) -> None:
+        self.held: Connection | None = connection
+        self._reads = reads
+        self._waiting = list(begin)
+        self._alone = alone
+        self._renew = renew
+        self._has_begun = not begin
+        self._expects = False
+        self._failed = False
+        self._ahead = Ahead()
+
+    @property
+    def connection(self) -> Connection:
+        assert self.held is not None, "it has been given back"
+        return self.held
+
+    async def fetch(self, query: str, **values: Any) -> list[Row]:
+        given = storable(values)
+        if self._alone or _is_large(given):
+            return list(await (await self._run(query, given)).fetchall())
+        asked = self._asked(query, given)
+        found = await self._ahead.rows_of(asked)
+        return (await self._fetch_asked([asked]))[0] if found is None else found
+
+    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+        if self._alone or self._ahead or any(_is_large(values) for _, values in asked):
+            return [await self.fetch(query, **values) for query, values in asked]
+        return await self._fetch_asked([self._asked(query, storable(values)) for query, values in asked], last=last)
+
+    async def ahead(self, *asked: Asked) -> None:
+        await self._ahead.arrive()
+        if self._reads and asked and not any(_is_large(values) for _, values in asked):
+            statements = [self._asked(query, storable(values)) for query, values in asked]
+            await self._ahead.send(statements, self._fetch_asked(statements))
+
+    async def forget(self) -> None:
+        """Wait no more for what was asked for ahead."""
+        if self._ahead:
+            await to_the_end(self._ahead.forget())
+
+    async def _fetch_asked(self, asked: Sequence[bytes], *, last: bool = False) -> list[list[Row]]:
+        first = len(self._waiting)
+        # What only reads has nothing to commit: whether its end is reached makes no difference.
+        cursor = await self._send([*self._waiting, *asked, *[b"COMMIT"] * (last and self._reads)], skip=first)
+        found: list[list[Row]] = []
+        for statement in asked:
+            has_cursor = statement.startswith(_DECLARE)
+            if has_cursor:
+                cursor.nextset()
+            found.append(list(await cursor.fetchall()))
+            for _ in range(1 + has_cursor):
+                cursor.nextset()
+        return found
+
+    def _asked(self, query: str, values: Mapping[str, Any]) -> bytes:
+        """A query with its values. Bytes come as text, twice as long, unless from a cursor."""
+        bound = self._bound(query, values)
+        return b"%b%b%b" % (_DECLARE, bound, _FETCH) if query in queries("postgres").bulky else bound
+
+    async def run(self, query: str, **values: Any) -> int:
+        return (await self._run(query, values)).rowcount
+
+    async def later(self, query: str, **values: Any) -> None:
+        given = storable(values)
+        if self._alone or _is_large(given):
+            await self._run(query, given)
+        else:
+            self._waiting.append(self._bound(query, given))
+
+    async def expect(self, query: str, rows: int, **values: Any) -> None:
+        # What is divided by nothing fails, and all that comes behind it with it.
+        found = b"SELECT count(*) = %d FROM (%b) AS found" % (rows, self._bound(query, storable(values)))
+        self._waiting.append(b"SELECT 1 / CAST((%b) AS INTEGER)" % found)
+        self._expects = True
+
+    async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        given = [storable(row) for row in rows]
+        await self._ahead.arrive()
+        if len(given) < 2:
+            for values in given:
+                await self.run(query, **values)
+            return
+        await self._flush()
+        with self._told():
+            async with self.connection.cursor() as cursor:
+                await cursor.executemany(with_names(query, self._reads), given)
+
+    async def commit(self) -> None:
+        """Commit what has been done, if anything has.
+
+        Raises:
+            StoreError: it was rolled back; or, as CommitUnknown, it is not known whether it was.
+        """
+        if not self._failed and not self._has_begun and len(self._waiting) <= len(_WRITE):
+            return
+        if not self._has_begun and not self._expects and not self._failed:
+            await self._flush()
+        if self._failed:
+            # COMMIT would roll back, and say nothing.
+            raise StoreError(reason="a statement of the transaction failed; nothing of it was written.")
+        try:
+            await self.connection.execute(b";\n".join([*self._waiting, b"COMMIT"]))
+        except psycopg.Error as error:
+            if error.sqlstate is not None and not (self.connection.closed or self.connection.broken):
+                raise self._failure(error) from None
+            if not self._has_begun:
+                raise NotAsExpected(reason=f"the connection was lost ({_reason(error)})") from None
+            raise CommitUnknown(reason=_reason(error)) from None
+
+    async def _run(self, query: str, values: Mapping[str, Any]) -> AsyncCursor[DictRow]:
+        given = storable(values)
+        await self._ahead.arrive()
+        if _is_large(given):
+            # As bytes, which bind takes as they are, and not as text twice as long.
+            await self._flush()
+            with self._told():
+                return await self.connection.execute(with_names(query, self._reads), given)
+        if self._alone:
+            await self._flush()
+        return await self._send([*self._waiting, self._bound(query, given)])
+
+    async def _flush(self) -> None:
+        if self._waiting:
+            await self._send(self._waiting)
+
+    async def _send(self, statements: Sequence[bytes], *, skip: int | None = None) -> AsyncCursor[DictRow]:
+        """Send statements in one message, and go to the result of the last, or to the one behind the first so many."""
+        with self._told():
+            while True:
+                try:
+                    cursor = await self.connection.execute(b";\n".join(statements))
+                    break
+                except psycopg.Error:
+                    if not await self._is_renewed():
+                        raise
+            self._has_begun, self._waiting = True, []
+            for _ in range(len(statements) - 1 if skip is None else skip):
+                cursor.nextset()
+            return cursor
+
+    async def _is_renewed(self) -> bool:
+        """Whether nothing has been done yet on a connection that is broken, and there is another one now."""
+        if self._has_begun or self._renew is None or not (self.connection.closed or self.connection.broken):
+            return False
+        return await self._renew(self)
+
+    def _bound(self, query: str, values: Mapping[str, Any]) -> bytes:
+        """A statement with its values in it."""
+        texts, names = parts(query, self._reads)
+        bound = [texts[0]]
+        with self._told():
+            # A transformer writes down what it was made with: the encoding of this connection, and its adapters.
+            literal = Transformer.from_context(self.connection).as_literal
+            for name, text in zip(names, texts[1:], strict=True):
+                value = values[name]
+                bound += b"NULL" if value is None else literal(value), text
+        return b"".join(bound)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of the database as errors of the store. After one, the transaction can only be rolled back."""
+        try:
+            yield
+        except psycopg.Error as error:
+            self._failed = True
+            raise self._failure(error) from error
+
+    def _failure(self, error: psycopg.Error) -> StoreError:
+        if self._expects and isinstance(error, errors.DivisionByZero):
+            return NotAsExpected(reason=CHANGED)
+        told = _failure(error)
+        if self._alone and isinstance(told, StoreDisconnected):
+            return CommitUnknown(reason=told.reason)
+        return told
+
+
+def _is_large(values: Mapping[str, Any]) -> bool:
+    return any(type(value) in (str, bytes) and len(value) > LARGE for value in values.values())
+
+
+class PostgresDriver:
+    """A pool of connections to one database. Nothing outlives a transaction on one, so a pooler such as pgbouncer may
+    hand out another for each."""
+
+    dialect = "postgres"
+
+    def __init__(self, where: str, pool: AsyncConnectionPool[Connection], found: int, first: list[Connection]) -> None:
+        self.found_version = found
+        self._where = where
+        self._pool = pool
+        self._first = first
+        # At most one, which is free: to ask the pool for one takes longer than many a statement.
+        self._kept: list[Connection] = []
+        self._handed_on = 0
+        self._asking = 0
+        self._writers = asyncio.Semaphore(CONNECTIONS - FOR_READERS)
+
+    @property
+    def where(self) -> str:
+        return self._where
+
+    @classmethod
+    async def open(cls, url: str, *, where: str = "", creates: bool = True, migrates: bool = True) -> PostgresDriver:
+        """Connect to the database of a `postgresql://` URL and bring its schema up to date.
+
+        Args:
+            where: what people are told that it is; by default the URL without its password.
+            creates, migrates: as `open_store` has them.
+
+        Raises:
+            StoreUnavailable: it cannot be reached or used; the message says why.
+            StoreTooNew: a newer Longthread wrote it.
+        """
+        where = where or shown(url)
+        conninfo = make_conninfo("", **{**_DEFAULTS, **parsed(url)})
+        try:
+            connection = await _connect(conninfo)
+            try:
+                found = await migrate_postgres(connection, where, creates=creates, migrates=migrates)
+            except BaseException:
+                await connection.close()
+                raise
+        except (psycopg.Error, OSError) as error:
+            raise StoreUnavailable(where=where, reason=_reason(error)) from None
+        first = [connection]
+        drivers: list[PostgresDriver] = []
+
+        async def try_again(_: Any) -> None:
+            await drivers[0].try_again()
+
+        pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            conninfo,
+            connection_class=_Pooled,
+            kwargs=_SESSION | {"first": first},
+            configure=configure,
+            min_size=1,
+            max_size=CONNECTIONS,
+            max_idle=300,
+            reconnect_timeout=RECONNECT_SECONDS,
+            reconnect_failed=try_again,
+            open=False,
+        )
+        drivers.append(cls(where, pool, found, first))
+        await pool.open()
+        return drivers[0]
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[PostgresTransaction]:
+        tx = await self._transaction(_READ, reads=True)
+        try:
+            yield tx
+        finally:
+            await self._end_reading(tx)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[PostgresTransaction]:
+        await self._take_turn()
+        try:
+            tx, done = await self._transaction(_WRITE, reads=False), False
+            try:
+                yield tx
+                done = True
+            finally:
+                await (self._finish(tx) if done else self._give_back(tx))
+        finally:
+            self._writers.release()
+
+    @asynccontextmanager
+    async def maintaining(self) -> AsyncIterator[PostgresTransaction]:
+        await self._take_turn()
+        try:
+            tx = await self._transaction(_ALONE, reads=False, alone=True)
+            try:
+                yield tx
+            finally:
+                await self._give_back(tx)
+        finally:
+            self._writers.release()
+
+    async def close(self) -> None:
+        await self._pool.close()
+        while self._kept:  # which the pool has handed out
+            await self._kept.pop().close()
+        for connection in self._first:  # the pool has not come to it
+            await connection.close()
+
+    async def try_again(self) -> None:
+        """Have the pool connect again, which has given up, if somebody waits for a connection: it does so only when it
+        is asked for one."""
+        if self._asking and not self._pool.closed:
+            with suppress(psycopg.Error):
+                await self._pool.putconn(await self._pool.getconn(_AT_ONCE))
+
+    async def _take_turn(self) -> None:
+        """Wait for one of the places that writers have among the connections."""
+        if not self._writers.locked():
+            await self._writers.acquire()  # at once
+            return
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self._writers.acquire()
+        except TimeoutError:
+            raise StoreError(reason=_TOO_BUSY) from None
+
+    async def _transaction(self, begin: Sequence[bytes], **how: bool) -> PostgresTransaction:
+        left = CONNECTIONS
+
+        async def renew(tx: PostgresTransaction) -> bool:
+            nonlocal left
+            left -= 1
+            # Back first: all may be broken, and in use.
+            await self._give_back(tx)
+            tx.held = await self._connection()
+            return left >= 0
+
+        return PostgresTransaction(await self._connection(), begin=begin, renew=renew, **how)
+
+    async def _finish(self, tx: PostgresTransaction) -> None:
+        try:
+            await to_the_end(tx.commit())
+        finally:
+            await self._give_back(tx)
+
+    async def _connection(self) -> Connection:
+        if self._kept:
+            return self._kept.pop()
+        task = asyncio.current_task()
+        cancelled = task.cancelling() if task else 0
+        self._asking += 1
+        try:
+            connection = await self._pool.getconn(WAIT_SECONDS)
+        except PoolTimeout:
+            raise StoreError(reason=_TOO_BUSY) from None
+        except psycopg.Error as error:
+            raise _failure(error) from None
+        finally:
+            self._asking -= 1
+        if task and task.cancelling() > cancelled:
+            # Python 3.11's `wait_for`, with which the pool waits, forgets a cancellation that comes with its result.
+            await to_the_end(self._pool.putconn(connection))
+            raise asyncio.CancelledError
+        return connection
+
+    async def _end_reading(self, tx: PostgresTransaction) -> None:
+        try:
+            await tx.forget()
+        finally:
+            await self._give_back(tx)
+
+    async def _give_back(self, tx: PostgresTransaction) -> None:
+        """Roll back what was not committed, and let the next one have the connection if it is still good."""
+        connection, tx.held = tx.held, None
+        if connection is not None and self._keeps(connection):
+            self._kept.append(connection)
+        elif connection is not None:
+            await to_the_end(self._put_back(connection))
+
+    def _keeps(self, connection: Connection) -> bool:
+        """Whether the next one is to have a connection as it is: nobody waits for one, nor is there one already."""
+        self._handed_on = (self._handed_on + 1) % KEPT_TIMES
+        wanted = self._handed_on and not self._kept and not self._asking and not self._pool.closed
+        return bool(wanted) and connection.pgconn.transaction_status == TransactionStatus.IDLE
+
+    async def _put_back(self, connection: Connection) -> None:
+        try:
+            if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await connection.execute("ROLLBACK")
+        except (psycopg.Error, TimeoutError):
+            await connection.close()
+        await self._pool.putconn(connection)
+
+
+_AT_ONCE = 0.001
+"""Seconds."""
+_TOO_BUSY = (
+    f"no connection to PostgreSQL was free or could be made within {WAIT_SECONDS:.0f} seconds. Is the server running, "
+    "and does it allow more connections (max_connections)?"
+)
+
+
+class _Pooled(AsyncConnection[DictRow]):
+    """Connections of a pool; the first one is that on which the schema was looked at."""
+
+    @classmethod
+    async def connect(  # type: ignore[override]
+        cls, conninfo: str = "", *, first: list[Connection], **session: Any
+    ) -> Connection:
+        return first.pop() if first else await super().connect(conninfo, **session)
+
+
+async def _connect(conninfo: str) -> Connection:
+    connection = await AsyncConnection.connect(conninfo, **_SESSION)
+    await configure(connection)
+    return connection
+
+
+_SESSION: dict[str, Any] = {
+    # Transactions are begun and ended by us, in as few round trips as can be; and no statement is prepared on the
+    # server, where a pooler could hand it to another client.
+    "autocommit": True,
+    "prepare_threshold": None,
+    "row_factory": dict_row,
+}
+
+
+_FAILURES: dict[type[psycopg.Error], type[StoreError]] = {
+    PoolClosed: StoreClosed,
+    errors.UniqueViolation: StoreConflict,
+    errors.DeadlockDetected: StoreConflict,
+    errors.SerializationFailure: StoreConflict,
+    errors.DiskFull: StoreFull,
+    errors.ReadOnlySqlTransaction: StoreReadOnly,
+    errors.InsufficientPrivilege: StoreReadOnly,
+    errors.DataCorrupted: StoreDamaged,
+    errors.IndexCorrupted: StoreDamaged,
+    errors.AdminShutdown: StoreDisconnected,
+    errors.CrashShutdown: StoreDisconnected,
+    psycopg.OperationalError: StoreDisconnected,  # itself, and no class below it: what the server has not said
+}
+
+
+_REFUSED = (psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, errors.ForeignKeyViolation)
+
+
+def _failure(error: psycopg.Error) -> StoreError:
+    """What a statement's error is called here."""
+    other = ValueRefused if isinstance(error, _REFUSED) else StoreError
+    return _FAILURES.get(type(error), other)(reason=_reason(error))
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, errors.LockNotAvailable):
+        return "another transaction held its lock for too long."
+    diag = getattr(error, "diag", None)
+    text = (diag.message_primary if diag is not None else None) or str(error) or type(error).__name__
+    text = " ".join(text.split())
+    return sentence(text)

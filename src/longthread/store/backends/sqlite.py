@@ -1,0 +1,474 @@
+"""SQLite in WAL mode: the embedded backend."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+from longthread.errors import (
+    NotAsExpected,
+    RowDamaged,
+    StoreClosed,
+    StoreConflict,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+    ValueRefused,
+)
+from longthread.store.backends.migrate import pending
+from longthread.store.backends.sqlite_connection import Connection
+from longthread.store.completion import to_the_end
+from longthread.store.driver import CHANGED, Asked, Row, sentence, storable
+from longthread.store.queries import queries, schema
+
+BUSY_SECONDS = 30.0
+"""How long a writer waits for another process's transaction before it gives up."""
+LONGEST_PAUSE = 0.025
+"""Seconds from one look to the next whether it has ended."""
+READERS = 3
+FEW = 16
+"""So many rows are written where they are asked for."""
+MANY = 64
+"""Rows up to which a query is quick that asks for so many at most."""
+SMALL = 65_536
+"""Characters or bytes of a value up to which a statement is quick."""
+ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What a statement may raise; the latter where SQLite quotes damaged text in its message."""
+_FAILED = "a statement of the transaction failed; nothing of it was written."
+_PATIENCE = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}"
+QUICK_SECONDS = 0.0015
+"""So long may a commit take, on an average of the last ones, to be done where it is asked for."""
+ALONE_SECONDS = 0.008
+"""And so long where nobody else has a transaction or waits for one: threads that wait for each other take longer."""
+APPLICATION_ID = 0x4C4F4E47
+"""Marks a file as Longthread's own: "LONG"."""
+
+_Key = tuple[str, frozenset[tuple[str, Any]]]
+"""A query and its values."""
+
+
+class SqliteTransaction:
+    """A transaction on one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._queries = queries("sqlite")
+        self._asked: dict[_Key, tuple[str, Mapping[str, Any]]] = {}
+        self._found: dict[_Key, list[Row]] = {}
+        self.failed = False
+
+    async def fetch(self, query: str, **values: Any) -> list[Row]:
+        sql, given = self._queries[query], storable(values)
+        self._expect_sound()
+        try:
+            if self._is_quick(query, given):
+                return _rows(self._connection.database, sql, given)
+            if (key := _key(query, given)) in self._asked:
+                await self._find_asked()
+            if key in self._found:
+                return self._found.pop(key)
+            return await self._connection.apart(lambda database: _rows(database, sql, given))
+        except ERRORS as error:
+            raise self._told(error) from error
+
+    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+        return [await self.fetch(query, **values) for query, values in asked]
+
+    async def ahead(self, *asked: Asked) -> None:
+        """All of it is found when the first of it is fetched: what is handed to the connection's thread is a wait each,
+        and what that thread found beside other work of this process would take longer."""
+        for query, values in asked:
+            given = storable(values)
+            if not self._is_quick(query, given):
+                self._asked[_key(query, given)] = self._queries[query], given
+
+    async def _find_asked(self) -> None:
+        asked, self._asked = self._asked, {}
+        found = await self._connection.apart(lambda database: [_rows(database, *each) for each in asked.values()])
+        self._found |= zip(asked, found, strict=True)
+
+    async def run(self, query: str, **values: Any) -> int:
+        sql, given = self._queries[query], storable(values)
+        self._expect_sound()
+        self._found.clear()
+        try:
+            if self._is_quick(query, given):
+                return self._connection.database.execute(sql, given).rowcount
+            return await self._connection.apart(lambda database: database.execute(sql, given).rowcount)
+        except ERRORS as error:
+            raise self._told(error) from error
+
+    async def later(self, query: str, **values: Any) -> None:
+        await self.run(query, **values)
+
+    async def expect(self, query: str, rows: int, **values: Any) -> None:
+        if len(await self.fetch(query, **values)) != rows:
+            self.failed = True
+            raise NotAsExpected(reason=CHANGED)
+
+    async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        given = [storable(row) for row in rows]
+        if len(given) <= FEW and all(self._is_quick(query, values) for values in given):
+            for values in given:
+                await self.run(query, **values)
+            return
+        sql = self._queries[query]
+        self._expect_sound()
+        self._found.clear()
+        try:
+            await self._connection.apart(lambda database: database.executemany(sql, given).close())
+        except ERRORS as error:
+            raise self._told(error) from error
+
+    def _is_quick(self, query: str, values: Mapping[str, Any]) -> bool:
+        if self._connection.broken_off or query not in self._queries.quick or values.get("limit", 0) > MANY:
+            return False
+        # Written out: it is asked of each statement, and a generator would be most of what it takes.
+        for value in values.values():
+            kind = type(value)
+            if (kind is str or kind is bytes) and len(value) > SMALL:
+                return False
+        return True
+
+    def _expect_sound(self) -> None:
+        if self.failed:
+            raise StoreError(reason=_FAILED)
+
+    def _told(self, error: Exception) -> StoreError:
+        """An error of the database as one of the store. After it, SQLite may have ended the transaction already."""
+        self.failed = True
+        return failure(error)
+
+
+class SqliteDriver:
+    """One writer connection and a few readers, each with a thread of its own."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: Path, writer: Connection, readers: list[Connection], found: int) -> None:
+        self._path = path
+        self.found_version = found
+        self._writer = writer
+        self._writing = asyncio.Lock()
+        self._commit_seconds = QUICK_SECONDS
+        self._users = 0
+        self._readers: asyncio.Queue[Connection] = asyncio.Queue()
+        self._all = [writer, *readers]
+        for reader in readers:
+            self._readers.put_nowait(reader)
+
+    @property
+    def where(self) -> str:
+        return str(self._path)
+
+    @classmethod
+    async def open(cls, path: Path, *, creates: bool = True, migrates: bool = True) -> SqliteDriver:
+        """Open or create the database file and bring its schema up to date.
+
+        Args:
+            creates, migrates: as `open_store` has them.
+
+        Raises:
+            StoreUnavailable: the path cannot be used; the message says why.
+            StoreTooNew: a newer Longthread wrote it.
+        """
+        if await asyncio.to_thread(path.is_dir):
+            raise StoreUnavailable(where=path, reason="it is a folder. Name a file in it.")
+        try:
+            async with AsyncExitStack() as opened:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                writer = await _connect(path, opened, refuse_foreign if creates and migrates else require_store)
+                found = await (_migrate if migrates else schema_version)(writer, str(path))
+                _be_impatient(writer.database)
+                readers = [await _connect(path, opened) for _ in range(READERS)]
+                for reader in readers:
+                    reader.database.execute("PRAGMA query_only=ON")
+                opened.pop_all()  # they stay open
+        except (*ERRORS, OSError) as error:
+            raise StoreUnavailable(where=path, reason=reason_of(error)) from error
+        return cls(path, writer, readers, found)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[SqliteTransaction]:
+        self._users += 1
+        try:
+            connection = await self._readers.get()
+            try:
+                try:
+                    connection.database.execute("BEGIN")
+                    yield SqliteTransaction(connection)
+                finally:
+                    await connection.rollback()
+            finally:
+                self._readers.put_nowait(connection)
+        except sqlite3.Error as error:
+            raise failure(error) from error
+        finally:
+            self._users -= 1
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[SqliteTransaction]:
+        self._users += 1
+        try:
+            async with self._writing:
+                try:
+                    await self._begin()
+                    tx = SqliteTransaction(self._writer)
+                    yield tx
+                    if tx.failed:
+                        raise StoreError(reason=_FAILED)
+                    await self._commit()
+                finally:
+                    await self._writer.rollback()  # what was not committed
+        except sqlite3.Error as error:
+            raise failure(error) from error
+        finally:
+            self._users -= 1
+
+    @asynccontextmanager
+    async def maintaining(self) -> AsyncIterator[SqliteTransaction]:
+        async with self._writing:
+            try:
+                await self._writer.execute(_PATIENCE)
+                try:
+                    yield SqliteTransaction(self._writer)
+                except asyncio.CancelledError:
+                    self._writer.interrupt()  # it may take as long as the file is large
+                    raise
+                finally:
+                    await self._writer.rollback()
+                    await to_the_end(self._writer.apart(_be_impatient))
+            except sqlite3.Error as error:
+                raise failure(error) from error
+
+    async def _commit(self) -> None:
+        """Commit here as long as that takes about as long as handing it over, or nobody is there who would go on
+        meanwhile: it waits for the disk."""
+        if self._commit_seconds < (QUICK_SECONDS if self._users > 1 else ALONE_SECONDS):
+            taken = _committed(self._writer.database)
+        else:
+            taken = await self._writer.apart(_committed)
+        self._commit_seconds += (taken - self._commit_seconds) / 4
+
+    async def _begin(self) -> None:
+        """Begin to write. Only where another process is writing does it take a while."""
+        # IMMEDIATE: a transaction that reads before it writes must not find the database changed in between.
+        until, pause = time.monotonic() + BUSY_SECONDS, 0.001
+        while True:
+            try:
+                self._writer.database.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def close(self) -> None:
+        await _close(self._all)
+        self._all = []
+
+
+def _key(query: str, values: Mapping[str, Any]) -> _Key:
+    return query, frozenset(values.items())
+
+
+def _rows(database: sqlite3.Connection, sql: str, values: Mapping[str, Any]) -> list[Row]:
+    cursor = database.execute(sql, values)
+    names = [column[0] for column in cursor.description or ()]
+    return list(map(dict, map(zip, repeat(names), cursor.fetchall())))  # in one go: there may be thousands
+
+
+def _committed(database: sqlite3.Connection) -> float:
+    """Commit; how many seconds it took."""
+    started = time.perf_counter()
+    database.commit()
+    return time.perf_counter() - started
+
+
+def _be_impatient(database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA busy_timeout=0")
+
+
+async def _connect(
+    path: Path,
+    opened: AsyncExitStack,
+    first: Callable[[Connection, Path], Awaitable[None]] | None = None,
+) -> Connection:
+    connection = await Connection.open(path)
+    opened.push_async_callback(connection.close)
+    await prepare(connection)
+    if first is not None:
+        await first(connection, path)
+    # The first two are settled for good when something is in the file. Messages of one or two kilobytes fill smaller
+    # pages so badly that a file of them is a quarter larger.
+    for pragma in (
+        "page_size=8192",
+        "auto_vacuum=INCREMENTAL",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "secure_delete=ON",
+    ):
+        await _patiently(connection, f"PRAGMA {pragma}")
+    return connection
+
+
+async def prepare(connection: Connection) -> None:
+    """What every connection needs, whatever it is for."""
+    await connection.execute(_PATIENCE)
+    # SQLite's own knows only ASCII letters, and a search must fold what it looks for and where it looks alike.
+    connection.database.create_function("lower", 1, _lower, deterministic=True)
+
+
+async def _patiently(connection: Connection, sql: str) -> None:
+    """Run a statement that SQLite may refuse at once while another process has the file, such as the switch to WAL."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            await connection.execute(sql)
+            return
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        await asyncio.sleep(0.01)
+
+
+def _lower(value: Any) -> str | None:
+    """SQL's `lower`, for the letters of every language."""
+    return None if value is None else str(value).lower()
+
+
+async def refuse_foreign(connection: Connection, path: Path) -> None:
+    """Leave another program's database as it is: even switching it to WAL would change it.
+
+    Raises:
+        StoreUnavailable: it is one.
+    """
+    mark = await _scalar(connection, "PRAGMA application_id")
+    tables = await _scalar(connection, "SELECT count(*) FROM sqlite_master")
+    if tables and mark != APPLICATION_ID:
+        raise StoreUnavailable(where=path, reason="it is another program's database.")
+
+
+async def require_store(connection: Connection, path: Path) -> None:
+    """Leave everything as it is that is no store of Longthread's yet."""
+    await refuse_foreign(connection, path)
+    if not await schema_version(connection, str(path)):
+        raise StoreUnavailable(where=path, reason="there is none yet. `longthread db upgrade` makes one.")
+
+
+async def schema_version(connection: Connection, where: str) -> int:
+    """The version of the schema; 0 where there is none yet.
+
+    Raises:
+        StoreTooNew: a newer Longthread wrote it.
+        StoreUnavailable: it is too old to be upgraded.
+    """
+    version = await _scalar(connection, "PRAGMA user_version")
+    pending(version, where)
+    return version
+
+
+async def _scalar(connection: Connection, sql: str) -> int:
+    [row] = await connection.execute(sql)
+    return int(row[0])
+
+
+async def _migrate(connection: Connection, where: str) -> int:
+    """Bring the schema up to date; the version that was found."""
+    version = await schema_version(connection, where)
+    if not pending(version, where):
+        return version
+    await connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = await _scalar(connection, "PRAGMA user_version")
+        for reached, part in pending(version, where):
+            await connection.apart(partial(_run_script, script=schema("sqlite", part)))
+            await connection.execute(f"PRAGMA user_version = {reached}")
+        await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        await connection.apart(sqlite3.Connection.commit)
+        return version
+    finally:
+        await connection.rollback()  # what was not committed
+
+
+def _run_script(database: sqlite3.Connection, script: str) -> None:
+    for statement in _statements(script):
+        database.execute(statement).fetchall()
+
+
+def _statements(script: str) -> Iterable[str]:
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+async def _close(connections: Iterable[Connection]) -> None:
+    for connection in connections:
+        await connection.close()
+
+
+_FAILURES: dict[int, type[StoreError]] = {
+    sqlite3.SQLITE_FULL: StoreFull,
+    sqlite3.SQLITE_READONLY: StoreReadOnly,
+    sqlite3.SQLITE_CORRUPT: StoreDamaged,
+    sqlite3.SQLITE_NOTADB: StoreDamaged,
+    sqlite3.SQLITE_CONSTRAINT: ValueRefused,
+    sqlite3.SQLITE_MISMATCH: ValueRefused,
+}
+
+
+_NOT_UTF8 = "Could not decode to UTF-8"
+_CLOSED = "closed database"
+_NOT_UNIQUE = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID)
+
+
+def failure(error: Exception) -> StoreError:
+    """What a statement's error is called here."""
+    if getattr(error, "sqlite_errorcode", None) in _NOT_UNIQUE:
+        return StoreConflict(reason=reason_of(error))
+    if isinstance(error, sqlite3.ProgrammingError) and _CLOSED in str(error):
+        return StoreClosed()
+    kind = _FAILURES.get(_code(error), StoreError)
+    # Text that is not UTF-8 has no code: nobody but a broken disk writes it.
+    damaged = isinstance(error, UnicodeDecodeError) or _NOT_UTF8 in str(error)
+    return (RowDamaged if damaged else kind)(reason=reason_of(error))
+
+
+def _code(error: Exception) -> int:
+    """SQLite's primary result code; 0 for errors of Python's own."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def reason_of(error: Exception) -> str:
+    """What an error means, for people."""
+    text = str(error)
+    if text.startswith(_NOT_UTF8):
+        return sentence(text.partition(" with text ")[0])
+    if isinstance(error, UnicodeDecodeError):
+        return "the database disk image is malformed: the file was damaged by something else. Restore a backup."
+    match _code(error):
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return f"another process held its lock for more than {BUSY_SECONDS:.0f} seconds."
+        case sqlite3.SQLITE_NOTADB:
+            return "the file is not a Longthread database."
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return f"{text}: this user may not write to the file or to its folder."
+        case sqlite3.SQLITE_IOERR:
+            return f"{text}: its disk is full or failing. Nothing of this was written."
+        case sqlite3.SQLITE_CORRUPT:
+            return f"{text}: the file was damaged by something else. Restore a backup."
+    return sentence(text)

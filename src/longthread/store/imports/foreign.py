@@ -1,0 +1,153 @@
+"""Another program's database, read as it stood at one moment. Nothing in it changes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import psycopg
+from psycopg import AsyncConnection, IsolationLevel
+from psycopg.rows import dict_row
+
+from longthread.errors import ImportedUnreadable, StoreDamaged, StoreError
+from longthread.store.backends.postgres import PostgresTransaction
+from longthread.store.backends.postgres_address import shown
+from longthread.store.backends.read_only_sqlite import CHANGED_MEANWHILE, FileState, is_frozen, lacks_room
+from longthread.store.backends.sqlite import SqliteTransaction
+from longthread.store.backends.sqlite_connection import Connection
+from longthread.store.driver import Transaction, sentence
+from longthread.store.tables import Tables, read_tables
+
+_POSTGRES = re.compile(r"postgres(?:ql)?(?:\+psycopg)?://")
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A database that is open for reading. `connection` is that of sqlite3 or psycopg, for who must have it."""
+
+    dialect: Literal["sqlite", "postgres"]
+    connection: Any
+    tx: Transaction
+    tables: Tables
+
+
+@asynccontextmanager
+async def open_foreign(address: str) -> AsyncIterator[Foreign]:
+    """The SQLite file, or the database at a `postgresql://` URL. What is read in the block is one snapshot.
+
+    Raises:
+        StoreError: it cannot be opened or read; the message says why.
+    """
+    async with AsyncExitStack() as stack:
+        with told():
+            opening = _open_postgres(address) if _POSTGRES.match(address) else _open_sqlite(_file(address))
+            foreign = await stack.enter_async_context(opening)
+        yield foreign
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Errors of the database as errors of the one to import: those of a store would be taken for the one here."""
+    try:
+        yield
+    except StoreDamaged as error:
+        raise ImportedUnreadable(reason=error.reason) from error
+    except (sqlite3.Error, psycopg.Error, OSError) as error:
+        raise ImportedUnreadable(reason=_reason(error)) from error
+
+
+def _file(address: str) -> Path:
+    if "://" in address:
+        raise StoreError(reason="it is neither a file nor a postgresql:// address.")
+    path = Path(address).expanduser()
+    if not path.is_file():
+        raise StoreError(reason="it is not a file." if path.exists() else "there is no such file.")
+    # SQLite would not say that it may not be read. To open it here by other means would drop the locks of whoever has
+    # it open with SQLite in this process.
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    return path.resolve()
+
+
+@asynccontextmanager
+async def _open_sqlite(path: Path) -> AsyncIterator[Foreign]:
+    state = FileState.of(path)
+    connection, as_it_stands = await _snapshot(path, state)
+    try:
+        tx = SqliteTransaction(connection)
+        yield Foreign("sqlite", connection.database, tx, await read_tables(tx))
+    finally:
+        await connection.close()
+    if as_it_stands and FileState.of(path) != state:
+        raise StoreError(reason=f"{path}: {CHANGED_MEANWHILE}")
+
+
+async def _snapshot(path: Path, state: FileState) -> tuple[Connection, bool]:
+    """A connection on which a snapshot has begun, and whether it reads the file as one that nobody changes."""
+    uri = f"{path.as_uri()}?mode=ro"
+    try:
+        return await _begun(uri), False
+    except sqlite3.OperationalError as error:
+        # Not where it is locked, or in the middle of a change that a journal would undo.
+        if not (lacks_room(error) or (error.sqlite_errorcode in _NO_SHM and is_frozen(path))):
+            raise
+        if state.wal:
+            raise StoreError(reason=_IN_WAL) from error
+    return await _begun(f"{uri}&immutable=1"), True
+
+
+async def _begun(uri: str) -> Connection:
+    async with AsyncExitStack() as opened:
+        connection = await Connection.open(uri, uri=True)
+        opened.push_async_callback(connection.close)
+        await connection.execute("BEGIN")
+        await connection.execute("SELECT count(*) FROM sqlite_master")  # the snapshot begins, if it is a database
+        opened.pop_all()  # it stays open
+    return connection
+
+
+_NO_SHM = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY_CANTINIT, sqlite3.SQLITE_READONLY_DIRECTORY)
+"""What SQLite says in WAL mode where it cannot make or fill a file beside the database."""
+_IN_WAL = (
+    "what was written last is in its -wal file, and to read that one must be able to write to its folder. Copy both "
+    "files to a folder of your own."
+)
+
+
+@asynccontextmanager
+async def _open_postgres(url: str) -> AsyncIterator[Foreign]:
+    # Through a pooler too: nothing is prepared, and everything is one transaction.
+    plain = _POSTGRES.sub("postgresql://", url, count=1)
+    async with await AsyncConnection.connect(
+        plain, autocommit=True, prepare_threshold=None, row_factory=dict_row, connect_timeout=10
+    ) as connection:
+        await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
+        await connection.set_read_only(True)
+        async with connection.transaction():
+            tx = PostgresTransaction(connection, reads=True)
+            yield Foreign("postgres", connection, tx, await read_tables(tx))
+
+
+def shown_address(address: str) -> str:
+    """An address as people may see it: a URL without its password."""
+    try:
+        if _POSTGRES.match(address):
+            return shown(address)
+    except StoreError:
+        pass
+    scheme, separator, _ = address.partition("://")
+    return f"{scheme}://…" if separator else address
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    if "not a database" in text:
+        text = "it is not a SQLite database"
+    return sentence(text)

@@ -1,0 +1,342 @@
+"""Write what an import has taken: a conversation whole or not at all, and none over one that has gone on here."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Literal
+
+from longthread.errors import NotStorable, StoreConflict, ValueRefused
+from longthread.model.entry import Draft
+from longthread.model.fold import STEP
+from longthread.store import incarnation, log, memories
+from longthread.store.driver import Driver, Row, Transaction, one
+from longthread.store.encoding import dump
+from longthread.store.imports.extracted import Conversation, Placed, Report
+from longthread.store.imports.memory import Beside, Chunk
+from longthread.store.queries import Sql
+from longthread.store.tables import ENTRIES, RUNS, THREADS, Tables, read_tables
+from longthread.store.transfer.rows import count_rows, write_rows
+from longthread.store.transfer.threads import TableRow, write_thread
+
+Written = Literal["new", "updated", "already", "gone on"]
+_REFUSED = (NotStorable, StoreConflict, ValueRefused)
+"""What is wrong with one thing alone: a value that the store does not take, or an id that something else has."""
+_OURS = frozenset({"title", "tags"})
+"""Columns of a thread that people change here: they stay when it is brought up to date."""
+_OTHERS = "its id is taken by another user's thread"
+_PIECES = uuid.UUID("6c6f6e67-7468-5265-8164-706965636573")
+"""Namespace of the ids of entries that pieces of text become."""
+_SUMMARY = "summary"
+"""What stands in the place of a piece's id for the summary, and the kind of its entry."""
+_MARK = "imported"
+"""Key of a thread's metadata where it is noted that what was kept beside its checkpoints is here."""
+_JSON = frozenset(
+    {"schema", "implementation", "trigger_keywords", "tools", "config", "skills", "sub_agents", "metadata"}
+)
+_SAID_ALREADY = 0.7
+"""So much of a piece of text must stand in entries for it to need none of its own."""
+_LABEL = re.compile(r"^\s*\w{1,20}[:：]\s*|\s+$", re.MULTILINE)
+"""Who says a line, at its beginning."""
+_SHORTEST = 4
+"""Characters of an entry that is looked for in a piece."""
+
+
+class Writing:
+    """Writes into one store. `user` is whose the threads become that do not say it; `takes_over`: all of them."""
+
+    def __init__(self, store: Driver, tables: Tables, user: str, *, takes_over: bool = False) -> None:
+        self._store = store
+        self._tables = tables
+        self._user = user
+        self._takes_over = takes_over
+
+    @classmethod
+    async def into(cls, store: Driver, user: str, *, takes_over: bool = False) -> Writing:
+        """Into a store."""
+        async with store.reading() as tx:
+            return cls(store, await read_tables(tx), user, takes_over=takes_over)
+
+    def owner(self, conversation: Conversation) -> str:
+        """Whose a conversation becomes."""
+        return self._user if self._takes_over or conversation.user_id is None else conversation.user_id
+
+    async def conversation(self, conversation: Conversation, report: Report) -> Written | None:
+        """Write a conversation; one that an earlier import has brought gets what it has had since. None: it is left,
+        and the report says why."""
+        place = f"thread {conversation.id}"
+        rows = self._rows(conversation)
+        counts = {name: len(of_table) for name, of_table in rows.items() if of_table}
+        try:
+            async with self._store.writing() as tx:
+                there = await one(tx, "select_owner", id=conversation.id)
+                if there is None:
+                    await write_thread(tx, self._tables, conversation.id, counts, self._each(rows))
+                    return "new"
+                if there["user_id"] != self.owner(conversation):
+                    report.left.append(f"{place}: {_OTHERS}")
+                    return None
+                return await self._over(tx, conversation, rows, counts, report)
+        except _REFUSED as error:
+            report.left.append(f"{place}: {(error.reason or str(error)).rstrip('.')}")
+            return None
+
+    async def _over(
+        self,
+        tx: Transaction,
+        conversation: Conversation,
+        rows: Mapping[str, Sequence[Row]],
+        counts: Mapping[str, int],
+        report: Report,
+    ) -> Written | None:
+        await log.position(tx, conversation.id)
+        here = await tx.fetch("imported_entries", thread_id=conversation.id)
+        there = {row["id"]: row["text"] for row in rows[ENTRIES]}
+        texts = {row["id"]: row["text"] for row in here}
+        # What was known is told by other entries when more of the conversation tells it.
+        ours = [row for row in here if row["id"] not in there and not _is_known(row)]
+        missing = [id_ for id_, text in there.items() if texts.get(id_) != text]
+        if not missing:
+            return "gone on" if ours else "already"
+        if ours or await count_rows(tx, [self._tables[RUNS]], conversation.id):
+            report.left.append(
+                f"thread {conversation.id}: it has gone on here, and there {len(missing)} entries are new or changed"
+            )
+            return None
+        [thread] = rows[THREADS]
+        kept = {name: value for name, value in thread.items() if name not in _OURS}
+        await write_thread(
+            tx, self._tables, conversation.id, counts, self._each({**rows, THREADS: [kept]}), over_old=True
+        )
+        await incarnation.renew(tx, conversation.id)
+        return "updated"
+
+    async def _each(self, rows: Mapping[str, Sequence[Row]]) -> AsyncIterator[TableRow]:
+        for table in self._tables.of_threads:
+            for row in rows.get(table.name, ()):
+                yield table.name, row
+
+    def _rows(self, conversation: Conversation) -> dict[str, list[Row]]:
+        """The rows of a conversation, by table."""
+        found: dict[str, list[Row]] = {
+            THREADS: [_thread_row(conversation, self.owner(conversation))],
+            ENTRIES: [
+                entry_row(conversation.id, place + 1, 0 if each.parent is None else each.parent + 1, each)
+                for place, each in enumerate(conversation.entries)
+            ],
+        }
+        if conversation.summary is not None:
+            given = conversation.summary
+            summary = {"summary": given.text, "message_count": given.message_count, "config_hash": given.config_hash}
+            at = given.updated_at or conversation.updated_at
+            found["conversation_summaries"] = [{"thread_id": conversation.id, **summary, "updated_at": at}]
+        for name, rows in conversation.rows.items():
+            found[name] = [{"thread_id": conversation.id, **row} for row in rows]
+        return found
+
+    async def shared(self, table: str, row: Row, report: Report) -> Literal["new", "already"] | None:
+        """Write a definition or a memory. None: it is left, and the report says why."""
+        label = f"{table[:-1] if table != 'memories' else 'memory'} {row.get('name') or row['id']}"
+        given: Row = {key: dump(value) if key in _JSON else value for key, value in row.items()}
+        try:
+            async with self._store.writing() as tx:
+                there = await tx.fetch(Sql(f'SELECT * FROM "{table}" WHERE CAST(id AS TEXT) = :id'), id=row["id"])
+                if there:
+                    return self._same(table, there[0], given, label, report)
+                if table == "memories":
+                    given = await self._memory(tx, given, label, report)
+                elif table != "agents" and await self._taken(tx, table, str(row["name"])):
+                    report.left.append(f"{label}: there is another {table[:-1]} of this name here")
+                    return None
+                await write_rows(tx, self._tables[table], [given])
+        except _REFUSED as error:
+            report.left.append(f"{label}: {(error.reason or str(error)).rstrip('.')}")
+            return None
+        return "new"
+
+    def _same(self, table: str, there: Row, given: Row, label: str, report: Report) -> Literal["already"] | None:
+        """Whether a row that is here is the one that comes."""
+        told = {"memories": ("content",)}.get(table, ("name", "description", "system_prompt", "type"))
+        other = [name for name in told if name in given and there[name] != given[name]]
+        other += [
+            name for name in _JSON & given.keys() if table != "memories" and _value(there[name]) != _value(given[name])
+        ]
+        if other:
+            report.left.append(f"{label}: it is here already, with another {other[0]}")
+            return None
+        return "already"
+
+    async def _taken(self, tx: Transaction, table: str, name: str) -> bool:
+        return bool(await tx.fetch(Sql(f'SELECT id FROM "{table}" WHERE name = :name'), name=name))
+
+    async def _memory(self, tx: Transaction, given: Row, label: str, report: Report) -> Row:
+        """A memory's row with whose it is; a session or an agent that it names must be here."""
+        session = given["session_id"]
+        owner = await one(tx, "select_owner", id=session) if session is not None else None
+        if session is not None and owner is None:
+            report.notes[f"{label} comes from session {session}, which is not here; it is kept without"] += 1
+        user = self._user if owner is None else owner["user_id"]
+        await memories.make_agent(tx, given["agent_id"])
+        return {**given, "session_id": session if owner else None, "user_id": user}
+
+    async def beside(self, taken: Beside, report: Report) -> Written | None:
+        """Write what was kept beside a thread's checkpoints; the thread is made where it is not here. None: it is left,
+        and the report says why."""
+        place = f"labels, summaries and topics of thread {taken.thread_id}"
+        try:
+            async with self._store.writing() as tx:
+                there = await one(tx, "select_owner", id=taken.thread_id)
+                if there is not None and there["user_id"] != self._user:
+                    report.left.append(f"{place}: {_OTHERS}")
+                    return None
+                return await self._write_beside(tx, taken)
+        except _REFUSED as error:
+            report.left.append(f"{place}: {(error.reason or str(error)).rstrip('.')}")
+            return None
+
+    async def _write_beside(self, tx: Transaction, taken: Beside) -> Written:
+        thread = await log.create_thread(tx, taken.thread_id, user_id=self._user, title=taken.label)
+        row = await log.find_row(tx, taken.thread_id, user_id=self._user)
+        metadata = json.loads(row["metadata"])
+        if _MARK in metadata:
+            return "already"
+        size = await self._pieces(tx, taken, thread.entry_count)
+        await self._derived(tx, taken)
+        await tx.run(
+            "note_import",
+            id=taken.thread_id,
+            title=taken.label,
+            entry_count=size,
+            updated_at=taken.active_at or row["updated_at"],
+            metadata=dump({**metadata, _MARK: {"chunks": len(taken.chunks)}}),
+        )
+        return "new"
+
+    async def _pieces(self, tx: Transaction, taken: Beside, size: int) -> int:
+        """Texts that stand in no entry become entries, on a branch of their own, with their topics: recall finds them.
+        How many entries there are then."""
+        said = [row["text"] for row in await tx.fetch("imported_entries", thread_id=taken.thread_id)]
+        pieces = [chunk for chunk in taken.chunks if not _is_said(chunk.text, said)]
+        if taken.summary is not None and taken.summary.text:
+            at = taken.summary.updated_at or taken.active_at or log.now()
+            pieces.insert(0, Chunk(_SUMMARY, taken.summary.text, (), None, at))
+        entries: list[Row] = []
+        spans: list[Row] = []
+        for seq, piece in enumerate(pieces, start=size + 1):
+            id_ = str(uuid.uuid5(_PIECES, f"{taken.thread_id}\n{piece.id}"))
+            kind = _SUMMARY if piece.id == _SUMMARY else "chunk"
+            draft = Draft(id=id_, role="system", text=piece.text, metadata={"kind": kind})
+            entries.append(entry_row(taken.thread_id, seq, seq - 1 if entries else 0, Placed(draft, None, piece.at)))
+            place = {
+                "thread_id": taken.thread_id,
+                "first_seq": seq,
+                "last_seq": seq,
+                "mentions": 1,
+                "seen_at": piece.at,
+            }
+            spans += [{**place, "topic": topic} for topic in dict.fromkeys(piece.topics)]
+        await write_rows(tx, self._tables[ENTRIES], entries)
+        await write_rows(tx, self._tables["memory_topic_spans"], spans)
+        return size + len(entries)
+
+    async def _derived(self, tx: Transaction, taken: Beside) -> None:
+        of = {"thread_id": taken.thread_id}
+        written: dict[str, list[Row]] = {
+            "memory_vectors": [
+                of
+                | {"id": chunk.id, "chunk": chunk.text, "topics": dump(chunk.topics), "created_at": chunk.at}
+                | ({"embedding": chunk.vector} if chunk.vector else {})
+                for chunk in taken.chunks
+            ],
+            "memory_topics": [
+                of | {"topic": topic.name, "mention_count": topic.mentions, "last_seen_at": topic.at}
+                for topic in taken.topics
+            ],
+        }
+        if taken.summary is not None:
+            given = taken.summary
+            summary = {"summary": given.text, "message_count": given.message_count}
+            written["conversation_summaries"] = [
+                of | summary | ({"updated_at": given.updated_at} if given.updated_at else {})
+            ]
+        for name, rows in written.items():
+            known = await self._known(tx, name, taken.thread_id)
+            key = _KEYS[name]
+            await write_rows(tx, self._tables[name], [row for row in rows if row[key] not in known])
+
+    async def _known(self, tx: Transaction, table: str, thread_id: str) -> set[str]:
+        rows = await tx.fetch(
+            Sql(f'SELECT "{_KEYS[table]}" AS known FROM "{table}" WHERE thread_id = :thread_id'), thread_id=thread_id
+        )
+        return {row["known"] for row in rows}
+
+    async def is_here(self, conversation: Conversation) -> bool:
+        """Whether a conversation is here with all its entries."""
+        async with self._store.reading() as tx:
+            row = await one(tx, "select_owner", id=conversation.id)
+            if row is None or row["user_id"] != self.owner(conversation):
+                return False
+            here = {row["id"] for row in await tx.fetch("imported_entries", thread_id=conversation.id)}
+            return all(each.draft.id in here for each in conversation.entries)
+
+
+_KEYS = {"memory_vectors": "id", "memory_topics": "topic", "conversation_summaries": "thread_id"}
+
+
+def _thread_row(conversation: Conversation, owner: str) -> Row:
+    return {
+        "id": conversation.id,
+        "user_id": owner,
+        "title": conversation.title,
+        "tip": conversation.tip + 1,
+        "entry_count": len(conversation.entries),
+        "tool_categories": dump(conversation.tool_categories),
+        "tags": dump(conversation.tags),
+        "created_at": conversation.created_at,
+        "updated_at": conversation.updated_at,
+        "agent_id": conversation.agent_id,
+        "status": conversation.status,
+        "metadata": dump(conversation.metadata),
+        "ended_at": conversation.ended_at,
+        "expires_at": conversation.expires_at,
+    }
+
+
+def entry_row(thread_id: str, seq: int, parent_seq: int, placed: Placed) -> Row:
+    """An entry's row."""
+    draft = placed.draft
+    return {
+        "thread_id": thread_id,
+        "seq": seq,
+        "parent_seq": parent_seq,
+        "id": draft.id,
+        "role": draft.role,
+        "text": draft.text,
+        "tool_calls": dump([call.to_json() for call in draft.tool_calls]) if draft.tool_calls else None,
+        "tool_call_id": draft.tool_call_id,
+        "name": draft.name,
+        "payload": draft.payload,
+        "tokens": draft.tokens,
+        "latency_ms": draft.latency_ms,
+        "metadata": dump(draft.metadata) if draft.metadata else None,
+        "created_at": placed.at,
+    }
+
+
+def _is_known(row: Row) -> bool:
+    return bool(row["metadata"]) and json.loads(row["metadata"]).get(STEP) is False
+
+
+def _value(stored: Any) -> Any:
+    return json.loads(stored) if isinstance(stored, str) else stored
+
+
+def _is_said(piece: str, texts: Sequence[str]) -> bool:
+    """Whether nearly all of a piece stands in entries."""
+    whole = left = _LABEL.sub("", piece)
+    for text in sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True):
+        if text in left:
+            left = left.replace(text, "")
+    return len(left) < len(whole) * (1 - _SAID_ALREADY)

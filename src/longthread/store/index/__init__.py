@@ -1,0 +1,1 @@
+"""The rows of the index: segments, vectors, shards."""

@@ -1,0 +1,311 @@
+"""What the index of a thread's entries is kept in: segments, their buckets, and the vectors of entries."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from longthread.model.content import said_beside
+from longthread.model.entry import ToolCall
+from longthread.store import incarnation
+from longthread.store.decoding import decoder
+from longthread.store.driver import Asked, Row, Transaction, one
+from longthread.store.log_rows import of_thread
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is searched: one thread, or all threads of a user, or those of them that are an agent's."""
+
+    user_id: str
+    thread_id: str | None = None
+    agent_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A thread in scope: where it begins and ends, and how many entries and words of it are indexed.
+
+    `behind` says that not all of its entries are, or not in this form.
+    """
+
+    thread_id: str
+    tip: int
+    first_seq: int
+    entry_count: int
+    entries: int
+    words: int
+    behind: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A segment: which entries it covers, how many can be found in it, and the form of their terms."""
+
+    first: int
+    last: int
+    form: int
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What of an entry can be found; `beside` is what it says beside its text and its calls."""
+
+    seq: int
+    role: str
+    name: str | None
+    text: str
+    tool_calls: Sequence[ToolCall]
+    metadata: Mapping[str, Any]
+    created_at: datetime
+    beside: str = ""
+
+
+LARGE = 65_536
+"""Bytes of a payload above which it is read on its own."""
+
+
+async def threads_in(tx: Transaction, scope: Scope, *, form: int) -> list[Searched]:
+    """The threads in scope, in the order of their ids; none of another user's."""
+    query, values = threads_asked(scope)
+    return [searched({**row, "wanted": form}) for row in await tx.fetch(query, **values)]
+
+
+def threads_asked(scope: Scope) -> Asked:
+    """What `threads_in` asks the database."""
+    of_user = {"user_id": scope.user_id, "agent_id": scope.agent_id}
+    if scope.thread_id is not None:
+        return "select_recall_thread", {"thread_id": scope.thread_id, **of_user}
+    return "select_recall_threads", of_user
+
+
+@decoder
+def searched(row: Row) -> Searched:
+    """A thread from a row that says how much of it is indexed, and in which form it is `wanted`."""
+    there = int(row["entry_count"]) - int(row["first_seq"]) + 1
+    return Searched(
+        thread_id=row["thread_id"],
+        tip=int(row["tip"]),
+        first_seq=int(row["first_seq"]),
+        entry_count=int(row["entry_count"]),
+        entries=int(row["entries"]),
+        words=int(row["words"]),
+        behind=there > 0 and (int(row["covered"]) < there or int(row["form"]) != row["wanted"]),
+    )
+
+
+async def postings(tx: Transaction, scope: Scope, buckets: Sequence[int]) -> list[tuple[str, int, int, bytes]]:
+    """The buckets of each segment of the scope's thread, as (thread, first entry, bucket, data), in this order."""
+    query, values = postings_asked(scope, buckets)
+    return [_bucket(row) for row in await tx.fetch(query, **values)]
+
+
+def postings_asked(scope: Scope, buckets: Sequence[int]) -> Asked:
+    """What `postings` asks the database."""
+    values = {"user_id": scope.user_id, "thread_id": scope.thread_id, "buckets": json.dumps(list(buckets))}
+    return "select_recall_postings", values
+
+
+async def postings_of(
+    tx: Transaction, user_id: str, threads: Sequence[str], buckets: Sequence[int]
+) -> list[tuple[str, int, int, bytes]]:
+    """The buckets of each segment of some of a user's threads, as `postings` gives them."""
+    if not threads:
+        return []
+    asked = {"user_id": user_id, "threads": json.dumps(threads), "buckets": json.dumps(list(buckets))}
+    return [_bucket(row) for row in await tx.fetch("select_postings_of_threads", **asked)]
+
+
+async def all_postings(tx: Transaction, user_id: str, threads: Sequence[str]) -> list[tuple[str, int, bytes]]:
+    """All buckets of some of a user's threads, as (thread, first entry of the segment, data), in this order."""
+    rows = await tx.fetch("select_all_postings", user_id=user_id, threads=json.dumps(threads))
+    return [(row["thread_id"], int(row["segment"]), row["data"]) for row in rows]
+
+
+async def tips(tx: Transaction, user_id: str, threads: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """The tips and the last entries of some of a user's threads."""
+    rows = await tx.fetch("select_tips", user_id=user_id, threads=json.dumps(threads))
+    return dict(map(_tip, rows))
+
+
+@decoder
+def _tip(row: Row) -> tuple[str, tuple[int, int]]:
+    return row["id"], (int(row["tip"]), int(row["entry_count"]))
+
+
+def _bucket(row: Row) -> tuple[str, int, int, bytes]:
+    return row["thread_id"], int(row["segment"]), int(row["bucket"]), row["data"]
+
+
+async def extents(tx: Transaction, thread_id: str) -> list[Extent]:
+    """A thread's segments, in the order of their entries."""
+    rows = await tx.fetch("select_recall_segments", thread_id=thread_id)
+    return [_extent(row) for row in rows]
+
+
+@decoder
+def _extent(row: Row) -> Extent:
+    return Extent(int(row["first_seq"]), int(row["last_seq"]), int(row["form"]), int(row["entries"]))
+
+
+async def segments_between(tx: Transaction, thread_id: str, first: int, last: int) -> list[tuple[Extent, int, bytes]]:
+    """The thread's segments that begin with entries from `first` to `last`, in their order, with words and times."""
+    rows = await tx.fetch("select_segments_between", thread_id=thread_id, first=first, last=last)
+    return [_segment(row) for row in rows]
+
+
+@decoder
+def _segment(row: Row) -> tuple[Extent, int, bytes]:
+    return _extent(row), int(row["words"]), bytes(row["times"])
+
+
+async def buckets_between(
+    tx: Transaction, thread_id: str, first: int, last: int, *, below: int
+) -> dict[int, list[bytes]]:
+    """The buckets of these segments by the entry that each begins with. None has a number from `below` on."""
+    found: dict[int, list[bytes]] = {}
+    asked = {"thread_id": thread_id, "first": first, "last": last, "below": below}
+    for row in await tx.fetch("select_buckets_between", **asked):
+        found.setdefault(int(row["segment"]), []).append(row["data"])
+    return found
+
+
+async def times(tx: Transaction, scope: Scope) -> list[tuple[str, int, bytes]]:
+    """When the entries of each segment in scope were written, as (thread, first entry, times), in this order."""
+    asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "agent_id": scope.agent_id}
+    rows = await tx.fetch("select_recall_times", **asked)
+    return [(row["thread_id"], int(row["first_seq"]), row["times"]) for row in rows]
+
+
+async def texts(tx: Transaction, thread_id: str, first: int, last: int) -> list[Text]:
+    """What can be found of the entries from `first` to `last`."""
+    asked = {"thread_id": thread_id, "first": first, "last": last, "most": LARGE}
+    return await _texts(tx, thread_id, await tx.fetch("select_recall_texts", **asked))
+
+
+async def texts_at(tx: Transaction, thread_id: str, seqs: Sequence[int]) -> list[Text]:
+    """What can be found of the entries with these numbers."""
+    asked = {"thread_id": thread_id, "seqs": json.dumps(seqs), "most": LARGE}
+    return await _texts(tx, thread_id, await tx.fetch("select_recall_texts_at", **asked))
+
+
+async def _texts(tx: Transaction, thread_id: str, rows: Sequence[Row]) -> list[Text]:
+    found = []
+    for row in rows:
+        payload = row["payload"]
+        if int(row["size"]) > LARGE:
+            alone = await one(tx, "select_recall_payload", thread_id=thread_id, seq=row["seq"])
+            payload = alone["payload"] if alone else None
+        found.append(_text({**row, "payload": payload}))
+    return found
+
+
+@decoder
+def _text(row: Row) -> Text:
+    return Text(
+        seq=int(row["seq"]),
+        role=row["role"],
+        name=row["name"],
+        text=row["text"],
+        tool_calls=[ToolCall.from_json(call) for call in json.loads(row["tool_calls"] or "[]")],
+        metadata=json.loads(row["metadata"]) if row["metadata"] else {},
+        created_at=datetime.fromisoformat(row["created_at"]),
+        beside=said_beside(row["payload"]),
+    )
+
+
+async def write_segment(
+    tx: Transaction,
+    thread_id: str,
+    extent: Extent,
+    *,
+    words: int,
+    times: bytes,
+    buckets: Mapping[int, bytes],
+) -> None:
+    """Write a segment. For who has locked the thread in this transaction."""
+    await tx.run(
+        "insert_recall_segment",
+        thread_id=thread_id,
+        first=extent.first,
+        last=extent.last,
+        form=extent.form,
+        entries=extent.entries,
+        words=words,
+        times=times,
+    )
+    rows = [
+        {"thread_id": thread_id, "bucket": bucket, "segment": extent.first, "data": data}
+        for bucket, data in buckets.items()
+    ]
+    await tx.run_all("insert_recall_postings", rows)
+
+
+async def delete_segments(tx: Transaction, thread_id: str, first: int, last: int, *, below: int = 2**31) -> None:
+    """Delete the segments that begin with entries from `first` to `last`. `below`: only they have no bucket from there
+    on, and others need not be looked at."""
+    await tx.run("delete_recall_segments", thread_id=thread_id, first=first, last=last)
+    await tx.run("delete_recall_postings", thread_id=thread_id, first=first, last=last, below=below)
+
+
+async def branch_points(tx: Transaction, thread_id: str) -> dict[int, int]:
+    """The entries that do not stand behind the one written before them, each with the entry before it on its branch."""
+    query, values = branch_points_asked(thread_id)
+    return {int(row["seq"]): int(row["parent_seq"]) for row in await tx.fetch(query, **values)}
+
+
+def branch_points_asked(thread_id: str) -> Asked:
+    """What `branch_points` asks the database."""
+    return "select_entries_apart", {"thread_id": thread_id}
+
+
+async def versions(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[str, list[int]]:
+    """The entries of messages with these ids that have other ids themselves, for their message was stored before with
+    other content or elsewhere, by the messages' ids."""
+    found: dict[str, list[int]] = {}
+    for row in await tx.fetch("select_message_versions", thread_id=thread_id, ids=json.dumps(ids, ensure_ascii=False)):
+        found.setdefault(row["message_id"], []).append(int(row["seq"]))
+    return found
+
+
+async def first_seq(tx: Transaction, thread_id: str) -> tuple[int, int]:
+    """The thread's first entry that retention has left, and the number of its last one; (1, 0) where it is gone."""
+    row = await one(tx, "select_retention", id=thread_id)
+    with of_thread(thread_id):
+        return (int(row["first_seq"]), int(row["entry_count"])) if row else (1, 0)
+
+
+async def born(tx: Transaction, thread_id: str) -> str | None:
+    """What tells a thread from a later one of the same id; None where there is none.
+
+    What was read of a thread is written only where this is still the same, under its lock: else what was deleted would
+    come back.
+    """
+    found = await incarnation.find(tx, thread_id)
+    return incarnation.born(found) if found is not None else None
+
+
+def active_ranges(tip: int, apart: Mapping[int, int]) -> list[tuple[int, int]]:
+    """The entries of the branch that ends in `tip`, as ranges of (first, last), the last range first."""
+    starts = sorted(apart)
+    ranges: list[tuple[int, int]] = []
+    while tip > 0:
+        first = max(_at_or_before(starts, tip), 1)
+        ranges.append((first, tip))
+        tip = apart.get(first, 0)
+    return ranges
+
+
+def _at_or_before(starts: Sequence[int], seq: int) -> int:
+    at = bisect_right(starts, seq)
+    return starts[at - 1] if at else 1
+
+
+def is_active(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
+    """Whether an entry stands on the branch of these ranges."""
+    return any(first <= seq <= last for first, last in ranges)

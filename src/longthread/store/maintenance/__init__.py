@@ -1,0 +1,1 @@
+"""Retention, space, and what is left of deleted rows."""

@@ -1,0 +1,156 @@
+"""Carry out retention, or tell what it would do: thread by thread, in small transactions, while servers run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from longthread.errors import RowDamaged
+from longthread.store import bundles, log, memories
+from longthread.store.bundling import bundle_all, loose_count
+from longthread.store.driver import Driver, Transaction
+from longthread.store.maintenance.retention import Plan, Retention
+from longthread.store.queries import Sql, queries
+from longthread.store.tables import BUNDLES, RUNS, Table, Tables, read_tables
+from longthread.store.transfer.threads import Progress, each_thread
+
+_DELETE = re.compile(r"^(?:--[^\n]*\n)*DELETE FROM (\w+)")
+
+
+@dataclass(slots=True)
+class Pruned:
+    """What went, or would go: rows by table, their bytes, and the threads that went whole. `touched` are the threads
+    that lost something, `busy` those that were left alone because a run on them is being executed, `damaged` those that
+    were because something of them cannot be read, each with what that is. `bundled` are runs that were put together,
+    and are still there."""
+
+    threads: int = 0
+    touched: int = 0
+    busy: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+    bytes: int = 0
+    bundled: int = 0
+    damaged: dict[str, str] = field(default_factory=dict)
+
+    def add(self, table: str, rows: int, size: int) -> None:
+        """Take in rows of a table."""
+        if rows:
+            self.rows[table] = self.rows.get(table, 0) + rows
+            self.bytes += size
+
+
+async def prune(store: Driver, retention: Retention, progress: Progress, *, apply: bool) -> Pruned:
+    """Delete what is not to be kept, and put runs that stay together; without `apply`, only say what that is.
+
+    Each transaction locks one thread and deletes a limited number of rows, or one thread. Stopped at any moment, what
+    is left is whole, and another prune goes on. A thread of which something cannot be read is left as it is.
+
+    Raises:
+        StoreError: the database failed; what was deleted before stays deleted.
+    """
+    async with store.reading() as tx:
+        pruning = _Pruning(store, retention, await read_tables(tx))
+    async for thread_id in each_thread(store, progress):
+        try:
+            await (pruning.apply(thread_id) if apply else pruning.look(thread_id))
+        except RowDamaged as error:  # of this thread alone: a database that is damaged itself is not written to
+            pruning.pruned.damaged[thread_id] = error.reason
+    if retention.policy.now is not None:
+        pruning.pruned.add("memories", await _expire_memories(store, retention.policy.now, apply=apply), 0)
+    return pruning.pruned
+
+
+async def _expire_memories(store: Driver, now: str, *, apply: bool) -> int:
+    async with store.reading() as tx:
+        count = await memories.count_expired(tx, now=now)
+    if apply and count:
+        async with store.writing() as tx:
+            return await memories.delete_expired(tx, now=now)
+    return count
+
+
+@dataclass(slots=True)
+class _Pruning:
+    store: Driver
+    retention: Retention
+    tables: Tables
+    pruned: Pruned = field(default_factory=Pruned)
+
+    async def look(self, thread_id: str) -> bool:
+        """Note what would go of a thread; whether anything would."""
+        async with self.store.reading() as tx:
+            found = await self.retention.plan(tx, thread_id)
+            if found is None:
+                self.pruned.busy += 1
+                return False
+            before = sum(self.pruned.rows.values())
+            await self._measure(tx, thread_id, found)
+            if not found.whole:
+                first_run = found.bundled.first_run if found.bundled else None
+                self.pruned.bundled += await loose_count(tx, thread_id, first_run)
+        touched = sum(self.pruned.rows.values()) > before
+        self.pruned.touched += touched
+        return touched
+
+    async def apply(self, thread_id: str) -> None:
+        """Delete what may go of a thread. Most threads have nothing: they are not locked for it."""
+        looked = Pruned()
+        if await _Pruning(self.store, self.retention, self.tables, looked).look(thread_id):
+            self.pruned.touched += 1
+            while await self._delete_some(thread_id):
+                pass
+        self.pruned.busy += looked.busy
+        if looked.bundled:
+            self.pruned.bundled += await bundle_all(self.store, thread_id)
+
+    async def _delete_some(self, thread_id: str) -> bool:
+        """Delete what one transaction may; whether there is more."""
+        async with self.store.writing() as tx:
+            # Locked first: a run that begins now waits, and one that has begun is seen.
+            if not await tx.fetch("select_position", id=thread_id):
+                return False
+            found = await self.retention.plan(tx, thread_id, at_once=False)
+            if found is None:
+                return False
+            await self._measure(tx, thread_id, found)
+            if found.whole:
+                [thread] = await tx.fetch("select_retention", id=thread_id)
+                await log.delete_thread(tx, thread_id, user_id=thread["user_id"])
+            for deletion in (*found.rows, *found.after):
+                await tx.run(deletion.query, thread_id=thread_id, **deletion.values)
+            if found.bundled is not None and found.bundled.first_run is not None:
+                await bundles.delete_behind(tx, thread_id, found.bundled.first_run)
+            if found.first_seq:
+                await tx.run("move_first_seq", thread_id=thread_id, first_seq=found.first_seq)
+        return found.more
+
+    async def _measure(self, tx: Transaction, thread_id: str, found: Plan) -> None:
+        if found.whole:
+            for each in (thread_id, *found.below):
+                self.pruned.threads += 1
+                for table in self.tables.of_threads:
+                    if table.name != BUNDLES:
+                        await self._count(tx, each, table, _all_of(table), {})
+                self._add_bundled(await bundles.behind(tx, each, None))
+        for deletion in found.rows:
+            sql = queries(self.store.dialect)[deletion.query]
+            head = _DELETE.match(sql)
+            assert head is not None
+            await self._count(tx, thread_id, self.tables[head[1]], sql[head.end() :], deletion.values)
+        if found.bundled is not None:
+            self._add_bundled(found.bundled)
+
+    def _add_bundled(self, gone: bundles.Behind) -> None:
+        self.pruned.add(RUNS, gone.runs, gone.bytes)
+
+    async def _count(
+        self, tx: Transaction, thread_id: str, table: Table, condition: str, values: Mapping[str, object]
+    ) -> None:
+        sql = f'SELECT count(*) AS rows, coalesce(sum({table.size}), 0) AS bytes FROM "{table.name}"{condition}'
+        [counted] = await tx.fetch(Sql(sql), thread_id=thread_id, **values)
+        self.pruned.add(table.name, int(counted["rows"]), int(counted["bytes"]))
+
+
+def _all_of(table: Table) -> str:
+    return f' WHERE "{table.thread}" = :thread_id'

@@ -1,0 +1,236 @@
+"""What of a thread may go, by a policy: nothing that its window, a run or a checkpoint that stays still needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from longthread.store import bundles, log, runs, summaries
+from longthread.store.driver import Row, Transaction, one
+from longthread.store.leases import Alive, executed, is_held
+from longthread.store.log_rows import moment_of, of_thread
+from longthread.store.maintenance.prunable import Checkpoints, Deletion, Staying, deletions_of
+
+ENTRIES_AT_ONCE = 2000
+RUNS_AT_ONCE = 200
+CHECKPOINTS_AT_ONCE = 2000
+"""What one transaction deletes of a thread at most."""
+_OF_ENTRIES = (
+    "prune_entries",
+    "prune_message_metadata",
+    "prune_recall_segments",
+    "prune_recall_postings",
+    "prune_vectors",
+    "prune_signatures",
+    "prune_topic_spans",
+    "prune_topics",
+)
+"""An entry goes with all that it is found by."""
+_PART = 200
+_OBSERVATION = "observation"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is kept. Times are as the store writes them, in UTC; None keeps everything.
+
+    Args:
+        now: threads that expire before it are deleted; None deletes none.
+        idle_before: threads that were last active before are deleted.
+        entries_before: entries written before are deleted from a thread's beginning, up to its window.
+        runs_before: runs that ended before are deleted with their steps and events.
+        checkpoints: how many of the newest checkpoints stay in each namespace of a thread; None: all.
+        checkpoints_before: only checkpoints made before are deleted.
+        window: entries at the end of the conversation that stay, whatever their age.
+    """
+
+    now: str | None = None
+    idle_before: str | None = None
+    entries_before: str | None = None
+    runs_before: str | None = None
+    checkpoints: int | None = 1
+    checkpoints_before: str | None = None
+    window: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to go of a thread: all of it, with the threads `below` it, or some rows. `after` is what to do when they
+    are gone; `more`: there will be more to go then. `bundled` are runs that go from bundles."""
+
+    whole: bool = False
+    below: tuple[str, ...] = ()
+    rows: tuple[Deletion, ...] = ()
+    after: tuple[Deletion, ...] = ()
+    first_seq: int = 0
+    more: bool = False
+    bundled: bundles.Behind | None = None
+
+
+KEEP = Plan()
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Plans what is to go. `alive` tells whether the owner of a run may still be at work on it."""
+
+    policy: Policy
+    checkpoints: Checkpoints
+    alive: Alive
+
+    async def plan(self, tx: Transaction, thread_id: str, *, at_once: bool = True) -> Plan | None:
+        """What is to go of a thread; None when a run on it is being executed, and it is to be left alone.
+
+        Without `at_once`, no more than one transaction should delete.
+        """
+        row = await one(tx, "select_retention", id=thread_id)
+        if row is None:
+            return KEEP
+        with of_thread(thread_id):
+            thread = {**row, **{name: int(row[name]) for name in ("tip", "entry_count", "first_seq")}}
+            is_over = _is_over(thread, self.policy)
+        live = await one(tx, "select_live_run", thread_id=thread_id)
+        if live is not None and is_held(live, self.alive):
+            return None
+        # What is below another thread goes with that one, and not before.
+        if is_over and await one(tx, "select_thread_above", id=thread_id) is None:
+            below = await log.threads_below(tx, thread_id, user_id=thread["user_id"])
+            for each in below:
+                await tx.fetch("select_position", id=each)  # locks it
+                if await executed(tx, each, alive=self.alive):
+                    return None
+            if _is_over({**thread, "updated_at": max([thread["updated_at"], *below.values()])}, self.policy):
+                return Plan(whole=True, below=tuple(below))
+        planning = _Planning(tx, thread_id, thread, self.policy, self.checkpoints, at_once)
+        return await planning.plan(None if live is None else live["started_at"])
+
+
+def _is_over(thread: Row, policy: Policy) -> bool:
+    idle = policy.idle_before is not None and thread["updated_at"] < policy.idle_before
+    expires = thread["expires_at"]
+    return idle or (expires is not None and policy.now is not None and moment_of(expires) < moment_of(policy.now))
+
+
+@dataclass(slots=True)
+class _Planning:
+    """The plan for one thread, in a snapshot or under its lock."""
+
+    tx: Transaction
+    thread_id: str
+    thread: Row
+    policy: Policy
+    checkpoints: Checkpoints
+    at_once: bool
+
+    async def plan(self, unfinished_since: str | None) -> Plan:
+        """Checkpoints first, then runs with what they did, then entries: nothing goes before what needs it."""
+        first = int(self.thread["first_seq"])
+        of_checkpoints, staying = await self._surplus()
+        if of_checkpoints.more:
+            return of_checkpoints
+        cut = await self._cut(unfinished_since, staying)
+        of_runs = await self._runs(cut)
+        if of_runs.more:
+            return replace(of_runs, rows=(*of_checkpoints.rows, *of_runs.rows), after=of_checkpoints.after)
+        end = cut if self.at_once else min(cut, first + ENTRIES_AT_ONCE)
+        entries = tuple(Deletion(query, {"cut": end}) for query in _OF_ENTRIES) if end > first else ()
+        stale = await self._stale_summary(end) if end > first else ()
+        rows = (*of_checkpoints.rows, *of_runs.rows, *entries, *stale)
+        recount = (Deletion("recount_topics", {}),) if entries else ()
+        # Only once: it looks at every vector that stays.
+        tag = (Deletion("tag_vectors", {"first": end, "last": 2**62}),) if entries and end == cut else ()
+        after = (*of_checkpoints.after, *recount, *tag)
+        return Plan(rows=rows, after=after, first_seq=end, more=end < cut, bundled=of_runs.bundled)
+
+    async def _surplus(self) -> tuple[Plan, Mapping[str, Staying]]:
+        """What goes of the checkpoints, and those that stay."""
+        keep, before = self.policy.checkpoints, self.policy.checkpoints_before
+        found = await self.checkpoints.surplus(self.tx, self.thread_id, keep=keep, before=before)
+        few = None if self.at_once else CHECKPOINTS_AT_ONCE
+        rows, after, more = await deletions_of(self.tx, self.thread_id, found, few=few)
+        return Plan(rows=rows, after=after, first_seq=int(self.thread["first_seq"]), more=more), found.staying
+
+    async def _cut(self, unfinished_since: str | None, staying: Mapping[str, Staying]) -> int:
+        """The first entry that stays: a question on the conversation's branch, or the first one there is."""
+        first, tip = int(self.thread["first_seq"]), int(self.thread["tip"])
+        before = self.policy.entries_before
+        if before is None:
+            return first
+        since = min(before, unfinished_since or before)
+        newer = await one(self.tx, "select_first_entry_since", thread_id=self.thread_id, from_seq=first, since=since)
+        limit = int(newer["seq"] if newer else self.thread["entry_count"] + 1)
+        needed = await self.checkpoints.first_entry(self.tx, self.thread_id, staying) if limit > first else None
+        limit = limit if needed is None else min(limit, needed)
+        if tip:
+            window = await log.branch(self.tx, self.thread_id, tip, limit=self.policy.window)
+            return await self._question_at_or_before(min(limit, window[0].seq), tip) or first
+        return limit
+
+    async def _stale_summary(self, end: int) -> tuple[Deletion, ...]:
+        """What tells of a branch that was left, where nobody could find that out any more: its mark's entry goes."""
+        found = await summaries.find_thread(self.tx, self.thread_id)
+        mark = found.kept.last_seq if found is not None and found.kept is not None else 0
+        if found is None or not found.first_seq <= mark < end:
+            return ()
+        if await summaries.is_behind(self.tx, self.thread_id, mark=mark, tip=found.tip, first_seq=found.first_seq):
+            return ()
+        gone = ("delete_summary", "delete_topics_of_thread", "delete_topic_spans")
+        return tuple(Deletion(query, {}) for query in gone)
+
+    async def _question_at_or_before(self, limit: int, tip: int) -> int | None:
+        at = tip
+        while at:
+            part = await log.branch(self.tx, self.thread_id, at, limit=_PART)
+            for entry in reversed(part):
+                if entry.seq <= limit and entry.role == "user" and entry.kind != _OBSERVATION:
+                    return entry.seq
+            at = part[0].parent_seq
+        return None
+
+    async def _runs(self, cut: int) -> Plan:
+        at = await one(self.tx, "select_entry_time", thread_id=self.thread_id, seq=cut)
+        ended_before = self.policy.runs_before or ""
+        cut_at = at["created_at"] if at and cut > self.thread["first_seq"] else ""
+        given = {"thread_id": self.thread_id, "ended_before": ended_before, "cut": cut, "cut_at": cut_at}
+        kept = await one(self.tx, "select_first_kept_run", **given)
+        if kept is None:
+            return KEEP
+
+        def goes(run: Row) -> bool:
+            """As `select_first_kept_run` says it."""
+            gone = run["ended_at"] < cut_at if run["entry_seq"] is None else run["entry_seq"] < cut
+            return bool(gone or run["ended_at"] < ended_before)
+
+        few = not self.at_once
+        kept = await bundles.first_kept(self.tx, self.thread_id, kept, goes, ended_before=ended_before, few=few)
+        bundle = await bundles.first_before(self.tx, self.thread_id, kept["id"])
+        if bundle is None and await self._run_after(kept["id"], 0) is None:
+            return KEEP
+        stop = kept if self.at_once else await self._stop(kept)
+        behind = await bundles.behind(self.tx, self.thread_id, stop["id"])
+        before = {"first_run": stop["id"]}
+        steps = {"first_step": stop["first_step"]}
+        named = await self.tx.fetch("select_prompts_named", thread_id=self.thread_id, **before, **steps)
+        kept_prompts = runs.prompts_of([behind.prompts, *(row["names"] for row in named)])
+        rows = (
+            Deletion("prune_events", before),
+            Deletion("prune_approvals", before),
+            Deletion("prune_prompts", {"kept": json.dumps(sorted(kept_prompts))}),
+            Deletion("prune_steps", steps),
+            Deletion("prune_runs", before),
+        )
+        more = stop["id"] != kept["id"]
+        return Plan(rows=rows, first_seq=int(self.thread["first_seq"]), more=more, bundled=behind)
+
+    async def _stop(self, kept: Row) -> Row:
+        """The first run that stays for now: the one behind the next few that go, or the next bundle, or `kept`."""
+        stop = await self._run_after(kept["id"], RUNS_AT_ONCE) or kept
+        bundle = await bundles.first_before(self.tx, self.thread_id, stop["id"])
+        if bundle is None:
+            return stop
+        return await bundles.run_behind(self.tx, self.thread_id, bundle) if bundle["last_id"] < kept["id"] else kept
+
+    async def _run_after(self, run_id: str, few: int) -> Row | None:
+        """The run behind the thread's first `few`, if it is before `run_id`."""
+        return await one(self.tx, "select_run_after", thread_id=self.thread_id, first_run=run_id, few=few)

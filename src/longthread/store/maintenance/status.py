@@ -1,0 +1,90 @@
+"""What there is to know about a store: where it is, what it holds, how large it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from longthread.errors import StoreDamaged, StoreFull
+from longthread.store import bundles
+from longthread.store.backends.migrate import SCHEMA_VERSION
+from longthread.store.driver import Driver, Transaction
+from longthread.store.log import now
+from longthread.store.queries import Sql
+from longthread.store.tables import BUNDLES, RUNS, Table, read_tables
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """A store at one moment. `schema` is the version of its schema, and `latest` the one that this Longthread writes.
+    `bytes` is its size on disk, of which `free` are used for nothing.
+
+    `tables` has the size of each table with its indexes, in bytes; it is empty where SQLite was built without the means
+    to tell. `rows` has each table's number of rows; of `runs` how many there are, bundled or not. `live` are the runs
+    that are being executed.
+    """
+
+    where: str
+    dialect: str
+    server: str
+    schema: int
+    latest: int
+    bytes: int
+    free: int
+    tables: Mapping[str, int]
+    rows: Mapping[str, int]
+    live: int
+
+
+async def status_of(store: Driver) -> StoreStatus:
+    """Look at a store, whose schema may be an older one. It counts every row, and measures every table."""
+    async with store.reading() as tx:
+        tables = (await read_tables(tx)).all
+        [server], [size] = await tx.fetch("select_server"), await tx.fetch("select_size")
+        [schema] = await tx.fetch("select_schema")
+        return StoreStatus(
+            where=store.where,
+            dialect=store.dialect,
+            server=server["server"],
+            schema=int(schema["version"]),
+            latest=SCHEMA_VERSION,
+            bytes=int(size["bytes"]),
+            free=int(size["free"]),
+            tables=await _sizes(tx),
+            rows=await _rows(tx, tables),
+            live=await _live(tx) if any(table.name == RUNS for table in tables) else 0,
+        )
+
+
+async def size_of(store: Driver) -> int:
+    """How large a store is on disk, in bytes."""
+    async with store.reading() as tx:
+        [size] = await tx.fetch("select_size")
+        return int(size["bytes"])
+
+
+async def _live(tx: Transaction) -> int:
+    [runs] = await tx.fetch("count_runs", now=now())
+    return int(runs["live"])
+
+
+async def _sizes(tx: Transaction) -> dict[str, int]:
+    [can] = await tx.fetch("select_can_measure")
+    if not can["can"]:
+        return {}
+    try:
+        return {row["name"]: int(row["bytes"]) for row in await tx.fetch("select_table_sizes")}
+    except StoreFull as error:  # so SQLite says of a page that cannot be measured: to read them nothing is written
+        raise StoreDamaged(reason="a page of its file is not what SQLite writes.") from error
+
+
+async def _rows(tx: Transaction, tables: Iterable[Table]) -> dict[str, int]:
+    found = {table.name: await _count(tx, table) for table in tables}
+    if BUNDLES in found:
+        found[RUNS] += await bundles.count_all(tx)
+    return found
+
+
+async def _count(tx: Transaction, table: Table) -> int:
+    [row] = await tx.fetch(Sql(f'SELECT count(*) AS rows FROM "{table.name}"'))
+    return int(row["rows"])

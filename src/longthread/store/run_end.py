@@ -1,0 +1,82 @@
+"""A run that ends: what it did is put into one row, and read from there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from longthread.model.entry import Entry
+from longthread.model.event import EventType, Mark
+from longthread.model.run import Run, RunStatus, Step
+from longthread.store.driver import Transaction
+from longthread.store.event_view import last_of, marks_of
+from longthread.store.run_blob import Packed, pack
+from longthread.store.run_rows import SAID, completed, event_of, step_of, text_of
+
+_ENDLESS = 2**62
+_EVENT_OF: dict[RunStatus, EventType] = {"finished": "finished", "paused": "paused", "failed": "failed"}
+
+
+async def end_run(
+    tx: Transaction,
+    run: Run,
+    outcome: Mapping[str, Any],
+    marks: Sequence[Mark],
+    *,
+    said: Entry | None = None,
+    event: int | None = None,
+) -> None:
+    """End a run as `run.status` says, and put what it did into its row: its outcome, its steps and its events.
+
+    `said` is the entry that it ended with; `event` is the number of its last event, None tells none.
+    """
+    moment = datetime.now(UTC)
+    if event is not None:
+        marks = [*marks, Mark.at(event, _EVENT_OF[run.status], moment, since=run.started_at)]
+    own = {"thread_id": run.thread_id, "run_id": run.id}
+    rows = await tx.fetch("select_own_steps", **own, first=run.first_step)
+    events = [event_of(row) for row in await tx.fetch("select_events", **own, after=0, limit=_ENDLESS)]
+    steps = [(step_of(row), marks_of(row)) for row in rows]
+    kept = Packed(_without(outcome, said), marks, [(_without_call(step), told) for step, told in steps], events)
+    await tx.run(
+        "end_run",
+        thread_id=run.thread_id,
+        id=run.id,
+        status=run.status,
+        body=pack(run, kept),
+        entry_seq=said.seq if said else None,
+        prompts=" ".join(dict.fromkeys(step.prompt for step, _ in steps if step.prompt)) or None,
+        last_event=max([last_of(marks), *(last_of(told) for _, told in steps), *(each.seq for each in events)]),
+        stop_step=rows[-1]["idx"] + 1 if rows else run.first_step,
+        now=text_of(moment),
+    )
+    if rows:
+        await tx.run("delete_own_steps", **own, first=run.first_step)
+    if events:
+        await tx.run("delete_own_events", **own)
+
+
+def _without(outcome: Mapping[str, Any], said: Entry | None) -> dict[str, Any]:
+    """The outcome without what the entry says with which the run ended."""
+    if said is None:
+        return dict(outcome)
+    told = {"message_id": said.id, **dict.fromkeys(SAID, said.text)}
+    return {key: None if key in told and value == told[key] else value for key, value in outcome.items()}
+
+
+def _without_call(step: Step) -> Step:
+    """The step without the id of the call whose result it made: the entry has it."""
+    return replace(step, call_id=None) if step.kind == "tool" and step.entry_seq else step
+
+
+async def completed_steps(tx: Transaction, packed: Packed) -> list[tuple[Step, Sequence[Mark]]]:
+    """The steps of a run that has ended, with what their entries say."""
+    seqs = [step.entry_seq for step, _ in packed.steps if step.entry_seq is not None]
+    if not seqs:
+        return list(packed.steps)
+    thread_id = packed.steps[0][0].thread_id
+    rows = await tx.fetch("select_said", thread_id=thread_id, first=min(seqs), last=max(seqs))
+    said = {row["seq"]: row for row in rows}
+    return [(completed(step, said.get(step.entry_seq)), marks) for step, marks in packed.steps]

@@ -1,0 +1,1 @@
+"""Threads and whole stores on their way to another place."""

@@ -1,0 +1,179 @@
+"""Threads as lines of JSON: the form in which they are exported.
+
+The first line tells the version of the format and how many threads follow. Each thread begins with a line that names it
+and counts its rows by table; then each of its rows has a line. The last line closes the file with a checksum. The same
+threads give the same bytes, whatever store they are in.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from longthread.errors import RowDamaged
+from longthread.store.backends.migrate import SCHEMA_VERSION
+from longthread.store.driver import Row, Transaction
+from longthread.store.tables import ENTRIES, THREADS, Column, Table, canonical, read_tables
+from longthread.store.transfer.threads import Progress, count_exported, read_exported
+from longthread.store.transfer.tree import Tree
+
+FORMAT = "longthread_export"
+VERSION = 1
+
+
+async def export_lines(
+    tx: Transaction, thread_ids: Sequence[str], progress: Progress, damaged: dict[str, str] | None = None
+) -> AsyncIterator[bytes]:
+    """The lines of an export of these threads, as they are in this snapshot; a thread that is not there has no rows.
+
+    Those that would not be imported are noted in `damaged`, with why.
+    """
+    checksum = hashlib.sha256()
+    lines = 0
+    async for data in _objects(tx, thread_ids, progress, damaged):
+        line = dump(data).encode() + b"\n"
+        checksum.update(line)
+        lines += 1
+        yield line
+    yield (
+        dump({"end": FORMAT, "threads": len(thread_ids), "lines": lines, "sha256": checksum.hexdigest()}).encode()
+        + b"\n"
+    )
+
+
+async def _objects(
+    tx: Transaction, thread_ids: Sequence[str], progress: Progress, damaged: dict[str, str] | None
+) -> AsyncIterator[Mapping[str, Any]]:
+    tables = await read_tables(tx)
+    yield {FORMAT: VERSION, "schema": SCHEMA_VERSION, "threads": len(thread_ids)}
+    for done, thread_id in enumerate(thread_ids):
+        progress(done, len(thread_ids), thread_id)
+        yield {"thread": thread_id, "rows": await count_exported(tx, tables, thread_id)}
+        check = _Check()
+        async for name, row in read_exported(tx, tables, thread_id):
+            data = row_json(tables[name], row)
+            if damaged is not None:
+                check.add(tables[name], data)
+            yield {"table": name, "row": data}
+        if damaged is not None and (reason := check.end()):
+            damaged[thread_id] = reason
+    progress(len(thread_ids), len(thread_ids), "")
+
+
+async def why_not_whole(tx: Transaction, thread_id: str) -> str | None:
+    """Why the lines of a thread would not be imported, for what of it is damaged; None: they would."""
+    tables = await read_tables(tx)
+    check = _Check()
+    try:
+        async for name, row in read_exported(tx, tables, thread_id):
+            check.add(tables[name], row_json(tables[name], row))
+            if check.reason is not None:
+                break
+    except RowDamaged as error:
+        return error.reason
+    return check.end()
+
+
+class _Check:
+    """The rows of a thread, as their lines give them, on their way out. `reason`: why they would not be imported."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self._tree = Tree()
+        self._thread: dict[str, Any] = {}
+
+    def add(self, table: Table, data: Mapping[str, Any]) -> None:
+        """Take in the next row."""
+        if self.reason is not None:
+            return
+        try:
+            row = row_of(table, data)
+        except ValueError as error:
+            self.reason = str(error)
+            return
+        if table.name == THREADS:
+            self._thread = row
+        elif table.name == ENTRIES:
+            self.reason = self._tree.add(row, self._thread)
+
+    def end(self) -> str | None:
+        """The reason, now that all rows are there."""
+        return self.reason or self._tree.check(self._thread)
+
+
+def exported(table: Table) -> Sequence[Column]:
+    """The columns of a table that a line gives: all but the thread's id."""
+    return [column for column in table.columns if column.name != table.thread]
+
+
+def row_json(table: Table, row: Row) -> dict[str, Any]:
+    """A row as its line gives it. A column that is not in it is NULL."""
+    found: dict[str, Any] = {}
+    for column in exported(table):
+        value = canonical(column, row[column.name])
+        if value is not None or column.has_default:
+            found[column.name] = _value_json(value)
+    return found
+
+
+def row_of(table: Table, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The row that `row_json` gave, without the thread's id.
+
+    Raises:
+        ValueError: there is no such row in the table; the message says why.
+    """
+    known = {column.name: column for column in exported(table)}
+    unknown = sorted(data.keys() - known.keys())
+    if unknown:
+        raise ValueError(f"{table.name} has no {', '.join(unknown)} in this Longthread.")
+    row = {name: _value_of(known[name], value) for name, value in data.items()}
+    for column in known.values():
+        needed = column.name in table.key or (column.required and (column.name in row or not column.has_default))
+        if needed and row.get(column.name) is None:
+            raise ValueError(f"{table.name} needs a value for {column.name}.")
+    return row
+
+
+def dump(data: Any) -> str:
+    """JSON in one line, as short as can be."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _value_json(value: Any) -> Any:
+    """Text that is JSON as we write it is given as what it says; bytes are `{"base64": …}`."""
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, str) and value[:1] in {"{", "["}:
+        try:
+            said = json.loads(value)
+            return said if dump(said) == value else value
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def _value_of(column: Column, value: Any) -> Any:
+    match column.kind, value:
+        case _, None:
+            return None
+        case "text", str():
+            return value
+        case "text", dict() | list():
+            return dump(value)
+        case "bytes", {"base64": str(text)}:
+            try:
+                return base64.b64decode(text, validate=True)
+            except binascii.Error:
+                raise ValueError(f"{column.name} is not in base64.") from None
+        case "integer", int() if not isinstance(value, bool) and -(2**63) <= value < 2**63:
+            return value
+        case "real", int() | float() if not isinstance(value, bool):
+            return float(value)
+    raise ValueError(f"{column.name} must be {_KINDS[column.kind]}.")
+
+
+_KINDS = {"text": "text", "bytes": "bytes in base64", "integer": "a whole number", "real": "a number"}

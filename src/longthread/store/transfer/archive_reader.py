@@ -1,0 +1,224 @@
+"""Read an export back, and believe nothing of it that was not checked."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from longthread.errors import ArchiveInvalid, NotStorable
+from longthread.store.backends.migrate import SCHEMA_VERSION
+from longthread.store.driver import Row, storable
+from longthread.store.tables import THREADS, Table, Tables
+from longthread.store.transfer.archive import FORMAT, VERSION, row_of
+from longthread.store.transfer.rows import key_of
+from longthread.store.transfer.threads import TableRow
+from longthread.store.transfer.tree import Tree
+
+_HEAD = f'{{"{FORMAT}":'.encode()
+_NO_EXPORT = "this is not an export of threads, which begins with a line that says so."
+_CUT_OFF = "the file ends here, and it is not complete. Export again, or copy the file again."
+_AS_IT_WAS = "Import the file as it was exported."
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedThread:
+    """A thread in an export: its id there, and its number of rows by table."""
+
+    id: str
+    counts: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Contents:
+    """What an export holds. `tops` are the threads that are below none of the others."""
+
+    threads: int = 0
+    users: set[str] = field(default_factory=set)
+    tops: list[str] = field(default_factory=list)
+
+
+class ArchiveReader:
+    """Reads an export once, from its start. Every error is an `ArchiveInvalid` that names the line."""
+
+    def __init__(self, file: BinaryIO, where: str, tables: Tables) -> None:
+        self._file = file
+        self._where = where
+        self._tables = tables
+        self._checksum = hashlib.sha256()
+        self._line = 0
+        self._total = 0
+        self._left: dict[str, int] = {}
+
+    def threads(self) -> Iterator[ArchivedThread]:
+        """The threads in order. Rows of one that were not read are skipped, and checked all the same."""
+        header = self.header()
+        self._total = header["threads"]
+        for _ in range(self._total):
+            thread = self._thread(self._next())
+            yield thread
+            for _ in self.rows():
+                pass
+        self._check_end()
+
+    def rows(self) -> Iterator[TableRow]:
+        """The rows of the thread that `threads` gave last."""
+        while self._left:
+            name = next(iter(self._left))
+            data = self._next()
+            if data.keys() != {"table", "row"} or data["table"] != name or not isinstance(data["row"], dict):
+                raise self.invalid(f"a row of {name} is missing.")
+            row = self._row(self._tables[name], data["row"])
+            self._left[name] -= 1
+            if not self._left[name]:
+                del self._left[name]
+            yield name, row
+
+    def key_of(self, name: str, row: Row) -> tuple[Any, ...]:
+        """The row's key within its thread."""
+        return key_of(self._tables[name], row)
+
+    def invalid(self, reason: str) -> ArchiveInvalid:
+        """The error that the line that was read last is."""
+        return ArchiveInvalid(where=self._where, line=self._line, reason=reason)
+
+    def header(self) -> dict[str, Any]:
+        """The first line, which tells an export from whatever else a file may hold."""
+        line = self._file.readline()
+        self._line = 1
+        if line.startswith(codecs.BOM_UTF8):
+            raise self.invalid(f"the file begins with a byte order mark, which another program has added. {_AS_IT_WAS}")
+        begun = line.startswith(_HEAD) or (line != b"" and _HEAD.startswith(line))
+        in_another_order = line.endswith(b"\n") and FORMAT.encode() in line
+        if not begun and not in_another_order:
+            raise self.invalid(_NO_EXPORT)
+        if not line.endswith(b"\n"):
+            raise self.invalid(_CUT_OFF)
+        header = self._parsed(line)
+        self._check_header(header)
+        if line.endswith(b"\r\n"):
+            raise self.invalid(f"another program has changed its line ends, from LF to CRLF. {_AS_IT_WAS}")
+        self._checksum.update(line)
+        return header
+
+    def _next(self) -> dict[str, Any]:
+        line = self._read()
+        self._checksum.update(line)
+        return self._parsed(line)
+
+    def _read(self) -> bytes:
+        line = self._file.readline()
+        self._line += 1
+        if not line.endswith(b"\n"):
+            raise self.invalid(_CUT_OFF)
+        return line
+
+    def _parsed(self, line: bytes) -> dict[str, Any]:
+        try:
+            data = json.loads(line.decode())
+        except UnicodeDecodeError:
+            raise self.invalid("it is not text in UTF-8.") from None
+        except (ValueError, RecursionError) as error:
+            raise self.invalid(f"it is not JSON ({error}).") from None
+        if not isinstance(data, dict):
+            raise self.invalid("it is not a JSON object.")
+        return data
+
+    def _check_header(self, header: Mapping[str, Any]) -> None:
+        if FORMAT not in header:
+            raise self.invalid(_NO_EXPORT)
+        if header[FORMAT] != VERSION or not _is_count(header.get("schema")) or header["schema"] > SCHEMA_VERSION:
+            raise self.invalid("a newer Longthread wrote it. Upgrade this one, and import again.")
+        if not _is_count(header.get("threads")):
+            raise self.invalid("it does not say how many threads follow.")
+
+    def _thread(self, data: Mapping[str, Any]) -> ArchivedThread:
+        if data.keys() != {"thread", "rows"} or not isinstance(data["thread"], str):
+            raise self.invalid("a thread must begin here.")
+        counts = data["rows"]
+        if not isinstance(counts, dict) or not all(_is_count(count) and count for count in counts.values()):
+            raise self.invalid("it does not count the thread's rows.")
+        if next(iter(counts), None) != THREADS or counts[THREADS] != 1:
+            raise self.invalid("the thread itself is missing.")
+        known = {table.name for table in self._tables.exported}
+        if not counts.keys() <= known:
+            raise self.invalid(f"this Longthread has no {', '.join(sorted(counts.keys() - known))}.")
+        self._storable(data)
+        self._left = dict(counts)
+        return ArchivedThread(data["thread"], counts)
+
+    def _row(self, table: Table, data: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return self._storable(row_of(table, data))
+        except ValueError as error:
+            raise self.invalid(str(error)) from None
+
+    def _storable(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return storable(values)
+        except NotStorable as error:
+            raise self.invalid(str(error)) from None
+
+    def _check_end(self) -> None:
+        lines, checksum = self._line, self._checksum.hexdigest()
+        told = self._parsed(self._read())
+        if told != {"end": FORMAT, "threads": self._total, "lines": lines, "sha256": checksum}:
+            raise self.invalid("the checksum is another: lines are missing, or were changed.")
+        if self._file.read(1):
+            self._line += 1
+            raise self.invalid("there is more behind the end of the export.")
+
+
+def check_beginning(file: BinaryIO, where: str) -> None:
+    """Look whether a file begins as an export does, and go back to its start. No store is needed for that.
+
+    Raises:
+        ArchiveInvalid: it does not.
+    """
+    ArchiveReader(file, where, Tables(())).header()
+    file.seek(0)
+
+
+def check(reader: ArchiveReader) -> Contents:
+    """Read an export to its end, and find everything that is wrong with it.
+
+    Raises:
+        ArchiveInvalid: something is.
+    """
+    contents = Contents()
+    parents: dict[str, Any] = {}
+    for thread in reader.threads():
+        if thread.id in parents:
+            raise reader.invalid(f"thread {thread.id} comes twice.")
+        row = _check_thread(reader)
+        parents[thread.id] = row.get("parent_thread_id")
+        contents.threads += 1
+        contents.users.add(str(row["user_id"]))
+    contents.tops = [thread_id for thread_id, parent in parents.items() if parent not in parents]
+    return contents
+
+
+def _check_thread(reader: ArchiveReader) -> Row:
+    """The thread's own row."""
+    thread: Row = {}
+    tree = Tree()
+    last: tuple[str, tuple[Any, ...]] = ("", ())
+    for name, row in reader.rows():
+        key = reader.key_of(name, row)
+        if name == last[0] and key <= last[1]:
+            raise reader.invalid(f"rows of {name} are in another order than that of their keys.")
+        last = name, key
+        if name == THREADS:
+            thread = row
+        elif name == "entries" and (reason := tree.add(row, thread)):
+            raise reader.invalid(reason)
+    if reason := tree.check(thread):
+        raise reader.invalid(reason)
+    return thread
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

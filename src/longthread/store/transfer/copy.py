@@ -1,0 +1,194 @@
+"""Copy a whole store to another one, of whatever backend: thread by thread, so that a copy that was killed goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from longthread.errors import NotStorable, RowDamaged, StoreError, ThreadNotFound, ValueRefused
+from longthread.store import bundles, incarnation, log
+from longthread.store.driver import Driver, Row, Transaction, one
+from longthread.store.tables import RUNS, THREADS, Tables, read_tables
+from longthread.store.transfer.identity import refuse_same
+from longthread.store.transfer.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
+from longthread.store.transfer.threads import (
+    Outcome,
+    Progress,
+    Refusal,
+    count_exported,
+    count_threads,
+    difference,
+    differing_column,
+    each_thread,
+    gone_on,
+    read_exported,
+    read_thread,
+    write_thread,
+)
+
+_NO_RUN = "its run is not there"
+
+
+async def copy_store(source: Driver, target: Driver, progress: Progress, *, update: bool = False) -> Outcome:
+    """Copy everything that `source` holds and `target` does not. What is there and differs is left, and told.
+
+    With `update`, a thread that has gone on in the source since it was copied is replaced by what it is now. One with
+    an entry, a checkpoint or a run that the source does not have is left.
+
+    Both may be in use: each thread is copied as it is at one moment, in one transaction.
+
+    Raises:
+        InvalidInput: both are the same store.
+        StoreError: a database failed. What was copied before stays, and another copy goes on from there.
+    """
+    await refuse_same(source, target)
+    copying = await _open(source, target, update=update)
+    early = [table.name for table in copying.theirs.shared if THREADS not in table.needs]
+    late = [table.name for table in copying.theirs.shared if THREADS in table.needs]
+    for name in early:
+        await copying.copy_shared(name)
+    async for thread_id in each_thread(source, progress):
+        await copying.copy_thread(thread_id)
+    for name in late:
+        await copying.copy_shared(name)
+    return copying.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two stores hold after a copy: how many threads each, and the source's threads of which the target does not
+    have as many rows in each table, for they went on meanwhile."""
+
+    source: int
+    target: int
+    differing: tuple[str, ...]
+
+    @property
+    def missing(self) -> int:
+        """How many threads the target lacks at the least."""
+        return max(0, self.source - self.target)
+
+
+async def compare_stores(source: Driver, target: Driver, progress: Progress) -> Comparison:
+    """Count the rows of each of the source's threads on both sides, and the threads apart from that."""
+    copying = await _open(source, target)
+    differing = [name async for name in each_thread(source, progress) if await copying.counts_differ(name)]
+    async with source.reading() as here, target.reading() as there:
+        return Comparison(await count_threads(here), await count_threads(there), tuple(differing))
+
+
+async def _open(source: Driver, target: Driver, *, update: bool = False) -> _Copying:
+    """
+    Raises:
+        StoreError: the stores do not have the same tables with the same columns.
+    """
+    async with source.reading() as here, target.reading() as there:
+        ours, theirs = await read_tables(here), await read_tables(there)
+    if ours.shape != theirs.shape:
+        raise StoreError(reason=f"{source.where} and {target.where} do not have the same tables.")
+    return _Copying(source, target, ours, theirs, update)
+
+
+@dataclass(slots=True)
+class _Copying:
+    """A copy under way. `ours` and `theirs` are the tables of the source and of the target: the same, in their SQL."""
+
+    source: Driver
+    target: Driver
+    ours: Tables
+    theirs: Tables
+    update: bool
+    outcome: Outcome = field(default_factory=Outcome)
+
+    async def copy_thread(self, thread_id: str) -> None:
+        """Copy a thread that is not there; update or tell one that is there and differs, or that is damaged."""
+        try:
+            reason = await self._copy_thread(thread_id)
+        except (RowDamaged, ValueRefused, NotStorable) as error:
+            why = (error.reason or str(error)).rstrip(".")
+            self.outcome.refused.append(Refusal(f"thread {thread_id}", why, is_damaged=True))
+        else:
+            if reason is not None:
+                self.outcome.refused.append(Refusal(f"thread {thread_id}", reason))
+
+    async def _copy_thread(self, thread_id: str) -> str | None:
+        async with self.source.reading() as here:
+            counts = await count_rows(here, self.ours.of_threads, thread_id)
+            if not counts:
+                return None  # It was deleted after it was listed.
+            async with self.target.reading() as there:
+                known = await one(there, "select_owner", id=thread_id) is not None
+                if known:
+                    told = await count_exported(here, self.ours, thread_id)
+                    rows = read_exported(here, self.ours, thread_id)
+                    reason = await difference(there, self.theirs, thread_id, told, rows)
+            if not known:
+                rows = read_thread(here, self.ours, thread_id)
+                async with self.target.writing() as tx:
+                    self.outcome.rows += await write_thread(tx, self.theirs, thread_id, counts, rows)
+                self.outcome.written += 1
+            elif reason is None:
+                self.outcome.same += 1
+            else:
+                return await self._update(here, thread_id, counts) if self.update else reason
+        return None
+
+    async def _update(self, here: Transaction, thread_id: str, counts: Mapping[str, int]) -> str | None:
+        """Replace a thread in the target, if nothing of it is there alone; else what is."""
+        async with self.target.writing() as tx:
+            await log.position(tx, thread_id)
+            if reason := await gone_on(here, tx, self.theirs, thread_id):
+                return reason
+            rows = read_thread(here, self.ours, thread_id)
+            self.outcome.rows += await write_thread(tx, self.theirs, thread_id, counts, rows, over_old=True)
+            await incarnation.renew(tx, thread_id)
+        self.outcome.updated += 1
+        return None
+
+    async def counts_differ(self, thread_id: str) -> bool:
+        """Whether the target has another number of a thread's rows than the source has now."""
+        async with self.source.reading() as here, self.target.reading() as there:
+            counts = await count_exported(here, self.ours, thread_id)
+            return bool(counts) and counts != await count_exported(there, self.theirs, thread_id)
+
+    async def copy_shared(self, name: str) -> None:
+        """Copy the rows that are not there of a table that threads share; tell those that are there and differ."""
+        batch: list[Row] = []
+        size = 0
+        async with self.source.reading() as here, self.target.reading() as there:
+            theirs = read_rows(there, self.theirs[name])
+            mine = await anext(theirs, None)
+            async for row in read_rows(here, self.ours[name]):
+                key = key_of(self.ours[name], row)
+                while mine is not None and key_of(self.theirs[name], mine) < key:
+                    mine = await anext(theirs, None)
+                if mine is None or key_of(self.theirs[name], mine) != key:
+                    batch.append(row)
+                    size += size_of(row)
+                elif column := differing_column(self.theirs[name], mine, row):
+                    self.outcome.refused.append(Refusal(" ".join([name, *map(str, key)]), f"another {column}"))
+                if size > PAGE_BYTES:
+                    await self._write_shared(name, batch)
+                    batch, size = [], 0
+        await self._write_shared(name, batch)
+
+    async def _write_shared(self, name: str, rows: list[Row]) -> None:
+        if rows:
+            table, ready, refused = self.theirs[name], list[Row](), list[Refusal]()
+            async with self.target.writing() as tx:
+                for row in rows:
+                    if RUNS not in table.needs or await self._has_run(tx, row):
+                        ready.append(row)
+                    else:
+                        refused.append(Refusal(" ".join([name, *map(str, key_of(table, row))]), _NO_RUN))
+                await write_rows(tx, table, ready)
+            self.outcome.rows += len(ready)
+            self.outcome.refused += refused
+
+    async def _has_run(self, tx: Transaction, row: Row) -> bool:
+        """Whether the run that a row of a session's refers to is there. If it is bundled, it is taken out for that."""
+        try:
+            await log.position(tx, row["session_id"])
+        except ThreadNotFound:
+            return False
+        return await bundles.take_out(tx, self.theirs[RUNS], row["session_id"], row["run_id"])

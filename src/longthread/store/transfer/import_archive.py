@@ -1,0 +1,140 @@
+"""Bring threads back that were exported: each whole or not at all, and none over one that is there."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+from uuid import UUID, uuid5
+
+from longthread.errors import InvalidInput
+from longthread.store.driver import Driver, one
+from longthread.store.leases import left
+from longthread.store.open import open_store
+from longthread.store.tables import RUNS, THREADS, Tables, read_tables
+from longthread.store.transfer.archive_reader import ArchivedThread, ArchiveReader, Contents, check
+from longthread.store.transfer.threads import Outcome, Progress, Refusal, TableRow, difference, write_thread
+
+_BELOW = UUID("6c6f6e67-7468-5265-8164-62656c6f7721")
+"""Namespace of the ids that threads below one get that is imported under another id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Into:
+    """Where imported threads go: whose they become, and (for a single one) under which id. What is below that one gets
+    ids that follow from the new one.
+
+    Unless `takes_over`, an export of somebody else's threads is refused.
+    """
+
+    user_id: str
+    takes_over: bool = False
+    thread_id: str | None = None
+    top: str | None = None
+
+    def id_of(self, thread_id: str) -> str:
+        """The id that a thread gets here."""
+        if self.thread_id is None:
+            return thread_id
+        return self.thread_id if thread_id == self.top else str(uuid5(_BELOW, f"{self.thread_id}\n{thread_id}"))
+
+
+async def import_threads(store: Driver, file: BinaryIO, where: str, into: Into, progress: Progress) -> Outcome:
+    """Import an export. Everything is checked before anything is written; each thread is written in one transaction.
+
+    A thread that is there and the same is left; one that is there and differs is left too, and told.
+
+    Args:
+        file: the export, which is read twice.
+        where: what the file is called in errors.
+
+    Raises:
+        ArchiveInvalid: it is no export, or not a complete one, or one that a newer Longthread wrote.
+        InvalidInput: its threads are not for `into`.
+    """
+    tables, contents, into = await _checked(store, file, where, into)
+    file.seek(0)
+    outcome = Outcome()
+    reader = ArchiveReader(file, where, tables)
+    for done, thread in enumerate(reader.threads()):
+        progress(done, contents.threads, into.id_of(thread.id))
+        await _import_thread(store, tables, thread, reader, into, outcome)
+    progress(contents.threads, contents.threads, "")
+    return outcome
+
+
+async def check_import(file: BinaryIO, where: str, into: Into) -> None:
+    """Make sure that an export can be imported, before a store is made for it.
+
+    Raises:
+        ArchiveInvalid, InvalidInput: as `import_threads` does.
+    """
+    # What tables there are, and of which columns, only a store says; all say the same.
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_store(Path(folder) / "empty.db") as empty:
+            await _checked(empty, file, where, into)
+
+
+async def _checked(store: Driver, file: BinaryIO, where: str, into: Into) -> tuple[Tables, Contents, Into]:
+    async with store.reading() as tx:
+        tables = await read_tables(tx)
+    contents = check(ArchiveReader(file, where, tables))
+    _check_into(contents, into, where)
+    return tables, contents, replace(into, top=contents.tops[0] if contents.tops else None)
+
+
+def _check_into(contents: Contents, into: Into, where: str) -> None:
+    if into.thread_id is not None and len(contents.tops) != 1:
+        raise InvalidInput(
+            reason=f"{where} holds {contents.threads} threads, and --as gives one an id. Export that thread alone."
+        )
+    others = sorted(contents.users - {into.user_id})
+    if others and not into.takes_over:
+        raise InvalidInput(
+            reason=f"{where} holds threads of {', '.join(others)}, and you are {into.user_id}. Say with --user whose "
+            f"they are to be: --user {into.user_id} makes them yours."
+        )
+
+
+async def _import_thread(
+    store: Driver, tables: Tables, thread: ArchivedThread, reader: ArchiveReader, into: Into, outcome: Outcome
+) -> None:
+    thread_id = into.id_of(thread.id)
+    rows = _rows(tables, reader, thread, into)
+    async with store.reading() as tx:
+        there = await one(tx, "select_owner", id=thread_id)
+        if there is not None:
+            # Of another user's thread nothing is told.
+            own = there["user_id"] == into.user_id
+            reason = (
+                await difference(tx, tables, thread_id, thread.counts, rows)
+                if own
+                else "its id is taken by another user"
+            )
+            if reason is None:
+                outcome.same += 1
+            else:
+                outcome.refused.append(Refusal(f"thread {thread_id}", reason))
+            return
+    async with store.writing() as tx:
+        outcome.rows += await write_thread(tx, tables, thread_id, thread.counts, rows)
+    outcome.written += 1
+
+
+async def _rows(tables: Tables, reader: ArchiveReader, thread: ArchivedThread, into: Into) -> AsyncIterator[TableRow]:
+    thread_id = into.id_of(thread.id)
+    for name, row in reader.rows():
+        table = tables[name]
+        given: dict[str, Any] = {**row, str(table.thread): thread_id}
+        if name == THREADS:
+            given["user_id"] = into.user_id
+            if given.get("parent_thread_id") is not None and thread.id != into.top:
+                given["parent_thread_id"] = into.id_of(given["parent_thread_id"])
+        elif name == RUNS:
+            given = left(given)  # an older export tells who executed it there
+        elif table.thread not in table.key and thread_id != thread.id:
+            # The key tells rows of all threads apart, and the thread that the export is of may be there too.
+            given |= {key: f"{thread_id}/{row[key]}" for key in table.key}
+        yield name, given

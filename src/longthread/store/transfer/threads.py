@@ -1,0 +1,206 @@
+"""A whole thread on its way from one place to another: read row by row, written whole or not at all, compared."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from longthread.errors import StoreError
+from longthread.store import bundles
+from longthread.store.driver import Driver, Row, Transaction
+from longthread.store.leases import left
+from longthread.store.tables import CHECKPOINTS, ENTRIES, RUNS, THREADS, Table, Tables, canonical
+from longthread.store.transfer.rows import (
+    PAGE_BYTES,
+    count_rows,
+    delete_rows,
+    key_of,
+    read_rows,
+    size_of,
+    update_row,
+    write_rows,
+)
+
+TableRow = tuple[str, Row]
+"""A row, and the name of its table."""
+
+
+class Progress(Protocol):
+    """Told how many of the threads are done, and what is being done now."""
+
+    def __call__(self, done: int, total: int, what: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Something that was left as it is, and why."""
+
+    what: str
+    reason: str
+    is_damaged: bool = False
+    """Its values cannot be read, or the other database does not take them."""
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.reason})"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the threads, and how many rows were written of them and of what threads share."""
+
+    written: int = 0
+    updated: int = 0
+    same: int = 0
+    rows: int = 0
+    refused: list[Refusal] = field(default_factory=list)
+
+
+async def thread_ids(
+    tx: Transaction, *, after: str | None = None, user_id: str | None = None, limit: int = 500
+) -> list[str]:
+    """Ids of threads, in their order: all, or a user's. An id may be empty, so None is what comes before them all."""
+    rows = await tx.fetch("select_thread_ids", after=after, user_id=user_id, limit=limit)
+    return [row["id"] for row in rows]
+
+
+async def each_thread(store: Driver, progress: Progress) -> AsyncIterator[str]:
+    """The id of every thread of a store that is in use, in their order."""
+    async with store.reading() as tx:
+        total = await count_threads(tx)
+        page = await thread_ids(tx)
+    done = 0
+    while page:
+        for thread_id in page:
+            progress(done, max(total, done + 1), thread_id)
+            yield thread_id
+            done += 1
+        async with store.reading() as tx:
+            page = await thread_ids(tx, after=page[-1])
+    progress(done, max(total, done), "")
+
+
+_GOES_ON: Mapping[str, frozenset[str] | None] = {ENTRIES: None, CHECKPOINTS: frozenset({"id"}), RUNS: frozenset()}
+"""The tables to which whatever goes on in a thread adds rows, and the columns that never change; None: none does."""
+
+
+async def count_threads(tx: Transaction, *, user_id: str | None = None) -> int:
+    """How many threads there are: all, or a user's."""
+    [row] = await tx.fetch("count_threads", user_id=user_id)
+    return int(row["threads"])
+
+
+async def read_thread(tx: Transaction, tables: Tables, thread_id: str) -> AsyncIterator[TableRow]:
+    """All rows of a thread, its own in `threads` first, table by table, in the order of their keys. Who executes a run
+    does so here, and is left out."""
+    for table in tables.of_threads:
+        async for row in read_rows(tx, table, thread_id):
+            yield table.name, left(row) if table.name == RUNS else row
+
+
+async def read_exported(tx: Transaction, tables: Tables, thread_id: str) -> AsyncIterator[TableRow]:
+    """What an export holds of a thread: as `read_thread`, but as if no run were bundled."""
+    for table in tables.exported:
+        async for row in _exported_rows(tx, table, thread_id):
+            yield table.name, row
+
+
+async def count_exported(tx: Transaction, tables: Tables, thread_id: str) -> dict[str, int]:
+    """How many rows of each table `read_exported` gives; tables without any are left out."""
+    found = await count_rows(tx, tables.exported, thread_id)
+    found[RUNS] = found.get(RUNS, 0) + await bundles.count(tx, thread_id)
+    return {table.name: found[table.name] for table in tables.exported if found.get(table.name)}
+
+
+async def _exported_rows(tx: Transaction, table: Table, thread_id: str) -> AsyncIterator[Row]:
+    rows = read_rows(tx, table, thread_id)
+    async for row in bundles.whole_rows(tx, thread_id, rows) if table.name == RUNS else rows:
+        yield left(row) if table.name == RUNS else row
+
+
+async def write_thread(
+    tx: Transaction,
+    tables: Tables,
+    thread_id: str,
+    counts: Mapping[str, int],
+    rows: AsyncIterable[TableRow],
+    *,
+    over_old: bool = False,
+) -> int:
+    """Insert a thread whose rows come in the order of `read_thread`; how many there were.
+
+    Args:
+        over_old: it is there and locked, and all that is there of it is replaced. Else it must not be there.
+
+    Raises:
+        StoreError: the database refused a row, or does not hold as many rows as `counts` tells.
+    """
+    if over_old:
+        for table in (*tables.derived, *reversed(tables.of_threads[1:])):
+            await delete_rows(tx, table, thread_id)
+    total, size, batch, current = 0, 0, list[Row](), THREADS
+    async for name, row in rows:
+        total += 1
+        if name == THREADS and over_old:
+            await update_row(tx, tables[name], row)
+            continue
+        if name != current or size > PAGE_BYTES:
+            await write_rows(tx, tables[current], batch)
+            size, batch, current = 0, [], name
+        batch.append(row)
+        size += size_of(row)
+    await write_rows(tx, tables[current], batch)
+    there = await count_rows(tx, tables.of_threads, thread_id)
+    if there != counts:
+        raise StoreError(reason=f"of thread {thread_id} {there} was written where {dict(counts)} was read.")
+    return total
+
+
+async def difference(
+    tx: Transaction, tables: Tables, thread_id: str, counts: Mapping[str, int], rows: AsyncIterable[TableRow]
+) -> str | None:
+    """In what a thread that is there differs from one that comes in as `rows`, both as an export holds them; None when
+    they are the same."""
+    there = await count_exported(tx, tables, thread_id)
+    for name in sorted({*there, *counts}):
+        if there.get(name, 0) != counts.get(name, 0):
+            return f"{name}: {there.get(name, 0)} there, {counts.get(name, 0)} here"
+    table = tables[THREADS]
+    ours = _exported_rows(tx, table, thread_id)
+    async for name, row in rows:
+        if name != table.name:
+            table = tables[name]
+            ours = _exported_rows(tx, table, thread_id)
+        if column := differing_column(table, await anext(ours), row):
+            place = " ".join([name, *(str(part) for part in key_of(table, row))])
+            return f"{place}: another {column}"
+    return None
+
+
+def differing_column(table: Table, mine: Row, other: Row) -> str | None:
+    """The first column in which two rows differ. A column that the other does not have may be at its default."""
+    for column in table.columns:
+        if column.name not in other and column.has_default:
+            continue
+        if canonical(column, mine[column.name]) != canonical(column, other.get(column.name)):
+            return column.name
+    return None
+
+
+async def gone_on(here: Transaction, there: Transaction, tables: Tables, thread_id: str) -> str | None:
+    """What a thread has there that it does not have here, an entry, a checkpoint or a run; None where there is nothing:
+    then it has gone on at most here."""
+    for name, compared in _GOES_ON.items():
+        table = tables[name]
+        rows, ours = (_exported_rows(tx, table, thread_id) for tx in (here, there))
+        row = await anext(rows, None)
+        async for mine in ours:
+            key = key_of(table, mine)
+            while row is not None and key_of(table, row) < key:
+                row = await anext(rows, None)
+            place = " ".join([name, *(str(part) for part in key if part not in ("", thread_id))])
+            if row is None or key_of(table, row) != key:
+                return f"{place}: only there"
+            if (column := differing_column(table, mine, row)) and (compared is None or column in compared):
+                return f"{place}: another {column}"
+    return None

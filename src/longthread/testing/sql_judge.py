@@ -1,0 +1,137 @@
+"""Judges statements by what becomes of them: in the guard alone, or on a real source."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from longthread.errors import SqlRefused
+from longthread.store.transfer.threads import Progress
+from longthread.testing.statements import Statement
+from longthread.tools.analysis.guard import Guard
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.toolbox import analysis_tools
+from longthread.tools.analysis.watch import GRACE
+from longthread.tools.tool import Tool
+
+Outcome = Literal["refused", "allowed", "bounded"]
+GOLD_DIALECT = "sqlite"
+"""What gold is judged as where no source says otherwise."""
+_STOPPED = frozenset({"sql_timeout", "sql_too_large", "source_crashed"})
+_REFUSED = frozenset({"sql_refused", "unknown_table", "unknown_column"})
+_SLACK = 3.0
+"""Seconds over limit and grace that a machine may need to stop a statement."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one statement. `allowed`: it was let through, and ended by itself where it was run."""
+
+    statement: Statement
+    dialect: str
+    outcome: Outcome
+    reason: str = ""
+    late: bool = False
+    """Whether it went on after its limits had stopped it."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether that is not what its `must` asks for."""
+        must = self.statement.must
+        if self.late or (must == "refuse" and self.outcome != "refused"):
+            return True
+        return must == "allow" and self.outcome == "refused"
+
+    def to_json(self) -> dict[str, Any]:
+        """The statement with what became of it."""
+        told = {"dialect": self.dialect, "sql": self.statement.sql, "must": self.statement.must}
+        return told | {"outcome": self.outcome, "reason": self.reason}
+
+
+def summary(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """The counts; each statement is in one of them, and `failed` lists those that did not meet their `must`."""
+    counts = {name: sum(one.outcome == name for one in verdicts) for name in ("refused", "allowed", "bounded")}
+    return {"statements": len(verdicts)} | counts | {"failed": [one.to_json() for one in verdicts if one.failed]}
+
+
+async def judge(
+    statements: Sequence[Statement],
+    *,
+    source: str | None = None,
+    seconds: float = 5.0,
+    progress: Progress,
+) -> list[Verdict]:
+    """What becomes of each statement: in the guard, and, with a source of its dialect, when it is run there.
+
+    `source` may be a folder with a database `NAME.sqlite` for each `db` that gold names. A statement that must be
+    refused and was let through is not run. Raises SourceError when a source cannot be opened.
+    """
+    guards: dict[str, Guard] = {}
+    verdicts = []
+    async with AsyncExitStack() as stack:
+        opened = _Opened(source, replace(Limits(), seconds=seconds), stack)
+        for done, statement in enumerate(statements):
+            progress(done, len(statements), "judging")
+            asked = await opened.of(statement)
+            dialect = statement.dialect or (asked[0].dialect if asked else GOLD_DIALECT)
+            verdict = _guarded(statement, dialect, guards.setdefault(dialect, Guard(dialect)), asked)
+            if asked and asked[0].dialect == dialect and verdict.outcome == "allowed" and statement.must != "refuse":
+                verdict = await _run(verdict, asked[1], seconds)
+            verdicts.append(verdict)
+    return verdicts
+
+
+def _guarded(statement: Statement, dialect: str, guard: Guard, asked: tuple[Source, Tool] | None) -> Verdict:
+    functions = asked[0].functions if asked else ()
+    try:
+        guard.check(statement.sql, functions=functions)
+    except SqlRefused as error:
+        return Verdict(statement, dialect, "refused", str(error))
+    return Verdict(statement, dialect, "allowed")
+
+
+async def _run(verdict: Verdict, run_sql: Tool, seconds: float) -> Verdict:
+    """The verdict after the statement was run as a model's statement is."""
+    started = time.monotonic()
+    observation = await run_sql.call({"sql": verdict.statement.sql})
+    late = time.monotonic() - started > seconds + GRACE + _SLACK
+    if observation["ok"]:
+        stopped = [note for note in observation["data"]["notes"] if "stopped" in note]
+        return replace(verdict, outcome="bounded" if stopped else "allowed", reason=" ".join(stopped), late=late)
+    error = observation["error"]
+    outcome: Outcome = (
+        "bounded" if error["type"] in _STOPPED else "refused" if error["type"] in _REFUSED else verdict.outcome
+    )
+    return replace(verdict, outcome=outcome, reason=error["message"], late=late)
+
+
+class _Opened:
+    """The sources of an eval, each opened once."""
+
+    def __init__(self, source: str | None, limits: Limits, stack: AsyncExitStack) -> None:
+        self._source = source
+        self._limits = limits
+        self._stack = stack
+        self._known: dict[str, tuple[Source, Tool]] = {}
+
+    async def of(self, statement: Statement) -> tuple[Source, Tool] | None:
+        """The source that a statement is run on, with its tool `run_sql`; None without a source."""
+        if self._source is None:
+            return None
+        spec = self._spec(self._source, statement.database)
+        if spec not in self._known:
+            source = await self._stack.enter_async_context(await open_source(spec, limits=self._limits))
+            tools = {tool.name: tool for tool in analysis_tools(source)}
+            self._known[spec] = (source, tools["run_sql"])
+        return self._known[spec]
+
+    @staticmethod
+    def _spec(source: str, database: str | None) -> str:
+        file = Path(source) / f"{database}.sqlite"
+        return str(file) if database and file.is_file() else source

@@ -1,0 +1,255 @@
+"""Watch what a long conversation's model is sent: how much, whether it is whole, and how much of it stays the same."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from longthread.builtin.recall import recall_tool
+from longthread.context.window import item_of
+from longthread.errors import InvalidInput
+from longthread.model.run import Run
+from longthread.runs.analyst import Analyst
+from longthread.settings import Settings
+from longthread.store import runs
+from longthread.store.driver import Driver
+from longthread.store.index.recall import Scope
+from longthread.store.open import open_store
+from longthread.store.transfer.threads import thread_ids
+from longthread.testing.langchain import ScriptedChatModel
+from longthread.testing.long_conversation import Fact, Language, Turn, make_source, reply, turns
+from longthread.view.tokens import estimate, family_of
+
+THREAD = "context"
+"""The conversation's id."""
+MODEL = "eval:gpt-5"
+"""The model's name: its tokens are estimated as those of this family."""
+
+_FAMILY = family_of(MODEL)
+
+Told = Callable[[int, int, str], None]
+
+
+@dataclass(slots=True)
+class Watch:
+    """Measures each call. A prompt is the system's message with the tools, then messages; all sizes are estimates.
+
+    `kept` are the tokens that a call's prompt had in common with the beginning of the one before, message by message;
+    `before` those of the prompts before, `sent` those of the prompts themselves.
+    """
+
+    views: list[int] = field(default_factory=list)
+    orphans: int = 0
+    changed_thinking: int = 0
+    kept: int = 0
+    before: int = 0
+    sent: int = 0
+    text: str = ""
+    _last: Sequence[tuple[str, int]] = ()
+    _thinking: set[str] = field(default_factory=set)
+    _sizes: dict[str, int] = field(default_factory=dict)
+
+    def saw(self, messages: Sequence[BaseMessage]) -> None:
+        """Take a call in."""
+        prompt = [self._measured(message) for message in messages]
+        self.views.append(sum(size for _, size in prompt[1:]))
+        self.orphans += orphans(messages)
+        self.changed_thinking += sum(block not in self._thinking for block in _thinking(messages))
+        if self._last:
+            same = 0
+            for (one, size), (other, _) in zip(self._last, prompt, strict=False):
+                if one != other:
+                    break
+                same += size
+            self.kept += same
+            self.before += sum(size for _, size in self._last)
+            self.sent += sum(size for _, size in prompt)
+        self._last = prompt
+        self.text = "\n".join(body for body, _ in prompt)
+
+    def said(self, message: AIMessage) -> AIMessage:
+        """Take in what the model replies: its thinking is to come back as it is, or not at all."""
+        self._thinking.update(_thinking([message]))
+        return message
+
+    def _measured(self, message: BaseMessage) -> tuple[str, int]:
+        calls = message.tool_calls if isinstance(message, AIMessage) else getattr(message, "tool_call_id", None)
+        body = json.dumps([message.type, message.content, calls], ensure_ascii=False)
+        if body not in self._sizes:
+            system = message.type == "system"
+            self._sizes[body] = (
+                estimate(str(message.text), _FAMILY) if system else item_of(message, family=_FAMILY).tokens
+            )
+        return body, self._sizes[body]
+
+
+def _thinking(messages: Sequence[BaseMessage]) -> list[str]:
+    blocks = [block for message in messages if isinstance(message.content, list) for block in message.content]
+    return [json.dumps(b, sort_keys=True) for b in blocks if isinstance(b, dict) and b.get("type") == "thinking"]
+
+
+def orphans(messages: Sequence[BaseMessage]) -> int:
+    """Calls without their result behind them, those too that could not be read, and results without their call."""
+    open_: Counter[str | None] = Counter()
+    lost = 0
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            lost += open_[message.tool_call_id] == 0
+            open_ -= Counter([message.tool_call_id])
+        else:
+            lost += open_.total()
+            calls = [*message.tool_calls, *message.invalid_tool_calls] if isinstance(message, AIMessage) else []
+            open_ = Counter(call["id"] for call in calls)
+    return lost + open_.total()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was measured. `cached` is the part of all that was sent which the call before had sent too."""
+
+    turns: int
+    calls: int
+    max_view_tokens: int
+    budget: int
+    over_budget: int
+    orphans: int
+    changed_thinking: int
+    prefix_reuse: float
+    cached: float
+    planted: int
+    recalled: int
+    in_view: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The line that `longthread eval context` ends with."""
+        left_out = ("cached", "changed_thinking")
+        return {name: getattr(self, name) for name in self.__slots__ if name not in left_out}
+
+
+async def watch(
+    folder: Path,
+    *,
+    count: int,
+    window: int,
+    language: Language = "en",
+    seed: int = 0,
+    database: str | None = None,
+    told: Told | None = None,
+) -> Report:
+    """Play a conversation of `count` turns through an analyst whose model has a window of so many tokens.
+
+    Its store and its source are made in `folder`, unless the store's address is given as `database`.
+
+    Args:
+        told: told how far it is.
+
+    Raises:
+        InvalidInput: the store has a conversation already; or a turn did not end in an answer: the window is too
+            small, say.
+    """
+    source = folder / "events.sqlite"
+    make_source(source, language, seed)
+    seen, chance, planted = Watch(), random.Random(seed + 1), list[Fact]()
+    settings = Settings.load(
+        env_file=None,
+        data_dir=folder,
+        database=database or str(folder / "context.db"),
+        model=MODEL,
+        memory_context_window=window,
+        sql_rows=200,
+        memory_enable_summary=False,  # what is measured has no model but the one that is watched
+    )
+    async with open_store(settings.database) as store:
+        await _expect_empty(store)
+        player = _Player(seen, chance, language)
+        model = ScriptedChatModel(player.reply)
+        analyst = Analyst(store, settings, models=lambda name, _: model)
+        budgets: list[int] = []
+        for number, turn in enumerate(turns(count, language, seed)):
+            player.turn = turn
+            handle = await analyst.ask(turn.question, thread_id=THREAD, source=str(source), protocol="native")
+            if (end := await handle.wait()).type != "finished":
+                problem = end.data.get("error", {}).get("message", end.type)
+                raise InvalidInput(reason=f"Turn {number + 1} of the conversation did not end in an answer. {problem}")
+            budgets += await _budgets(store)
+            model.calls.clear()
+            planted += [turn.fact] if turn.fact else []
+            if told is not None:
+                told(number + 1, count, "")
+        recalled = await _recalled(analyst, planted)
+        await analyst.close()
+    return _report(seen, budgets, planted, recalled, count)
+
+
+@dataclass(slots=True)
+class _Player:
+    """The model's side of the conversation."""
+
+    seen: Watch
+    chance: random.Random
+    language: Language
+    turn: Turn | None = None
+    calls: int = 0
+
+    def reply(self, messages: list[BaseMessage]) -> AIMessage:
+        assert self.turn is not None
+        self.seen.saw(messages)
+        asked = max(n for n, message in enumerate(messages) if message.type == "human")
+        done = sum(isinstance(message, ToolMessage) for message in messages[asked:])
+        self.calls += 1
+        return self.seen.said(reply(self.turn, done, f"call_{self.calls}", self.chance, self.language))
+
+
+async def _expect_empty(store: Driver) -> None:
+    async with store.reading() as tx:
+        if await thread_ids(tx, limit=1):
+            raise InvalidInput(
+                reason=f"{store.where} has conversations already, and the one that is measured would stay among them. "
+                "Give --database-url an empty or a new store, or leave it out."
+            )
+
+
+async def _budgets(store: Driver) -> list[int]:
+    """What each view of the thread's last run might cost, as its steps say."""
+    async with store.reading() as tx:
+        run: Run | None = await runs.last_run(tx, THREAD)
+        steps = await runs.steps_of(tx, run) if run is not None else []
+    return [step.usage["budget"] for step in steps if step.kind == "model"]
+
+
+async def _recalled(analyst: Analyst, planted: Sequence[Fact]) -> int:
+    """How many of the facts `recall_memory` finds when it is asked for each, now that the conversation is over."""
+    settings = analyst.settings
+    scope, top_k = Scope(settings.user, THREAD), settings.memory_recall_top_k
+    tool = recall_tool(analyst.recaller, scope, thread_id=THREAD, agent_id=None, top_k=top_k, before=None)
+    count = 0
+    for fact in planted:
+        observation = await tool.call({"query": fact.asked})
+        found = observation["data"]["found"]
+        texts = [each["text"] for hit in found for each in (hit, *hit.get("around", ()))]
+        count += any(fact.value in text for text in texts)
+    return count
+
+
+def _report(seen: Watch, budgets: Sequence[int], planted: Sequence[Fact], recalled: int, count: int) -> Report:
+    return Report(
+        turns=count,
+        calls=len(seen.views),
+        max_view_tokens=max(seen.views, default=0),
+        budget=min(budgets, default=0),
+        over_budget=sum(view > budget for view, budget in zip(seen.views, budgets, strict=True)),
+        orphans=seen.orphans,
+        changed_thinking=seen.changed_thinking,
+        prefix_reuse=round(seen.kept / seen.before, 4) if seen.before else 1.0,
+        cached=round(seen.kept / seen.sent, 4) if seen.sent else 1.0,
+        planted=len(planted),
+        recalled=recalled,
+        in_view=sum(fact.value in seen.text for fact in planted),
+    )

@@ -1,0 +1,138 @@
+"""The tables of a large database that a question is likely about."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+
+from longthread.tools.analysis.schema import Schema, Table
+from longthread.tools.analysis.schema_linking import Linker, document, split_name, stem, terms
+
+_GROUP = 2.5
+"""What it counts that a table's schema, as a whole, has the words of the question: a question is about one system."""
+_JOINED = 0.3
+"""What a table takes over of the score of one that it joins: a question says who and what, and seldom the table that
+is between them."""
+_ASKING = """
+    a all an and any are as at average avg been between by can count day did distinct do does each every exclud exclude
+    excluding find first following for from give greatest had has have he her highest his how id in inclusive including
+    into is it its last least less list lowest made make many maximum minimum month more most name no not number of on
+    only or order ordered out over past per please ratio result return show shown since some sort sum than that the
+    their them there they this those to today top total under until was week were what when where which who whose will
+    with within without year
+"""
+_PLAIN = frozenset(stem(word) for word in _ASKING.split())
+"""Words by which one asks, of whatever it is."""
+_LENGTH = 0.2
+"""What it counts against a table that it has many columns: little, for the ones that matter most are wide."""
+_FEW = 6
+"""Tables up to which a column that is called like a key is taken for the same in all of them."""
+_LEADING = 4
+"""Tables that bring those that they join."""
+
+
+class Likely:
+    """Ranks the tables of one schema by the words of their names, columns and comments, by those of the schema that
+    they are in, and by the keys between them. Where tables have no schema, the database is one."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._group = {label: label.rpartition(".")[0] for label in schema.tables}
+        documents = {label: _document(label, table) for label, table in schema.tables.items()}
+        self._linker = Linker(documents, length_weight=_LENGTH)
+        words: dict[str, set[str]] = {}
+        for label, table in schema.tables.items():
+            words.setdefault(self._group[label], set()).update(term for term, _ in _document(label, table))
+        self._words = words
+        self._in_groups = Counter(word for group in words.values() for word in group)
+        self._joined = _joins(schema, self._group)
+
+    def rank(self, question: str, count: int) -> list[str]:
+        """Up to `count` tables, the likeliest first; none where no table shares a word with the question."""
+        asked = " ".join(word for word in question.split() if not _is_plain(word)) or question
+        return self._ranked(asked, count)
+
+    def _ranked(self, question: str, count: int) -> list[str]:
+        scores = dict(self._linker.rank(question, limit=len(self._group)))
+        if not scores:
+            return []
+        groups = {name: self._covered(name, question) for name in self._words} if len(self._words) > 1 else {}
+        for label, name in self._group.items():
+            if (bonus := groups.get(name, 0.0)) > 0:
+                scores[label] = scores.get(label, 0.0) + _GROUP * bonus
+        for label in _best(scores, _LEADING):
+            for other in self._joined[label]:
+                scores[other] = max(scores.get(other, 0.0), scores.get(other, 0.0) + _JOINED * scores[label])
+        return _best(scores, count)
+
+    def _covered(self, group: str, question: str) -> float:
+        """How much of a question the words of one schema cover; those that every schema has count for little."""
+        total = len(self._words)
+        return sum(
+            math.log(1 + (total - self._in_groups[word] + 0.5) / (self._in_groups[word] + 0.5))
+            for word in set(terms(question)) & self._words[group]
+        )
+
+
+def _is_plain(word: str) -> bool:
+    found = terms(word)
+    return len(found) == 1 and found[0] in _PLAIN
+
+
+def _document(label: str, table: Table) -> list[tuple[str, float]]:
+    texts = [table.comment or "", *(column.comment or "" for column in table.columns)]
+    return document(label.rsplit(".", 1)[-1], columns=[column.name for column in table.columns], texts=texts)
+
+
+def _joins(schema: Schema, group: Mapping[str, str]) -> dict[str, set[str]]:
+    """The tables that each one joins: by its keys, and in the same schema by a key's column that both have, or by one
+    that is called like a key, where none is declared: `order_id` is one of `orders`, and a `pid` that few tables have
+    is the same in all of them."""
+    joined: dict[str, set[str]] = {label: set() for label in schema.tables}
+    having: dict[tuple[str, str], list[str]] = {}
+    for label, table in schema.tables.items():
+        for key in table.foreign_keys:
+            _join(joined, (label, key.table))
+        for column in table.columns:
+            if column.name.casefold() != "id":
+                having.setdefault((group[label], column.name.casefold()), []).append(label)
+    for label, table in schema.tables.items():
+        for name in table.primary_key if len(table.primary_key) == 1 else ():
+            for other in having.get((group[label], name.casefold()), []):
+                _join(joined, (label, other))
+    for pair in _joined_by_name(having, {(group[label], _named(label)): label for label in schema.tables}):
+        _join(joined, pair)
+    return joined
+
+
+def _joined_by_name(
+    having: Mapping[tuple[str, str], list[str]], named: Mapping[tuple[str, tuple[str, ...]], str]
+) -> Iterator[tuple[str, str]]:
+    """Tables that are joined by columns that are called like a key.
+
+    Args:
+        having: the tables of a schema that have a column of this name.
+        named: the table of a schema whose name these words are.
+    """
+    for (group, column), labels in having.items():
+        if column.endswith("id"):
+            target = named.get((group, _named(column.removesuffix("id"))))
+            yield from ((label, target) for label in labels if target is not None)
+            yield from combinations(labels, 2) if len(labels) <= _FEW else ()
+
+
+def _named(label: str) -> tuple[str, ...]:
+    return tuple(terms(split_name(label.rpartition(".")[2])))
+
+
+def _join(joined: Mapping[str, set[str]], pair: tuple[str, str]) -> None:
+    one, other = pair
+    if one != other and one in joined and other in joined:
+        joined[one].add(other)
+        joined[other].add(one)
+
+
+def _best(scores: Mapping[str, float], count: int) -> list[str]:
+    ordered: Iterable[tuple[str, float]] = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [label for label, _ in ordered][:count]

@@ -1,0 +1,171 @@
+"""From what a user names to an open source."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from sqlalchemy.engine import URL
+
+from longthread.errors import ExtraMissing, SourceEmpty, SourceNotFound, SourceUnreadable, SourceUnsupported
+from longthread.tools.analysis.address import absolute, is_url, parsed, remembered, shown
+from longthread.tools.analysis.engine import Engine
+from longthread.tools.analysis.engines.postgresql import PostgresqlEngine
+from longthread.tools.analysis.engines.sqlite import is_sqlite
+from longthread.tools.analysis.files.encoding import known
+from longthread.tools.analysis.files.listing import KINDS, data_files, left_out, old_sheet, reader_of
+from longthread.tools.analysis.isolation.remote import WorkerEngine
+from longthread.tools.analysis.isolation.worker import ENGINES
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.policy.user_policy import UserPolicy
+from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.spaceflight import spaceflight_database
+
+DEMO = "demo"
+_SQLITE_NAMES = frozenset({".sqlite", ".sqlite3", ".db", ".db3", ".s3db", ".gpkg"})
+_DUCKDB_NAMES = frozenset({".duckdb", ".ddb"})
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_DUCKDB_MAGIC = b"DUCK"
+_TOLD = 3
+"""Files of a folder without tables that are told of."""
+_ENCODED = re.compile(r"(.+)\?encoding=([\w.-]*)")
+
+
+async def open_source(
+    spec: str, *, limits: Limits | None = None, demo_folder: Path | None = None, policy: UserPolicy | None = None
+) -> Source:
+    """Opens `demo`, a database file, a data file, a folder of data files or a SQLAlchemy URL, to be read only. Behind
+    the path of data files, `?encoding=NAME` says what texts are written in.
+
+    `demo_folder` is where the demo database is kept, the user's cache folder by default. With a `policy`, no more is
+    read than that allows, by whatever statement; PolicyUnusable says that it names what is not there. Raises
+    SourceNotFound, SourceUnreadable, SourceUnsupported, SourceUnreachable, SourceEmpty, SourceLocked, ExtraMissing;
+    none of them shows a password.
+    """
+    limits = limits or Limits()
+    engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder)
+    async with AsyncExitStack() as undoing:
+        source = Source(name, engine, limits, policy)
+        undoing.push_async_callback(source.close)
+        if not len(await source.schema()):
+            raise SourceEmpty(source=name)
+        undoing.pop_all()
+    return source
+
+
+def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine, str]:
+    if spec == DEMO:
+        engine = _embedded("sqlite", spaceflight_database(demo_folder), DEMO, limits)
+        engine.name = "spaceflight"
+        return engine, DEMO
+    if is_url(spec):
+        # Without its password: a thread remembers its source, and may be asked again when the password is not at hand.
+        kept = remembered(spec)
+        return _engine_of_url(absolute(parsed(spec)), kept, limits), kept
+    if not spec:
+        raise SourceNotFound(source="(nothing)")
+    try:
+        # Absolute: the thread may be asked from another folder tomorrow.
+        path = Path(spec).expanduser().absolute()
+        kept = str(path)
+        if not path.exists() and (encoded := _ENCODED.fullmatch(kept)):
+            path, limits = Path(encoded[1]), replace(limits, encoding=known(encoded[2]))
+        if not path.exists():
+            raise SourceNotFound(source=shown(spec)[:200])
+        return _engine_of_path(path, kept, limits), kept
+    except PermissionError as error:
+        raise SourceUnreadable(source=spec, reason="permission denied.") from error
+    except (OSError, ValueError, RuntimeError) as error:  # a name too long for a path, or one with a NUL in it
+        raise SourceNotFound(source=shown(spec[:200])) from error
+
+
+def _embedded(kind: str, path: Path, spec: str, limits: Limits) -> Engine:
+    """An engine that runs in this machine: in a worker, where the system has what that takes."""
+    if limits.isolated and hasattr(os, "fork"):
+        return WorkerEngine(kind, path, spec, limits)
+    return ENGINES[kind](path, spec, limits)
+
+
+def _engine_of_url(url: URL, spec: str, limits: Limits) -> Engine:
+    kind = url.get_backend_name().lower()
+    if kind in ("postgresql", "postgres"):
+        return PostgresqlEngine(url, spec, limits)
+    if kind in ("mysql", "mariadb"):
+        return _mysql(url, spec, limits)
+    if kind not in ("sqlite", "duckdb"):
+        reason = f"Longthread has no driver for {kind}:// URLs; it speaks postgresql, mysql, sqlite and duckdb."
+        raise SourceUnsupported(source=spec, reason=reason)
+    if not url.database or url.database == ":memory:":
+        raise SourceEmpty(source=spec)
+    path = Path(url.database).expanduser()
+    if not path.exists():
+        raise SourceNotFound(source=spec)
+    return _embedded(kind, path, spec, limits)
+
+
+def _mysql(url: URL, spec: str, limits: Limits) -> Engine:
+    try:
+        from longthread.tools.analysis.engines.mysql import MysqlEngine
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pymysql":
+            raise
+        raise ExtraMissing(what="A MySQL source", package="pymysql", extra="mysql") from error
+    return MysqlEngine(url, spec, limits)
+
+
+def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
+    if path.is_dir():
+        if not data_files(path):
+            reason = f"the folder has no data files ({KINDS}). Give one that has, or a database file itself."
+            raise SourceUnreadable(source=spec, reason=" ".join([reason, *left_out(path)[:_TOLD]]))
+        return _embedded("files", path, spec, limits)
+    if not path.is_file():
+        raise SourceUnreadable(source=spec, reason="it is neither a file nor a folder.")
+    if (kind := _kind(path)) is not None:
+        return _embedded(kind, path, spec, limits)
+    if (old := old_sheet(path)) is not None:
+        raise SourceUnsupported(source=spec, reason=old)
+    if reader_of(path):
+        return _embedded("files", path, spec, limits)
+    reason = f"its kind is not known. Longthread reads SQLite and DuckDB databases, {KINDS} files."
+    raise SourceUnsupported(source=spec, reason=reason)
+
+
+def _kind(path: Path) -> str | None:
+    """Whose database a file is, by what is in it or else by its name; None: nobody's."""
+    suffix = path.suffix.lower()
+    # SQLite first: only what is no database of its may be opened by other means.
+    if is_sqlite(path):
+        return "sqlite"
+    if suffix in _DUCKDB_NAMES:
+        return "duckdb"
+    with path.open("rb") as file:
+        head = file.read(16)
+    if _is_duckdb(head):
+        return "duckdb"
+    return "sqlite" if suffix in _SQLITE_NAMES or head.startswith(_SQLITE_MAGIC) else None
+
+
+def dialect_of(spec: str) -> str:
+    """The dialect that a source is asked in, as far as its address tells, without opening it."""
+    kind = spec.split(":", 1)[0].split("+", 1)[0].lower() if is_url(spec) else ""
+    if kind:
+        return {"postgres": "postgresql", "mariadb": "mysql"}.get(kind, kind)
+    path = Path(spec).expanduser()
+    if spec == DEMO:
+        return "sqlite"
+    try:
+        found = _kind(path) if path.is_file() else None
+    except OSError:
+        found = None
+    if found is None and not path.exists():
+        found = "sqlite" if path.suffix.lower() in _SQLITE_NAMES else None
+    return found or "duckdb"
+
+
+def _is_duckdb(head: bytes) -> bool:
+    return head[8:12] == _DUCKDB_MAGIC

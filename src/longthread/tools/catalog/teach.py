@@ -1,0 +1,143 @@
+"""Business terms and examples of a source, as people write them: read, checked by the guard, added and taken out."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from longthread.errors import InvalidInput, SqlRefused
+from longthread.tools.analysis.address import is_url, parsed
+from longthread.tools.analysis.guard import Guard
+from longthread.tools.analysis.open import dialect_of
+from longthread.tools.catalog.fields import LONGEST_NAME, Fields, short
+
+MOST = 1_000
+"""Terms of a source, and examples."""
+LONGEST_MEANING = 2_000
+LONGEST_SQL = 10_000
+
+
+Items = Sequence[Mapping[str, Any]]
+"""Terms or examples as a definition has them."""
+
+
+def read_terms(fields: Fields, address: str) -> list[dict[str, Any]]:
+    """The terms of a source's definition: name, meaning, sql, synonyms. What is wrong is noted."""
+    found: list[dict[str, Any]] = []
+    for place, inside in _objects(fields, "terms"):
+        sql = inside.text("sql", longest=LONGEST_SQL)
+        term: dict[str, Any] = {
+            "name": inside.text("name", required=True, longest=LONGEST_NAME) or "",
+            "meaning": inside.text("meaning", longest=LONGEST_MEANING),
+            "sql": sql,
+            "synonyms": inside.texts("synonyms"),
+        }
+        if term["meaning"] is None and sql is None:
+            inside.problem("meaning", "it is missing, and so is sql. Give one of them.")
+        _check_sql(inside, sql, address, is_part=True)
+        inside.finish()
+        if any(_same(each["name"], term["name"]) for each in found):
+            fields.problem(f"terms[{place}].name", f"{short(term['name'])} stands there twice.")
+        found.append({name: value for name, value in term.items() if value})
+    return found
+
+
+def read_examples(fields: Fields, address: str) -> list[dict[str, Any]]:
+    """The examples of a source's definition: question and sql. What is wrong is noted."""
+    found: list[dict[str, Any]] = []
+    for place, inside in _objects(fields, "examples"):
+        example = {
+            "question": inside.text("question", required=True, longest=LONGEST_MEANING) or "",
+            "sql": inside.text("sql", required=True, longest=LONGEST_SQL) or "",
+        }
+        _check_sql(inside, example["sql"], address, is_part=False)
+        inside.finish()
+        if any(_same(each["question"], example["question"]) for each in found):
+            fields.problem(f"examples[{place}].question", "it stands there twice.")
+        found.append(example)
+    return found
+
+
+def taught(body: Mapping[str, Any], *, terms: Items, examples: Items) -> dict[str, Any]:
+    """A source's body with these terms and examples; one of the same name or question is replaced in its place."""
+    return {
+        **body,
+        "terms": _merged(body.get("terms") or [], terms, "name"),
+        "examples": _merged(body.get("examples") or [], examples, "question"),
+    }
+
+
+def untaught(body: Mapping[str, Any], *, terms: Sequence[str], examples: Sequence[str]) -> dict[str, Any]:
+    """A source's body without the terms of these names and the examples of these questions.
+
+    Raises:
+        InvalidInput: there is none such.
+    """
+    return {
+        **body,
+        "terms": _without(body.get("terms") or [], terms, "name", "term"),
+        "examples": _without(body.get("examples") or [], examples, "question", "example"),
+    }
+
+
+def name_of(address: str) -> str:
+    """What a source is called that only its address was given of: its file or its database."""
+    if is_url(address):
+        url = parsed(address)
+        return PurePath(url.database or url.host or "source").stem[:LONGEST_NAME]
+    return (PurePath(address).stem or address)[:LONGEST_NAME]
+
+
+def _objects(fields: Fields, name: str) -> list[tuple[int, Fields]]:
+    items = fields.items(name)
+    if len(items) > MOST:
+        fields.problem(name, f"there are {len(items):,}, and the limit is {MOST:,}.")
+        return []
+    found = []
+    for place, item in enumerate(items):
+        if isinstance(item, Mapping):
+            found.append((place, fields.within(f"{name}[{place}]", item)))
+        else:
+            fields.problem(f"{name}[{place}]", f"it must be an object, and is {short(item)}.")
+    return found
+
+
+def _check_sql(fields: Fields, sql: str | None, address: str, *, is_part: bool) -> None:
+    """A statement that only reads; of a term also a part of one, such as `sum(amount)` or `status = 'paid'`."""
+    if not sql:
+        return
+    guard = Guard(dialect_of(address))
+    try:
+        try:
+            guard.check(sql)
+        except SqlRefused:
+            if not is_part:
+                raise
+            guard.check(f"SELECT {sql}")
+    except SqlRefused as error:
+        fields.problem("sql", str(error))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return _key(one) == _key(other)
+
+
+def _key(text: Any) -> str:
+    return " ".join(unicodedata.normalize("NFKC", str(text)).casefold().split())
+
+
+def _merged(there: Items, given: Items, name: str) -> list[Mapping[str, Any]]:
+    found = {_key(each[name]): each for each in there}
+    return list((found | {_key(each[name]): each for each in given}).values())
+
+
+def _without(there: Items, names: Sequence[str], name: str, kind: str) -> list[Mapping[str, Any]]:
+    known = {_key(each[name]) for each in there}
+    for given in names:
+        if _key(given) not in known:
+            told = "`longthread sources teach SOURCE` lists those there are."
+            raise InvalidInput(reason=f"There is no {kind} {short(given)}: {told}")
+    gone = {_key(each) for each in names}
+    return [each for each in there if _key(each[name]) not in gone]

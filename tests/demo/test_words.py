@@ -1,0 +1,58 @@
+"""Numbers, dates and phrases in both languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from longthread.demo.glossary import glossary
+from longthread.demo.words.lexicon import language_of, lexicon, number_of, tokenize
+from longthread.demo.words.moments import moment_at
+from longthread.tools.analysis.schema_linking import atoms
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("五", 5), ("十五", 15), ("二十", 20), ("两万", 20000), ("三千五百", 3500), ("seven", 7)]
+)
+def test_numbers_in_words(text: str, value: float) -> None:
+    assert number_of(tokenize(text)[0].norm if text.isascii() else text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("2013", "2013-01-01", "2014-01-01"),
+        ("2013年", "2013-01-01", "2014-01-01"),
+        ("May 2013", "2013-05-01", "2013-06-01"),
+        ("2013年12月", "2013-12-01", "2014-01-01"),
+        ("December 31, 2013", "2013-12-31", "2014-01-01"),
+        ("Q2 2013", "2013-04-01", "2013-07-01"),
+        ("2013年第四季度", "2013-10-01", "2014-01-01"),
+        ("first half of 2013", "2013-01-01", "2013-07-01"),
+        ("1990s", "1990-01-01", "2000-01-01"),
+        ("90年代", "1990-01-01", "2000-01-01"),
+        ("2013-05-06", "2013-05-06", "2013-05-07"),
+    ],
+)
+def test_dates(text: str, start: str, end: str) -> None:
+    found = moment_at(tokenize(text), 0)
+    assert found is not None and (found[0].start, found[0].end) == (start, end)
+
+
+@pytest.mark.parametrize("text", ["2013-13-45", "February 30, 2020", "99", "customers"])
+def test_what_is_no_date(text: str) -> None:
+    assert moment_at(tokenize(text), 0) is None
+
+
+def test_the_language_of_a_question() -> None:
+    assert language_of("有多少 customers？") == "zh"
+    assert language_of("List the students from 上海 who joined in 2020") == "en"
+
+
+def test_the_glossary_says_the_same_thing_in_both_languages() -> None:
+    assert atoms("客户") in glossary().same(atoms("customers"))
+    assert atoms("rocket") in glossary().same(atoms("运载火箭"))
+
+
+def test_the_glossary_and_the_lexicon_have_no_empty_phrase() -> None:
+    assert all(glossary().synonyms) and all(lexicon())
+    assert len(glossary().synonyms) > 1000

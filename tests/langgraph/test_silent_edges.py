@@ -1,0 +1,105 @@
+"""What LangGraph applications meet at the edges is told, and nobody waits for what never comes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from typing import Annotated, Any
+
+import pytest
+from langchain.agents import AgentState, create_agent
+from langchain_core.messages import AnyMessage, BaseMessage
+from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.graph.message import _messages_delta_reducer
+from tests.langgraph.test_middleware import SUMMARIES, agent_of, asked, on
+from tests.script import call
+
+from longthread.errors import SerializerNotUsable
+from longthread.langgraph import LongthreadSaver, MemoryMiddleware, recall_tool
+from longthread.langgraph.memory.long_term import NOT_LOGGED
+from longthread.store.open import open_store
+from longthread.testing import ScriptedChatModel
+
+
+class Deltas(AgentState[Any]):
+    messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]  # type: ignore[misc]
+
+
+async def test_a_graph_with_delta_channels_is_told_once_and_waits_for_nothing(
+    store_address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+
+    def reply(messages: list[BaseMessage]) -> Any:
+        asks = messages[-1].type == "human" and "what" in messages[-1].text
+        return call("recall_memory", query="number") if asks else "fine"
+
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        # Two messages may stay, and a turn would wait for an hour for the summary of what is before its question.
+        memory = MemoryMiddleware(saver, patience=3600, memory_max_messages_per_thread=2)
+        model = ScriptedChatModel(reply)
+        agent = create_agent(model, [recall_tool(saver)], middleware=[memory], state_schema=Deltas, checkpointer=saver)
+        for number in range(8):
+            state = await agent.ainvoke(asked(f"number {number}"), on())
+        state = await agent.ainvoke(asked("what numbers were there?"), on())
+        assert len(state["messages"]) == 20
+        found = json.loads(state["messages"][-2].text)["data"]
+    assert found == {"found": [], "warnings": [NOT_LOGGED]}
+    assert [each.message for each in caplog.records if each.name.startswith("longthread")] == [NOT_LOGGED]
+
+
+async def test_an_encrypting_serializer_is_refused_before_anything_is_stored(store_address: str) -> None:
+    class Cipher:
+        def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
+            return "none", plaintext
+
+        def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
+            return ciphertext
+
+    encrypting = EncryptedSerializer(Cipher())
+    with pytest.raises(SerializerNotUsable, match=r"EncryptedSerializer.*Encrypt the disk"):
+        async with LongthreadSaver.from_conn_string(store_address, serde=encrypting):
+            pass
+    async with open_store(store_address) as store:
+        with pytest.raises(SerializerNotUsable):
+            LongthreadSaver(store, serde=encrypting)
+        saver = LongthreadSaver(store)
+        with pytest.raises(SerializerNotUsable):
+            saver.serde = encrypting
+        own = JsonPlusSerializer(pickle_fallback=True)
+        assert LongthreadSaver(store, serde=own).serde is own
+
+
+@pytest.mark.parametrize("whose", ["the saver's block", "the store's block"])
+async def test_a_program_that_ends_amid_a_summary_says_nothing_of_closed_databases(
+    store_address: str, caplog: pytest.LogCaptureFixture, whose: str
+) -> None:
+    caplog.set_level(logging.WARNING)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def reply(messages: list[BaseMessage]) -> Any:
+        if str(messages[0].text).startswith(SUMMARIES):
+            begun.set()
+            go_on.wait(30)
+        return "fine"
+
+    async def turns(saver: LongthreadSaver) -> None:
+        agent = agent_of(saver, reply, patience=0, memory_max_messages_per_thread=4, memory_summary_threshold=2)
+        for number in range(12):
+            await agent.ainvoke(asked(f"number {number}"), on())
+        assert await asyncio.to_thread(begun.wait, 30)
+
+    if whose == "the saver's block":
+        async with LongthreadSaver.from_conn_string(store_address) as saver:
+            await turns(saver)
+    else:
+        async with open_store(store_address) as store:
+            await turns(LongthreadSaver(store))
+    go_on.set()
+    for _ in range(20):
+        await asyncio.sleep(0.01)
+    assert [each.message for each in caplog.records if each.name.startswith("longthread")] == []

@@ -1,0 +1,147 @@
+"""Who may call, from where, and how much."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longthread.server.security import is_loopback
+
+SCRIPT = [{"finish": "Yes."}]
+QUESTION = {"question": "Is it?"}
+
+
+@pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:8765", "LOCALHOST", "10.1.2.3:80", "localhost."])
+def test_names_of_this_server_are_known(serve: Any, host: str) -> None:
+    assert serve(SCRIPT).client.get("/health", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example"]
+)
+def test_a_rebound_name_is_refused(serve: Any, host: str) -> None:
+    answer = serve(SCRIPT).client.get("/api/conversations", headers={"Host": host})
+    assert (answer.status_code, answer.json()["code"]) == (421, "unknown_host")
+
+
+def test_a_configured_name_is_known(serve: Any) -> None:
+    running = serve(SCRIPT, host="data.example")
+    assert running.client.get("/health", headers={"Host": "data.example:8765"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_other_sites_pages_change_nothing(serve: Any, headers: dict[str, str]) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("Is it?")["thread_id"]
+    for method, path in [
+        ("POST", "/api/chat"),
+        ("DELETE", f"/api/conversations/{thread}"),
+        ("PATCH", f"/api/conversations/{thread}"),
+        ("POST", f"/api/conversations/{thread}/stop"),
+    ]:
+        answer = running.client.request(method, path, headers=headers, json=QUESTION | {"label": "x"})
+        assert (answer.status_code, answer.json()["code"]) == (403, "cross_origin")
+    assert len(running.client.get("/api/conversations").json()["conversations"]) == 1
+
+
+def test_our_own_page_and_programs_may(serve: Any) -> None:
+    running = serve(SCRIPT)
+    for headers in ({"Origin": running.url}, {"Sec-Fetch-Site": "same-origin"}, {}):
+        assert running.client.post("/api/chat", json=QUESTION, headers=headers).status_code == 202
+
+
+def test_no_other_origin_may_read(serve: Any) -> None:
+    running = serve(SCRIPT)
+    answer = running.client.get("/api/conversations", headers={"Origin": "http://evil.example"})
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_beyond_the_limit_is_refused(serve: Any, chunked: bool) -> None:
+    running = serve(SCRIPT, max_question=1000)
+    body = b'{"question": "' + b"x" * 200_000 + b'"}'
+    content = iter([body[:100_000], body[100_000:]]) if chunked else body
+    answer = running.client.post("/api/chat", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == (400 if chunked else 413)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert running.client.get("/api/conversations").json()["conversations"] == []
+
+
+def test_a_question_of_a_megabyte_is_asked(serve: Any) -> None:
+    running = serve(SCRIPT)
+    asked = running.answer("火" * 350_000)
+    assert len(running.history(asked["thread_id"])["messages"][0]["content"]) == 350_000
+
+
+def test_the_page_may_run_its_own_scripts_alone(serve: Any) -> None:
+    running = serve(SCRIPT)
+    page = running.client.get("/")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert "<script>" not in page.text
+    assert running.client.get("/web/app.js").headers["content-type"].startswith("text/javascript")
+    assert running.client.get("/web/../app.py").status_code == 404
+
+
+def test_sources_are_the_users_own_on_loopback_and_the_operators_beyond(serve: Any, tmp_path: Path) -> None:
+    secret = str(tmp_path / "secret.sqlite")
+    here, beyond = serve(SCRIPT), serve(SCRIPT, host="0.0.0.0", data_dir=tmp_path / "other")
+    body = {**QUESTION, "source": secret}
+    assert here.client.post("/api/chat", json=body).json()["code"] == "source_not_found"
+    refused = beyond.client.post("/api/chat", json=body)
+    assert (refused.status_code, refused.json()["code"]) == (403, "source_not_allowed")
+    thread = beyond.answer("Is it?")["thread_id"]
+    again = beyond.client.post(f"/api/conversations/{thread}/resume", json={"source": secret})
+    assert again.status_code == 403
+    assert beyond.client.post("/api/chat", json={**QUESTION, "thread_id": thread, "source": "demo"}).status_code == 202
+    info = beyond.client.get("/api/info").json()
+    assert (info["sources"], info["database"]) == (["demo"], None)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_the_password_of_the_operators_source_is_told_to_nobody(serve: Any, host: str) -> None:
+    running = serve(SCRIPT, host=host, source="postgresql://ada:geheim@127.0.0.1:9/shop")
+    info = running.client.get("/api/info")
+    assert info.json()["source"] == "postgresql://ada:***@127.0.0.1:9/shop"
+    for source in (None, info.json()["source"], "postgresql://ada:geheim@127.0.0.1:9/shop"):
+        answer = running.client.post("/api/chat", json={**QUESTION, "source": source})
+        assert answer.json()["code"] == "source_unreachable"  # it was tried
+        assert "geheim" not in answer.text
+    other = running.client.post("/api/chat", json={**QUESTION, "source": "postgresql://eve:anders@127.0.0.1:9/x"})
+    assert other.status_code != 202
+    assert "geheim" not in other.text + info.text
+    assert "anders" not in other.text
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        *[(host, True) for host in ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost", "LOCALHOST")],
+        *[(host, False) for host in ("0.0.0.0", "::", "192.168.0.1", "example.org", socket.gethostname())],
+    ],
+)
+def test_loopback(host: str, expected: bool) -> None:
+    assert is_loopback(host) is expected
+
+
+def test_the_page_can_be_looked_for_without_being_sent(serve: Any) -> None:
+    running = serve(["x"])
+    head, whole = running.client.head("/"), running.client.get("/")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == str(len(whole.content))
+    assert head.headers["content-security-policy"]

@@ -1,0 +1,94 @@
+"""One connection to a SQLite file, and the two threads that may use it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from longthread.errors import StoreError
+from longthread.store import log
+from longthread.store.backends import sqlite
+from longthread.store.backends.sqlite_connection import Connection
+from longthread.store.driver import one
+from longthread.store.open import open_store
+
+
+async def test_nothing_runs_here_while_the_thread_may_be_at_work(tmp_path: Path) -> None:
+    connection = await Connection.open(tmp_path / "c.db")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(database: sqlite3.Connection) -> None:
+        begun.set()
+        go_on.wait()
+        database.execute("BEGIN")
+
+    task = asyncio.create_task(connection.apart(work))
+    await asyncio.to_thread(begun.wait)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    with pytest.raises(sqlite3.ProgrammingError, match="broken off"):
+        connection.database.execute("SELECT 1")
+    giving_up = asyncio.create_task(connection.rollback())
+    go_on.set()
+    await giving_up
+    assert not connection.database.in_transaction
+    await connection.close()
+    await connection.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.database.execute("SELECT 1")
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        await connection.execute("SELECT 1")
+
+
+async def test_a_store_may_be_closed_while_others_read_and_write(tmp_path: Path) -> None:
+    for _ in range(20):
+        ended: list[BaseException] = []
+
+        async with open_store(tmp_path / "c.db") as store:
+
+            async def use(store=store, ended=ended) -> None:  # type: ignore[no-untyped-def]
+                try:
+                    while True:
+                        async with store.reading() as tx:
+                            await one(tx, "select_thread", id="t", user_id="u")
+                            await asyncio.sleep(0)
+                        async with store.writing() as tx:
+                            await tx.run("insert_thread", id="t", user_id="u", title=None, source=None, now="")
+                except StoreError as error:
+                    ended.append(error)
+
+            tasks = [asyncio.create_task(use()) for _ in range(6)]
+            await asyncio.sleep(0.01)
+        await asyncio.wait_for(asyncio.gather(*tasks), 30)
+        assert len(ended) == 6
+
+
+async def test_a_commit_waits_for_the_disk_apart_where_others_would_wait_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    committed = sqlite._committed
+
+    def noted(database: sqlite3.Connection) -> float:
+        threads.append(threading.get_ident())
+        return committed(database)
+
+    async with open_store(tmp_path / "c.db") as store:
+        monkeypatch.setattr(sqlite, "_committed", noted)
+        monkeypatch.setattr(sqlite, "QUICK_SECONDS", 0.0)
+        monkeypatch.setattr(sqlite, "ALONE_SECONDS", 60.0)
+        async with store.writing() as tx:
+            await tx.run("insert_thread", id="a", user_id="u", title=None, source=None, now=log.now())
+        async with store.reading(), store.writing() as tx:
+            await tx.run("insert_thread", id="b", user_id="u", title=None, source=None, now=log.now())
+        async with store.writing() as tx:
+            await tx.run("insert_thread", id="c", user_id="u", title=None, source=None, now=log.now())
+        async with store.reading() as tx:
+            assert len(await log.list_threads(tx, user_id="u")) == 3
+    here = threading.get_ident()
+    assert [thread == here for thread in threads] == [True, False, True]
