@@ -93,7 +93,9 @@ def make_source(folder: Path) -> str:
 async def ask(analyst: Analyst, thread: str, source: str) -> float:
     """Milliseconds of a whole turn: a question, a call, its result, an answer."""
     started = now()
-    handle = await analyst.ask("Which names have the largest shares?", thread_id=thread, source=source)
+    handle = await analyst.ask(
+        "Which names have the largest shares?", thread_id=thread, source=source, user_id=analyst.settings.user
+    )
     await handle.wait()
     taken = now() - started
     await analyst.settle()  # what goes on behind a turn is not to disturb the next

@@ -65,7 +65,9 @@ class Outcome:
 async def ask(analyst: Analyst, question: str, *, source: str, thread: str | None, model: str) -> dict[str, Any]:
     """Ask through the product and return the run's final event. The one place that knows how."""
     try:
-        handle = await analyst.ask(question, thread_id=thread, source=source, model=model)
+        handle = await analyst.ask(
+            question, thread_id=thread, source=source, model=model, user_id=analyst.settings.user
+        )
         return (await handle.wait()).to_json()
     except LongthreadError as error:
         return {"type": "failed", "error": {"type": error.code, "message": str(error)}, "thread_id": thread}

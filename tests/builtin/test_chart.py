@@ -39,7 +39,7 @@ async def test_a_result_is_shown_as_a_chart(open_analyst: OpenAnalyst, shop: str
         finish("Here it is."),
     ]
     analyst = await open_analyst(script, max_steps=20)
-    handle = await analyst.ask("Chart the customers by country", source=shop)
+    handle = await analyst.ask("Chart the customers by country", source=shop, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     early, good, column, label, mark, newest = await charted(handle)
     assert "no result yet" in early["error"]["message"]
@@ -62,14 +62,14 @@ async def test_a_result_is_shown_as_a_chart(open_analyst: OpenAnalyst, shop: str
 async def test_a_result_that_is_no_longer_in_the_window_is_found(open_analyst: OpenAnalyst, shop: str) -> None:
     small = {"memory_max_messages_per_thread": 4}
     analyst = await open_analyst([COUNTRIES, finish("2 [q1].")] + [finish(f"Yes {n}.") for n in range(4)], **small)
-    handle = await analyst.ask("How many?", source=shop)
+    handle = await analyst.ask("How many?", source=shop, user_id=analyst.settings.user)
     await handle.wait()
     for _ in range(4):
-        await (await analyst.ask("Sure?", thread_id=handle.thread_id)).wait()
+        await (await analyst.ask("Sure?", thread_id=handle.thread_id, user_id=analyst.settings.user)).wait()
     again = await open_analyst(
         [call("chart", query="q1", mark="arc", color="country", y="n"), finish("There.")], **small
     )
-    last = await again.ask("Chart it", thread_id=handle.thread_id)
+    last = await again.ask("Chart it", thread_id=handle.thread_id, user_id=again.settings.user)
     await last.wait()
     [seen] = await charted(last)
     assert (seen["ok"], seen["data"]["result"]) == (True, "q1"), seen
@@ -79,7 +79,7 @@ async def test_a_result_that_was_cut_is_told_to_be_so(open_analyst: OpenAnalyst,
     analyst = await open_analyst(
         [NAMES, call("chart", mark="bar", x="name", aggregate="count"), finish("So.")], sql_rows=2
     )
-    handle = await analyst.ask("Chart the names", source=shop)
+    handle = await analyst.ask("Chart the names", source=shop, user_id=analyst.settings.user)
     await handle.wait()
     [seen] = await charted(handle)
     assert "holds 2 of 3 rows" in seen["data"]["notes"][0]
@@ -91,9 +91,9 @@ BAR = call("chart", mark="bar", x="country", y="n")
 
 async def test_a_chart_waits_for_the_query_of_its_own_reply(open_analyst: OpenAnalyst, shop: str) -> None:
     analyst = await open_analyst([COUNTRIES, finish("2 [q1]"), [SUMS, BAR], finish("See.")])
-    first = await analyst.ask("How many?", source=shop)
+    first = await analyst.ask("How many?", source=shop, user_id=analyst.settings.user)
     await first.wait()
-    again = await analyst.ask("And the sums, as a chart", thread_id=first.thread_id)
+    again = await analyst.ask("And the sums, as a chart", thread_id=first.thread_id, user_id=analyst.settings.user)
     assert (await again.wait()).type == "finished"
     [seen] = await charted(again)
     assert (seen["ok"], seen["data"]["result"]) == (True, "q2"), seen
@@ -104,7 +104,7 @@ async def test_several_queries_and_charts_in_one_reply(open_analyst: OpenAnalyst
     analyst = await open_analyst(
         [COUNTRIES, [COUNTRIES, SUMS, BAR, BAR], [COUNTRIES, BAR, SUMS, BAR, old], [BAR, SUMS], finish("See.")]
     )
-    handle = await analyst.ask("Chart it", source=shop)
+    handle = await analyst.ask("Chart it", source=shop, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     seen = [one["data"]["result"] if one["ok"] else one["error"]["message"] for one in await charted(handle)]
     assert seen[:5] == ["q2", "q3", "q4", "q5", "q1"]
@@ -114,7 +114,7 @@ async def test_several_queries_and_charts_in_one_reply(open_analyst: OpenAnalyst
 async def test_a_chart_of_a_query_that_failed_is_not_of_an_older_result(open_analyst: OpenAnalyst, shop: str) -> None:
     broken = call("run_sql", sql="SELECT nothing FROM customers")
     analyst = await open_analyst([COUNTRIES, [broken, BAR], BAR, finish("So.")])
-    handle = await analyst.ask("Chart it", source=shop)
+    handle = await analyst.ask("Chart it", source=shop, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     failed, older = await charted(handle)
     assert "query of this reply failed" in failed["error"]["message"]

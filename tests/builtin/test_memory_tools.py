@@ -28,9 +28,11 @@ from longthread.testing import ScriptedChatModel
 OWNER = Owner("default", ANALYST)
 
 
-async def ask(analyst: Analyst, question: str, thread_id: str = "t", **how: Any) -> dict[str, Any]:
+async def ask(
+    analyst: Analyst, question: str, thread_id: str = "t", user_id: str = "default", **how: Any
+) -> dict[str, Any]:
     """The outcome of a run."""
-    handle = await analyst.ask(question, thread_id=thread_id, **how)
+    handle = await analyst.ask(question, thread_id=thread_id, user_id=user_id, **how)
     events = [event async for event in handle.events()]
     await analyst.settle()
     return dict(events[-1].data)
@@ -217,7 +219,7 @@ async def test_a_thread_deleted_here_is_unknown_here(open_analyst: OpenAnalyst, 
     analyst = await open_analyst(ScriptedChatModel(reply))
     await ask(analyst, f"My bird is {CANARY}.", source=shop)
     assert places(store_address, marks())
-    await analyst.forget_thread("t")
+    await analyst.forget_thread("t", user_id=analyst.settings.user)
     await analyst.settle()
     assert places(store_address, marks()) == set()
     await ask(analyst, "What is my bird?", source=shop)
@@ -273,7 +275,7 @@ async def test_a_mark_goes_with_the_thread_that_it_names(open_analyst: OpenAnaly
     async with analyst.store.reading() as tx:
         [memory] = await kept.list_(tx, OWNER)
     assert memory.origin == Origin(shop, ("run_sql q1",)), "another conversation that says it again does not clear it"
-    await analyst.forget_thread("t")
+    await analyst.forget_thread("t", user_id=analyst.settings.user)
     async with analyst.store.reading() as tx:
         [memory] = await kept.list_(tx, OWNER)
     assert (memory.thread_id, memory.origin) == ("other", None)
@@ -288,21 +290,21 @@ async def test_a_person_can_be_asked_before_something_is_remembered(
 ) -> None:
     script = [*([COUNT] if reads else []), INJECTED, finish("Well.")]
     analyst = await open_analyst(script, remember_approval=approval)
-    handle = await analyst.ask("How many customers?", thread_id="t", source=shop)
+    handle = await analyst.ask("How many customers?", thread_id="t", source=shop, user_id=analyst.settings.user)
     end = await handle.wait()
     assert end.type == ("waiting" if waits else "finished")
     if waits:
         [asked] = end.data["calls"]
         assert (asked["tool"], asked["args"]["content"]) == ("remember", INJECTED["args"]["content"])
-        handle = await analyst.decide("t", {asked["id"]: {"type": "reject"}})
+        handle = await analyst.decide("t", {asked["id"]: {"type": "reject"}}, user_id=analyst.settings.user)
         assert (await handle.wait()).type == "finished"
     assert len(await analyst.memories.list_(OWNER)) == (0 if waits else 1)
 
 
 async def test_an_approved_memory_is_kept_with_its_mark(open_analyst: OpenAnalyst, shop: str) -> None:
     analyst = await open_analyst([COUNT, INJECTED, finish("Well.")], remember_approval="data")
-    handle = await analyst.ask("How many customers?", thread_id="t", source=shop)
+    handle = await analyst.ask("How many customers?", thread_id="t", source=shop, user_id=analyst.settings.user)
     [asked] = (await handle.wait()).data["calls"]
-    await (await analyst.decide("t", {asked["id"]: {"type": "approve"}})).wait()
+    await (await analyst.decide("t", {asked["id"]: {"type": "approve"}}, user_id=analyst.settings.user)).wait()
     [memory] = await analyst.memories.list_(OWNER)
     assert memory.origin == Origin(shop, ("run_sql q1",))

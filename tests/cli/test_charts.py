@@ -33,7 +33,9 @@ def test_a_chart_is_written_with_its_rows(run: Run, store_address: str, tmp_path
         given = {"database": store_address, "data_dir": tmp_path / "data", "sql_isolated": False}
         settings = Settings.load(env_file=None, **given)
         async with Analyst.open(settings, models=lambda name, _: ScriptedChatModel(SCRIPT)) as analyst:
-            handle = await analyst.ask("Chart the rockets", source="demo", model="test:scripted")
+            handle = await analyst.ask(
+                "Chart the rockets", source="demo", model="test:scripted", user_id=analyst.settings.user
+            )
             assert (await handle.wait()).type == "finished"
             made.append(handle.thread_id)
             async with analyst.store.writing() as tx:

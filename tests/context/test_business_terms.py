@@ -131,9 +131,11 @@ async def test_a_model_is_told_the_terms_of_its_question_and_of_those_before(
     analyst = await open_analyst(model)
     await Catalog(analyst.store).teach(shop, {"description": "Orders of one shop.", **TAUGHT})
     for question in ("上个月的成交额是多少？", "and by country?"):
-        await (await analyst.ask(question, thread_id="t", source=shop)).wait()
+        await (await analyst.ask(question, thread_id="t", source=shop, user_id=analyst.settings.user)).wait()
     await check(analyst, "t", model)
-    await (await analyst.ask("How many rockets?", thread_id="other", source="demo")).wait()
+    await (
+        await analyst.ask("How many rockets?", thread_id="other", source="demo", user_id=analyst.settings.user)
+    ).wait()
     first, second, other = ("\n".join(message.text for message in made.messages) for made in model.calls)
     for told in (first, second):
         assert "The database: Orders of one shop." in told
@@ -155,7 +157,7 @@ async def test_what_a_user_may_not_see_is_not_told(open_analyst: OpenAnalyst, sh
     clients = {"name": "clients", "meaning": "those in customers, GMV or not"}
     await Catalog(analyst.store).teach(shop, {**TAUGHT, "terms": [GMV, BIG, clients], "description": "See orders."})
     question = "GMV of 大客户 and clients: which customers ordered twice?"
-    await (await analyst.ask(question, thread_id="t", source=shop)).wait()
+    await (await analyst.ask(question, thread_id="t", source=shop, user_id=analyst.settings.user)).wait()
     told = model.calls[0].messages[-1].text
     assert "- clients: those in customers" in told
     assert "orders" not in told

@@ -96,7 +96,7 @@ async def test_a_view_with_facts_is_told_again_byte_for_byte(open_analyst: OpenA
     analyst = await open_analyst(model, memory_context_window=9_000, memory_summary_threshold=1_000)
     thread_id = None
     for n in range(7):
-        handle = await analyst.ask(f"Question {n}?", source="demo", thread_id=thread_id)
+        handle = await analyst.ask(f"Question {n}?", source="demo", thread_id=thread_id, user_id=analyst.settings.user)
         thread_id = handle.thread_id
         assert (await handle.wait()).type == "finished"
     steps = await check(analyst, str(thread_id), model)

@@ -42,7 +42,9 @@ async def test_two_processes_take_turns_on_one_prompt(open_analyst: OpenAnalyst,
     analysts = [await open_analyst(model, memory_context_window=8750) for _ in range(2)]
     thread_id = None
     for n in range(12):
-        handle = await analysts[n % 2].ask(f"How many, {n}? " * 5, source=shop, thread_id=thread_id, protocol="native")
+        handle = await analysts[n % 2].ask(
+            f"How many, {n}? " * 5, source=shop, thread_id=thread_id, protocol="native", user_id="default"
+        )
         thread_id = handle.thread_id
         assert (await handle.wait()).type == "finished"
     prompts = [dumped(made.messages)[1:] for made in model.calls]
@@ -70,10 +72,12 @@ async def test_reported_usage_shrinks_the_budget_here_and_in_the_next_process(
         return AIMessage("3", usage_metadata=usage)
 
     first, second = [await open_analyst(ScriptedChatModel(counted), memory_context_window=20_000) for _ in range(2)]
-    handle = await first.ask("How many?", source=shop)
+    handle = await first.ask("How many?", source=shop, user_id=first.settings.user)
     await handle.wait()
     for analyst in (first, second):
-        await (await analyst.ask("Again?", thread_id=handle.thread_id, source=shop)).wait()
+        await (
+            await analyst.ask("Again?", thread_id=handle.thread_id, source=shop, user_id=analyst.settings.user)
+        ).wait()
     before, here, there = [step.usage for step in await model_steps(first, handle.thread_id)]
     assert before["estimated_tokens"] < 3_500 == before["input_tokens"]
     assert here["budget"] < before["budget"] * before["estimated_tokens"] / 3_500 * 1.05
@@ -101,7 +105,9 @@ async def test_a_prompt_that_went_with_the_runs_that_named_it_is_stored_again(
     analyst = await open_analyst(ScriptedChatModel([finish("3"), '{"answer": "3"}', finish("3")]))
     thread_id = None
     for protocol in ("native", "json", "native"):
-        handle = await analyst.ask("How many?", source=shop, thread_id=thread_id, protocol=protocol)
+        handle = await analyst.ask(
+            "How many?", source=shop, thread_id=thread_id, protocol=protocol, user_id=analyst.settings.user
+        )
         thread_id = handle.thread_id
         await handle.wait()
         retention = Retention(Policy(runs_before=log.now()), CheckpointKeeper(), may_be_alive)
@@ -120,7 +126,7 @@ async def test_calls_that_saw_what_retention_has_deleted_since_are_told_without_
     analyst = await open_analyst(ScriptedChatModel([COUNT, finish("3")] * 8), memory_max_messages_per_thread=12)
     thread_id = None
     for n in range(8):
-        handle = await analyst.ask(f"How many, {n}?", source=shop, thread_id=thread_id)
+        handle = await analyst.ask(f"How many, {n}?", source=shop, thread_id=thread_id, user_id=analyst.settings.user)
         thread_id = handle.thread_id
         await handle.wait()
     retention = Retention(Policy(entries_before=log.now(), window=5), CheckpointKeeper(), may_be_alive)

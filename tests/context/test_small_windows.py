@@ -49,7 +49,7 @@ async def test_known_facts_give_way_and_every_question_is_answered(
     analyst = await open_analyst(model, memory_context_window=window)
     thread_id = None
     for n in range(4):
-        handle = await analyst.ask(f"Question {n}?", source=wide, thread_id=thread_id)
+        handle = await analyst.ask(f"Question {n}?", source=wide, thread_id=thread_id, user_id=analyst.settings.user)
         thread_id = handle.thread_id
         assert (await handle.wait()).type == "finished"
     told = "\n".join(message.text for message in model.calls[-1].messages)
@@ -62,19 +62,19 @@ async def test_a_run_that_failed_for_its_size_goes_on_in_a_window_that_is_large_
     open_analyst: OpenAnalyst, wide: str
 ) -> None:
     analyst = await open_analyst([], memory_context_window=600)
-    handle = await analyst.ask("What is there?", source=wide)
+    handle = await analyst.ask("What is there?", source=wide, user_id=analyst.settings.user)
     end = await handle.wait()
     assert end.data["error"]["type"] == "window_too_small"
     assert "MEMORY_CONTEXT_WINDOW" in end.data["error"]["message"]
     analyst = await open_analyst([finish("Much.")], memory_context_window=4_096)
-    assert (await (await analyst.resume(handle.thread_id)).wait()).type == "finished"
+    assert (await (await analyst.resume(handle.thread_id, user_id=analyst.settings.user)).wait()).type == "finished"
 
 
 async def test_a_long_question_that_is_continued_is_cut(open_analyst: OpenAnalyst, wide: str) -> None:
     analyst = await open_analyst([call("list_tables"), "so far", finish("Done.")], memory_context_window=3_000)
-    handle = await analyst.ask("有多少次观测？" * 600, source=wide, max_steps=1)
+    handle = await analyst.ask("有多少次观测？" * 600, source=wide, max_steps=1, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "paused"
-    end = await (await analyst.resume(handle.thread_id)).wait()
+    end = await (await analyst.resume(handle.thread_id, user_id=analyst.settings.user)).wait()
     assert (end.type, end.data["answer"]) == ("finished", "Done.")
 
 
@@ -85,7 +85,7 @@ async def test_a_tokenizer_that_takes_twice_as_much_leaves_room(open_analyst: Op
     analyst = await open_analyst(model, memory_context_window=4_096)
     thread_id = None
     for n in range(3):
-        handle = await analyst.ask(f"Question {n}?", source=wide, thread_id=thread_id)
+        handle = await analyst.ask(f"Question {n}?", source=wide, thread_id=thread_id, user_id=analyst.settings.user)
         thread_id = handle.thread_id
         assert (await handle.wait()).type == "finished"
     first, *_, last = await model_steps(analyst, str(thread_id))
@@ -130,7 +130,7 @@ async def test_an_agent_that_is_too_large_for_its_window_is_told_in_short(
     model = ScriptedChatModel([call("measure_3", description="a rope"), finish("A rope.")])
     analyst = await open_analyst(model, memory_context_window=4_096)
     await Catalog(analyst.store).apply(huge_agent(8))
-    handle = await analyst.ask("Measure it.", agent="meter", protocol=protocol)
+    handle = await analyst.ask("Measure it.", agent="meter", protocol=protocol, user_id=analyst.settings.user)
     events = await events_of(handle)
     assert events[-1].type == "finished", events[-1].data
     [warning] = [event.data["message"] for event in events if event.type == "warning"]

@@ -66,7 +66,9 @@ def analyst_on(store: Driver, folder: Path, model: ScriptedChatModel | None = No
 
 
 async def ask(analyst: Analyst, thread_id: str, shop: str) -> None:
-    assert (await (await analyst.ask("How many?", thread_id=thread_id, source=shop)).wait()).type == "finished"
+    assert (
+        await (await analyst.ask("How many?", thread_id=thread_id, source=shop, user_id=analyst.settings.user)).wait()
+    ).type == "finished"
 
 
 @pytest.fixture

@@ -347,7 +347,7 @@ async def test_a_message_that_only_looks_odd_is_no_damage(store: Driver) -> None
 
 async def test_what_an_analysts_thread_keeps_is_told(open_analyst: OpenAnalyst) -> None:
     analyst = await open_analyst([COUNT, finish("3")])
-    handle = await analyst.ask("How many?", source="demo")
+    handle = await analyst.ask("How many?", source="demo", user_id=analyst.settings.user)
     await handle.wait()
     thread = handle.thread_id
     async with analyst.store.writing() as tx:

@@ -400,6 +400,6 @@ async def test_an_analyst_whose_model_gives_objects_of_python_goes_on(
     odd.tool_calls = [{"name": "list_tables", "args": args, "id": "c1", "type": "tool_call"}]
     model = ScriptedChatModel([odd, '{"thought": "", "finish": "fine"}'])
     analyst = await open_analyst(model)
-    handle = await analyst.ask("What is there?", source=shop, protocol=protocol)
+    handle = await analyst.ask("What is there?", source=shop, protocol=protocol, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
-    json.dumps(await analyst.state(handle.thread_id))
+    json.dumps(await analyst.state(handle.thread_id, user_id=analyst.settings.user))

@@ -56,7 +56,7 @@ def model(tell: Tell) -> ScriptedChatModel:
 async def begin(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     """Ask, and see the answer."""
     analyst = analyst_on(store, plan, tell)
-    handle = await analyst.ask(QUESTION, thread_id=thread_id, source=plan.source)
+    handle = await analyst.ask(QUESTION, thread_id=thread_id, source=plan.source, user_id=analyst.settings.user)
     tell({"acknowledged": QUESTION})
     await _seen(handle, tell)
 
@@ -71,7 +71,7 @@ async def resume(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     """Go on; ask again where nothing was acknowledged; nothing where it had ended."""
     analyst = analyst_on(store, plan, tell)
     try:
-        await _seen(await analyst.resume(thread_id), tell)
+        await _seen(await analyst.resume(thread_id, user_id=analyst.settings.user), tell)
     except ThreadNotFound:
         await begin(store, thread_id, plan, tell)
     except NothingToResume:

@@ -27,7 +27,7 @@ _CALLS = [call("send_mail", to="ada"), call("look_up", to="bob"), call("send_mai
 async def begin(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     """Ask, decide, and see the answer."""
     analyst = await _analyst(store, plan, tell)
-    handle = await analyst.ask("Write to both.", thread_id=thread_id, agent="clerk")
+    handle = await analyst.ask("Write to both.", thread_id=thread_id, agent="clerk", user_id=analyst.settings.user)
     tell({"acknowledged": thread_id})
     await _seen(handle, tell)
     await _decide(analyst, thread_id, tell)
@@ -37,8 +37,8 @@ async def resume(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     """Decide what was not decided, and go on; ask again where nothing was acknowledged."""
     analyst = await _analyst(store, plan, tell)
     try:
-        if not await analyst.pending(thread_id):
-            await _seen(await analyst.resume(thread_id), tell)
+        if not await analyst.pending(thread_id, user_id=analyst.settings.user):
+            await _seen(await analyst.resume(thread_id, user_id=analyst.settings.user), tell)
         await _decide(analyst, thread_id, tell)
     except ThreadNotFound:
         await begin(store, thread_id, plan, tell)
@@ -48,9 +48,9 @@ async def resume(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
 
 async def _decide(analyst: Analyst, thread_id: str, tell: Tell) -> None:
     """Ada is written to, and Eve is not."""
-    for asked in await analyst.pending(thread_id):
+    for asked in await analyst.pending(thread_id, user_id=analyst.settings.user):
         choice = "approve" if asked.args["to"] == "ada" else "reject"
-        handle = await analyst.decide(thread_id, {asked.call_id: {"type": choice}})
+        handle = await analyst.decide(thread_id, {asked.call_id: {"type": choice}}, user_id=analyst.settings.user)
         tell({"decided": [asked.run_id, asked.call_id, choice]})
         if handle is not None:
             await _seen(handle, tell)

@@ -57,7 +57,9 @@ async def begin(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     """Ask, and see the answer."""
     async with open_store(plan.store) as unharmed:
         await Catalog(unharmed).apply(_AGENTS)
-    handle = await _analyst(store, plan, tell).ask(dying_analyst.QUESTION, thread_id=thread_id, agent="boss")
+    handle = await _analyst(store, plan, tell).ask(
+        dying_analyst.QUESTION, thread_id=thread_id, agent="boss", user_id="default"
+    )
     tell({"acknowledged": dying_analyst.QUESTION})
     await _seen(handle, tell)
 
@@ -70,7 +72,7 @@ async def _seen(handle: RunHandle, tell: Tell) -> None:
 async def resume(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     """Go on; ask again where nothing was acknowledged; nothing where it had ended."""
     try:
-        await _seen(await _analyst(store, plan, tell).resume(thread_id), tell)
+        await _seen(await _analyst(store, plan, tell).resume(thread_id, user_id="default"), tell)
     except ThreadNotFound:
         await begin(store, thread_id, plan, tell)
     except NothingToResume:

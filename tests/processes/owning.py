@@ -60,7 +60,11 @@ async def obey(analyst: Analyst, source: str, command: str) -> None:
             runs.now = leases.now = lambda: runs.text_of(runs.datetime.now(runs.UTC) + shift)  # type: ignore[attr-defined]
             say(later=rest)
             return
-        asking = analyst.ask("How many?", thread_id="t", source=source) if word == "ask" else analyst.resume("t")
+        asking = (
+            analyst.ask("How many?", thread_id="t", source=source, user_id=analyst.settings.user)
+            if word == "ask"
+            else analyst.resume("t", user_id=analyst.settings.user)
+        )
         final = await (await asking).wait()
         say(ended=final.type, answer=final.data.get("answer"))
     except LongthreadError as error:

@@ -86,7 +86,7 @@ async def _ask(store: Driver, plan: Plan, tell: Tell) -> None:
     await define(store)
     analyst = _analyst(store, plan, [call("send_mail", to=f"t{number}") for number in range(plan.rounds)])
     for number in range(plan.rounds):
-        handle = await analyst.ask("Write.", agent="clerk", thread_id=f"t{number}")
+        handle = await analyst.ask("Write.", agent="clerk", thread_id=f"t{number}", user_id=analyst.settings.user)
         assert (await handle.wait()).type == "waiting"
     await analyst.close()
 
@@ -97,10 +97,12 @@ def _decider(plan: Plan, name: str, gate: Gate) -> Callable[[Driver, Tell], Awai
         analyst = _analyst(store, plan, [finish("Done.")] * plan.rounds)
         for number in range(plan.rounds):
             thread = f"t{number}"
-            [asked] = await analyst.pending(thread)
+            [asked] = await analyst.pending(thread, user_id=analyst.settings.user)
             await asyncio.to_thread(gate.wait)  # what goes on in the background ends meanwhile
             try:
-                handle = await analyst.decide(thread, {asked.call_id: {"type": CHOICES[name]}}, by=name)
+                handle = await analyst.decide(
+                    thread, {asked.call_id: {"type": CHOICES[name]}}, by=name, user_id=analyst.settings.user
+                )
             except LongthreadError as error:
                 tell({"refused": [thread, error.code, str(error)]})
             else:

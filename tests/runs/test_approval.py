@@ -68,9 +68,9 @@ def scripted(*replies: Any) -> ScriptedChatModel:
 async def waiting(analyst: Analyst, thread_id: str = "t1") -> tuple[str, list[Approval]]:
     """Ask the clerk; the run waits with these calls."""
     await define(analyst.store)
-    handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id=thread_id)
+    handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id=thread_id, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "waiting"
-    return handle.run.id, await analyst.pending(thread_id)
+    return handle.run.id, await analyst.pending(thread_id, user_id=analyst.settings.user)
 
 
 async def last_run(analyst: Analyst, thread_id: str = "t1") -> Run:
@@ -100,7 +100,7 @@ async def test_a_call_waits_and_is_made_when_it_is_approved(open_analyst: OpenAn
     assert (run.id, run.status) == (run_id, "waiting")
     async with analyst.store.reading() as tx:
         assert not await runs.is_held(tx, run, alive=lambda owner: True)
-    handle = await analyst.decide("t1", {asked.call_id: APPROVE}, by="grace")
+    handle = await analyst.decide("t1", {asked.call_id: APPROVE}, by="grace", user_id=analyst.settings.user)
     assert handle is not None and handle.run.id == run_id
     events = await events_of(handle)
     assert [event.type for event in events if event.type != "text"] == ["step_started", "step_finished", "finished"]
@@ -117,14 +117,16 @@ async def test_a_call_waits_and_is_made_when_it_is_approved(open_analyst: OpenAn
     assert told[2].data["calls"] == [asked.request()]
     said = {"id": asked.call_id, "tool": "send_mail", "decision": "approve", "by": "grace"}
     assert told[3].data == {"calls": [said], "pending": 0}
-    assert await analyst.pending("t1") == []
+    assert await analyst.pending("t1", user_id=analyst.settings.user) == []
 
 
 async def test_a_rejected_call_is_not_made_and_the_model_knows_why(open_analyst: OpenAnalyst, sent: Sent) -> None:
     model = scripted(MAIL, finish("As you like."))
     analyst = await open_analyst(model)
     run_id, [asked] = await waiting(analyst)
-    handle = await analyst.decide("t1", {asked.call_id: {"type": "reject", "message": "她在休假"}})
+    handle = await analyst.decide(
+        "t1", {asked.call_id: {"type": "reject", "message": "她在休假"}}, user_id=analyst.settings.user
+    )
     assert handle is not None and (await handle.wait()).type == "finished"
     assert sent == []
     [result] = results(model)
@@ -138,7 +140,7 @@ async def test_an_edited_call_is_made_as_it_was_edited(open_analyst: OpenAnalyst
     analyst = await open_analyst(model)
     run_id, [asked] = await waiting(analyst)
     edit = {"type": "edit", "edited_action": {"name": "send_mail", "args": {"to": "李雷"}}}
-    handle = await analyst.decide("t1", {asked.call_id: edit})
+    handle = await analyst.decide("t1", {asked.call_id: edit}, user_id=analyst.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
     assert sent == [("send_mail", {"to": "李雷", "copies": 1})]
     [result] = results(model)
@@ -166,9 +168,9 @@ async def test_a_decision_that_is_none_is_refused_and_nothing_is_lost(open_analy
     _, [one, other] = await waiting(analyst)
     for decision, error in WRONG:
         with pytest.raises(error):
-            await analyst.decide("t1", {one.call_id: APPROVE, other.call_id: decision})
-        assert await analyst.pending("t1") == [one, other]
-    handle = await analyst.decide("t1", {one.call_id: APPROVE, other.call_id: APPROVE})
+            await analyst.decide("t1", {one.call_id: APPROVE, other.call_id: decision}, user_id=analyst.settings.user)
+        assert await analyst.pending("t1", user_id=analyst.settings.user) == [one, other]
+    handle = await analyst.decide("t1", {one.call_id: APPROVE, other.call_id: APPROVE}, user_id=analyst.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
     assert len(sent) == 2
 
@@ -179,11 +181,11 @@ async def test_calls_beside_it_are_made_and_each_decision_is_kept(open_analyst: 
     run_id, [ada, eve] = await waiting(analyst)
     assert [asked.args["to"] for asked in (ada, eve)] == ["ada", "eve"]
     assert sent == [("look_up", {"to": "bob"})]
-    assert await analyst.decide("t1", {eve.call_id: APPROVE}) is None
-    assert await analyst.pending("t1") == [ada]
+    assert await analyst.decide("t1", {eve.call_id: APPROVE}, user_id=analyst.settings.user) is None
+    assert await analyst.pending("t1", user_id=analyst.settings.user) == [ada]
     assert (await last_run(analyst)).status == "waiting"
     other = await open_analyst(model)
-    handle = await other.decide("t1", {ada.call_id: Decision("reject")})
+    handle = await other.decide("t1", {ada.call_id: Decision("reject")}, user_id=other.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
     assert sent[1:] == [("send_mail", {"to": "eve", "copies": 1})]
     assert [result["ok"] for result in results(model)] == [False, True, True]
@@ -193,19 +195,21 @@ async def test_calls_beside_it_are_made_and_each_decision_is_kept(open_analyst: 
 async def test_what_was_decided_is_not_decided_again(open_analyst: OpenAnalyst, sent: Sent) -> None:
     analyst = await open_analyst(scripted([MAIL, MAIL], finish("Sent.")))
     _, [one, other] = await waiting(analyst)
-    assert await analyst.decide("t1", {one.call_id: APPROVE}) is None
+    assert await analyst.decide("t1", {one.call_id: APPROVE}, user_id=analyst.settings.user) is None
     with pytest.raises(NotPending, match=one.call_id):
-        await analyst.decide("t1", {one.call_id: Decision("reject"), other.call_id: APPROVE})
+        await analyst.decide(
+            "t1", {one.call_id: Decision("reject"), other.call_id: APPROVE}, user_id=analyst.settings.user
+        )
     with pytest.raises(NotPending):
-        await analyst.decide("t1", {"call_x": APPROVE})
+        await analyst.decide("t1", {"call_x": APPROVE}, user_id=analyst.settings.user)
     with pytest.raises(InvalidInput):
-        await analyst.decide("t1", {})
-    assert await analyst.pending("t1") == [other]
-    handle = await analyst.decide("t1", {other.call_id: APPROVE})
+        await analyst.decide("t1", {}, user_id=analyst.settings.user)
+    assert await analyst.pending("t1", user_id=analyst.settings.user) == [other]
+    handle = await analyst.decide("t1", {other.call_id: APPROVE}, user_id=analyst.settings.user)
     assert handle is not None
     await handle.wait()
     with pytest.raises(NotPending):
-        await analyst.decide("t1", {other.call_id: APPROVE})
+        await analyst.decide("t1", {other.call_id: APPROVE}, user_id=analyst.settings.user)
     assert len(sent) == 2
 
 
@@ -213,15 +217,15 @@ async def test_another_question_supersedes_what_waits(open_analyst: OpenAnalyst,
     model = scripted([MAIL, call("look_up", to="bob"), call("send_mail", to="eve")], finish("Something else."))
     analyst = await open_analyst(model)
     run_id, [ada, eve] = await waiting(analyst)
-    await analyst.decide("t1", {ada.call_id: APPROVE})
-    handle = await analyst.ask("Forget it. What is the weather?", thread_id="t1")
+    await analyst.decide("t1", {ada.call_id: APPROVE}, user_id=analyst.settings.user)
+    handle = await analyst.ask("Forget it. What is the weather?", thread_id="t1", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     assert sent == [("look_up", {"to": "bob"})]
     assert [result.get("error", {}).get("type") for result in results(model)] == ["superseded", None, "superseded"]
     assert [made.decision for made in await kept(analyst, run_id)] == ["superseded", "superseded"]
-    assert await analyst.pending("t1") == []
+    assert await analyst.pending("t1", user_id=analyst.settings.user) == []
     with pytest.raises(NotPending):
-        await analyst.decide("t1", {eve.call_id: APPROVE})
+        await analyst.decide("t1", {eve.call_id: APPROVE}, user_id=analyst.settings.user)
     async with analyst.store.reading() as tx:
         before = await runs.find_run(tx, "t1", run_id)
         told = await runs.events_after(tx, "t1", run_id, 0)
@@ -234,22 +238,22 @@ async def test_to_go_on_decides_nothing(open_analyst: OpenAnalyst, sent: Sent, w
     analyst = await open_analyst(scripted(MAIL))
     _, asked = await waiting(analyst)
     with pytest.raises(RunWaiting):
-        await analyst.ask(word, thread_id="t1")
+        await analyst.ask(word, thread_id="t1", user_id=analyst.settings.user)
     with pytest.raises(RunWaiting, match="longthread approve t1"):
-        await analyst.resume("t1")
-    assert await analyst.pending("t1") == asked
+        await analyst.resume("t1", user_id=analyst.settings.user)
+    assert await analyst.pending("t1", user_id=analyst.settings.user) == asked
     assert sent == []
 
 
 async def test_each_round_of_a_run_waits_for_its_own(open_analyst: OpenAnalyst, sent: Sent) -> None:
     analyst = await open_analyst(scripted(MAIL, call("send_mail", to="eve"), finish("Sent.")))
     run_id, [ada] = await waiting(analyst)
-    handle = await analyst.decide("t1", {ada.call_id: APPROVE})
+    handle = await analyst.decide("t1", {ada.call_id: APPROVE}, user_id=analyst.settings.user)
     assert handle is not None
     assert [event.type for event in await events_of(handle)][-1] == "waiting"
-    [eve] = await analyst.pending("t1")
+    [eve] = await analyst.pending("t1", user_id=analyst.settings.user)
     assert eve.args["to"] == "eve"
-    handle = await analyst.decide("t1", {eve.call_id: Decision("reject")})
+    handle = await analyst.decide("t1", {eve.call_id: Decision("reject")}, user_id=analyst.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
     assert sent == [("send_mail", {"to": "ada", "copies": 1})]
     assert [made.decision for made in await kept(analyst, run_id)] == ["approve", "reject"]
@@ -259,7 +263,7 @@ async def test_nobody_is_asked_about_a_call_that_does_not_fit(open_analyst: Open
     model = scripted(call("send_mail", whom="ada"), finish("I could not."))
     analyst = await open_analyst(model)
     await define(analyst.store)
-    handle = await analyst.ask("Write.", agent="clerk", thread_id="t1")
+    handle = await analyst.ask("Write.", agent="clerk", thread_id="t1", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     assert results(model)[0]["error"]["type"] == "arguments_invalid"
     assert sent == []
@@ -282,13 +286,16 @@ async def test_nobody_finds_a_run_that_was_decided_without_an_owner(
             assert found is not None and (await run_json(tx, found))["status"] == "running"
             thread = await log.find_thread(tx, thread_id, user_id="default")
             assert await latest_runs(tx, [thread], user_id="default", alive=may_be_alive) == {thread_id: "running"}
-        for meddling in (other.resume(thread_id), other.ask("continue", thread_id=thread_id)):
+        for meddling in (
+            other.resume(thread_id, user_id=other.settings.user),
+            other.ask("continue", thread_id=thread_id, user_id=other.settings.user),
+        ):
             with pytest.raises(RunInProgress):
                 await meddling
         return await resume(thread_id, **how)
 
     monkeypatch.setattr(analyst, "resume", looked_at)
-    handle = await analyst.decide("t1", {asked.call_id: APPROVE})
+    handle = await analyst.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
     assert handle is not None and handle.run.id == run_id
     assert (await handle.wait()).type == "finished"
     assert len(sent) == 1
@@ -310,11 +317,11 @@ async def test_a_run_that_was_decided_is_kept_however_long_it_takes_to_go_on(
                 assert await runs.is_held(tx, run, alive=lambda owner: True)
             await asyncio.sleep(0.1)
         with pytest.raises(RunInProgress):
-            await other.resume(thread_id)
+            await other.resume(thread_id, user_id=other.settings.user)
         return await resume(thread_id, **how)
 
     monkeypatch.setattr(analyst, "resume", slowly)
-    handle = await analyst.decide("t1", {asked.call_id: APPROVE})
+    handle = await analyst.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
     assert len(sent) == 1
 
@@ -332,7 +339,7 @@ async def test_a_call_of_a_tool_that_was_taken_away_is_not_made(
     else:
         await Catalog(analyst.store).apply([TOOLS[0] | {"is_active": False}])
     edit = {"type": "edit", "edited_action": {"name": "send_mail", "args": {"to": "李雷"}}}
-    handle = await analyst.decide("t1", {asked.call_id: edit}, by="grace")
+    handle = await analyst.decide("t1", {asked.call_id: edit}, by="grace", user_id=analyst.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
     assert sent == []
     said = [result["error"] for result in results(model)]
@@ -350,13 +357,13 @@ async def test_a_secret_that_is_gone_when_a_call_is_approved_is_told(
     analyst = await open_analyst(scripted(MAIL))
     await define(analyst.store)
     await Catalog(analyst.store).apply([TOOLS[0] | {"type": "api", "implementation": about}])
-    handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1")
+    handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "waiting"
     monkeypatch.delenv("LONGTHREAD_SECRET_MAIL_KEY")
-    [asked] = await analyst.pending("t1")
+    [asked] = await analyst.pending("t1", user_id=analyst.settings.user)
     model = scripted(finish("It cannot be sent."))
     other = await open_analyst(model)  # another process, which was started without it
-    went_on = await other.decide("t1", {asked.call_id: APPROVE})
+    went_on = await other.decide("t1", {asked.call_id: APPROVE}, user_id=other.settings.user)
     assert went_on is not None and (await went_on.wait()).type == "finished"
     [result] = results(model)
     assert result["error"]["type"] == "secret_unusable"
@@ -388,18 +395,18 @@ async def test_a_server_whose_secret_is_gone_when_a_call_is_approved_is_told(
     await define(analyst.store)
     items = [{"tool": "send_mail", "required": required}]
     await Catalog(analyst.store).apply([{"kind": "skill", "name": "mail", "tools": items}])
-    handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1")
+    handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "waiting"
-    [asked] = await analyst.pending("t1")
+    [asked] = await analyst.pending("t1", user_id=analyst.settings.user)
     monkeypatch.delenv("LONGTHREAD_SECRET_MAIL_KEY")
     if required:
         with pytest.raises(ToolInvalid, match="LONGTHREAD_SECRET_MAIL_KEY"):
-            await analyst.decide("t1", {asked.call_id: APPROVE})
+            await analyst.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
         monkeypatch.setenv("LONGTHREAD_SECRET_MAIL_KEY", "very-secret-value")
-        went_on = await analyst.resume("t1")  # what was decided holds
+        went_on = await analyst.resume("t1", user_id=analyst.settings.user)  # what was decided holds
         assert (await went_on.wait()).type == "finished" and len(sent) == 1
         return
-    decided = await analyst.decide("t1", {asked.call_id: APPROVE})
+    decided = await analyst.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
     assert decided is not None and (await decided.wait()).type == "finished"
     [result] = results(model)
     assert result["error"]["type"] == "unknown_tool"
@@ -417,11 +424,11 @@ async def test_a_process_that_dies_with_a_decided_run_leaves_it_to_others(
     monkeypatch.setattr(runs, "give_back", dies)
     monkeypatch.setattr(analyst, "resume", dies)
     with pytest.raises(RuntimeError, match="killed"):
-        await analyst.decide("t1", {asked.call_id: APPROVE})
+        await analyst.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
     other = await open_analyst(scripted(finish("Sent.")))
     async with other.store.reading() as tx:
         assert (await run_json(tx, await last_run(other)))["status"] == "interrupted"
-    handle = await other.resume("t1")
+    handle = await other.resume("t1", user_id=other.settings.user)
     assert handle.run.id == run_id and (await handle.wait()).type == "finished"
     assert len(sent) == 1
 
@@ -434,11 +441,13 @@ async def test_a_run_that_was_decided_goes_on_after_its_process_died(
     with monkeypatch.context() as patch:
         patch.setattr(analyst, "resume", dies)
         with pytest.raises(RuntimeError, match="killed"):
-            await analyst.decide("t1", {ada.call_id: Decision("reject"), eve.call_id: APPROVE})
+            await analyst.decide(
+                "t1", {ada.call_id: Decision("reject"), eve.call_id: APPROVE}, user_id=analyst.settings.user
+            )
     assert (await last_run(analyst)).status == "running"
     model = scripted(finish("Done."))
     other = await open_analyst(model)
-    handle = await other.resume("t1")
+    handle = await other.resume("t1", user_id=other.settings.user)
     assert handle.run.id == run_id
     assert (await handle.wait()).type == "finished"
     assert sent == [("send_mail", {"to": "eve", "copies": 1})]
@@ -453,8 +462,10 @@ async def test_a_rejection_holds_though_something_else_is_asked_after_a_crash(
     _, [ada, eve] = await waiting(analyst)
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="killed"):
         patch.setattr(analyst, "resume", dies)
-        await analyst.decide("t1", {ada.call_id: Decision("reject"), eve.call_id: APPROVE})
-    handle = await analyst.ask("Hello?", thread_id="t1")
+        await analyst.decide(
+            "t1", {ada.call_id: Decision("reject"), eve.call_id: APPROVE}, user_id=analyst.settings.user
+        )
+    handle = await analyst.ask("Hello?", thread_id="t1", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     assert [result["error"]["type"] for result in results(model)] == ["rejected", "interrupted"]
     assert sent == []
@@ -467,13 +478,13 @@ async def test_another_user_neither_sees_nor_decides(open_analyst: OpenAnalyst, 
         await analyst.pending("t1", user_id="eve")
     with pytest.raises(ThreadNotFound):
         await analyst.decide("t1", {asked.call_id: APPROVE}, user_id="eve")
-    assert await analyst.pending("t1") == [asked]
+    assert await analyst.pending("t1", user_id=analyst.settings.user) == [asked]
 
 
 async def test_a_thread_that_waits_is_deleted_with_what_waits(open_analyst: OpenAnalyst, sent: Sent) -> None:
     analyst = await open_analyst(scripted(MAIL))
     run_id, _ = await waiting(analyst)
-    await analyst.forget_thread("t1")
+    await analyst.forget_thread("t1", user_id=analyst.settings.user)
     assert await kept(analyst, run_id) == []
     async with analyst.store.reading() as tx:
         with pytest.raises(ThreadNotFound):
@@ -485,7 +496,7 @@ async def test_only_one_of_two_who_decide_at_once_is_heard(open_analyst: OpenAna
     analyst = await open_analyst(model)
     _, [asked] = await waiting(analyst)
     other = await open_analyst(model)
-    both = [each.decide("t1", {asked.call_id: APPROVE}) for each in (analyst, other)]
+    both = [each.decide("t1", {asked.call_id: APPROVE}, user_id=each.settings.user) for each in (analyst, other)]
     heard = await asyncio.gather(*both, return_exceptions=True)
     refused = [each for each in heard if isinstance(each, NotPending | RunInProgress)]
     [handle] = [each for each in heard if not isinstance(each, BaseException) and each is not None]
@@ -520,7 +531,7 @@ async def test_what_a_server_says_of_its_tool_keeps_nobody_from_being_asked(
     analyst = await open_analyst(scripted(MAIL, finish("Sent.")))
     _, [asked] = await waiting(analyst)
     assert asked.description == "A\ufffdB"
-    handle = await analyst.decide("t1", {asked.call_id: APPROVE})
+    handle = await analyst.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
 
 
@@ -535,10 +546,10 @@ async def test_a_run_that_cannot_wait_ends(
     await define(analyst.store)
     with monkeypatch.context() as patch:
         patch.setattr("longthread.runs.events.approvals.let_wait", fails)
-        handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1")
+        handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1", user_id=analyst.settings.user)
         assert (await handle.wait()).data["error"]["type"] == "store_error"
-    assert await analyst.pending("t1") == []
-    handle = await analyst.resume("t1")
+    assert await analyst.pending("t1", user_id=analyst.settings.user) == []
+    handle = await analyst.resume("t1", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     assert [result["error"]["type"] for result in results(model)] == ["interrupted"]
     assert sent == []
@@ -570,20 +581,20 @@ async def test_whatever_is_done_no_model_is_handed_a_call_without_its_result(
         asked = await _pending(analyst)
         if chance.random() < 0.15:
             with suppress(NothingToStop, ThreadNotFound):
-                await analyst.stop("t1")
+                await analyst.stop("t1", user_id=analyst.settings.user)
             continue
         if asked and chance.random() < 0.7:
             chosen = chance.sample(asked, chance.randint(1, len(asked)))
             decisions = {each.call_id: Decision(chance.choice(["approve", "reject"])) for each in chosen}
-            handle = await analyst.decide("t1", decisions)
+            handle = await analyst.decide("t1", decisions, user_id=analyst.settings.user)
         else:
-            handle = await analyst.ask("And now?", thread_id="t1", agent="clerk")
+            handle = await analyst.ask("And now?", thread_id="t1", agent="clerk", user_id=analyst.settings.user)
         if handle is not None:
             assert (await handle.wait()).type in {"finished", "waiting", "paused"}
     async with analysts[0].store.reading() as tx:
         found = await runs.list_runs(tx, "t1", limit=99)
         asked_for = [each for run in found for each in await approvals.of_run(tx, "t1", run.id)]
-    waiting = await analysts[0].pending("t1")
+    waiting = await analysts[0].pending("t1", user_id="default")
     assert {each.call_id for each in asked_for if each.decision is None} == {each.call_id for each in waiting}
     # What was approved beside a call that still waits is not made yet.
     open_ = {each.message_id for each in waiting}
@@ -593,5 +604,5 @@ async def test_whatever_is_done_no_model_is_handed_a_call_without_its_result(
 
 async def _pending(analyst: Analyst) -> list[Approval]:
     with suppress(ThreadNotFound):
-        return await analyst.pending("t1")
+        return await analyst.pending("t1", user_id=analyst.settings.user)
     return []

@@ -66,7 +66,7 @@ async def test_each_tool_of_the_document_does_its_work(
     )
     analyst = await open_analyst(model)
     await Catalog(analyst.store).apply(documents)
-    handle = await analyst.ask("Search.", agent="researcher")
+    handle = await analyst.ask("Search.", agent="researcher", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     web, code, none, some, wrong = await observations(analyst.store, handle)
     [request] = server.came

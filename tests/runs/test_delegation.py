@@ -93,7 +93,7 @@ async def test_a_call_is_a_run_on_a_thread_below(open_analyst: OpenAnalyst) -> N
     model = played({"boss": boss, "helper": [finish("1 2 3")]})
     analyst = await open_analyst(model)
     await define(analyst, agent("boss", "helper"), agent("helper"))
-    handle = await analyst.ask("Count", agent="boss")
+    handle = await analyst.ask("Count", agent="boss", user_id=analyst.settings.user)
     assert (await handle.wait()).data["answer"] == "3"
     [child] = await below(analyst, handle.thread_id)
     assert seen == [{"ok": True, "data": {"agent": "helper", "thread_id": child.id, "answer": "1 2 3"}}]
@@ -137,10 +137,10 @@ async def test_a_conversation_with_an_agent_goes_on_and_is_only_the_callers(open
     model = played({"boss": boss, "helper": [finish("Nobody's"), finish("1"), finish("2")], "other": []})
     analyst = await open_analyst(model)
     await define(analyst, agent("boss", "helper", "other"), agent("helper"), agent("other"))
-    alone = await analyst.ask("?", agent="helper")
+    alone = await analyst.ask("?", agent="helper", user_id=analyst.settings.user)
     await alone.wait()
     strange = alone.thread_id
-    handle = await analyst.ask("Go", agent="boss")
+    handle = await analyst.ask("Go", agent="boss", user_id=analyst.settings.user)
     await handle.wait()
     [child] = await below(analyst, handle.thread_id)
     assert [entry.text for entry in await entries(analyst, child.id)] == ["One", "1", "Two", "2"]
@@ -166,7 +166,7 @@ async def test_calls_of_one_reply_run_at_once(open_analyst: OpenAnalyst) -> None
     script = played({"boss": boss, "helper": lambda messages: finish(question(messages).upper())})
     analyst = await open_analyst(Meeting(script._script._replies[0]))
     await define(analyst, agent("boss", "helper"), agent("helper"))
-    handle = await analyst.ask("Go", agent="boss")
+    handle = await analyst.ask("Go", agent="boss", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     said = [json.loads(entry.text) for entry in await entries(analyst, handle.thread_id) if entry.role == "tool"]
     assert [each["data"]["answer"] for each in said] == ["A", "B"]
@@ -182,7 +182,7 @@ async def test_agents_ask_no_deeper_than_is_allowed(open_analyst: OpenAnalyst) -
     model = played(parts)
     analyst = await open_analyst(model, max_delegation_depth=2)
     await define(analyst, agent("a", "b"), agent("b", "c"), agent("c", "d"), agent("d"))
-    handle = await analyst.ask("Go", agent="a")
+    handle = await analyst.ask("Go", agent="a", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     offered = {str(each.messages[0].text): each.tool_names for each in model.calls}
     assert offered == {"You are a.": ["ask_b"], "You are b.": ["ask_c"], "You are c.": []}
@@ -190,11 +190,11 @@ async def test_agents_ask_no_deeper_than_is_allowed(open_analyst: OpenAnalyst) -
     [b] = await below(analyst, handle.thread_id)
     [c] = await below(analyst, b.id)
     parts["c"].append(finish("again"))
-    again = await analyst.ask("And?", thread_id=c.id)
+    again = await analyst.ask("And?", thread_id=c.id, user_id=analyst.settings.user)
     await again.wait()
     assert model.calls[-1].tool_names == []
     off = await open_analyst(played({"a": [finish("Alone")]}), max_delegation_depth=0)
-    await (await off.ask("Go", agent="a")).wait()
+    await (await off.ask("Go", agent="a", user_id=off.settings.user)).wait()
     assert len(await below(analyst, handle.thread_id)) == 1
 
 
@@ -212,7 +212,7 @@ async def test_steps_are_bounded_by_the_agents_own_and_by_what_is_left(open_anal
     )
     await define(analyst, agent("boss", "helper"), agent("helper", config={"max_steps": 2}))
     # A summary is no step; the script's model cannot write one.
-    handle = await analyst.ask("Go", agent="boss")
+    handle = await analyst.ask("Go", agent="boss", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     children = await below(analyst, handle.thread_id)
     async with analyst.store.reading() as tx:
@@ -240,7 +240,7 @@ async def test_an_agent_that_was_paused_goes_on_when_it_is_told_to(open_analyst:
 
     analyst = await open_analyst(played({"boss": boss, "helper": [call("none"), finish("Worked")]}))
     await define(analyst, agent("boss", "helper"), agent("helper", config={"max_steps": 1}))
-    handle = await analyst.ask("Go", agent="boss")
+    handle = await analyst.ask("Go", agent="boss", user_id=analyst.settings.user)
     assert (await handle.wait()).data["answer"] == "Worked"
     [child] = await below(analyst, handle.thread_id)
     run = await run_of(analyst, child.id)
@@ -252,7 +252,7 @@ async def test_a_failed_agent_is_told_and_the_caller_goes_on(open_analyst: OpenA
     boss = [call("ask_helper", task="Go"), lambda m: told.append(result(m)) or finish("Without it.")]
     analyst = await open_analyst(played({"boss": boss, "helper": [ValueError("broken")]}), retry_attempts=0)
     await define(analyst, agent("boss", "helper"), agent("helper"))
-    handle = await analyst.ask("Go", agent="boss")
+    handle = await analyst.ask("Go", agent="boss", user_id=analyst.settings.user)
     assert (await handle.wait()).data["answer"] == "Without it."
     [child] = await below(analyst, handle.thread_id)
     assert (told[0]["error"]["type"], told[0]["error"]["thread_id"]) == ("agent_failed", child.id)
@@ -263,7 +263,7 @@ async def test_an_agent_without_tools_is_not_told_to_use_one(open_analyst: OpenA
     told: list[dict[str, Any]] = []
     analyst = await open_analyst(played({"helper": [call("none"), lambda m: told.append(result(m)) or finish("So.")]}))
     await define(analyst, agent("helper"))
-    assert (await (await analyst.ask("Go", agent="helper")).wait()).type == "finished"
+    assert (await (await analyst.ask("Go", agent="helper", user_id=analyst.settings.user)).wait()).type == "finished"
     assert [each["error"]["message"] for each in told] == ["There is no tool none."]
 
 
@@ -289,7 +289,7 @@ async def test_an_agent_that_waits_for_a_person_does_not_hold_up_its_caller(
     await Catalog(analyst.store).apply(
         [{"kind": "source", "name": "shop", "address": shop}, tool, SKILL, CLERK, agent("boss", "clerk")]
     )
-    handle = await analyst.ask("Go", agent="boss")
+    handle = await analyst.ask("Go", agent="boss", user_id=analyst.settings.user)
     assert (await handle.wait()).data["answer"] == "Later."
     [child] = await below(analyst, handle.thread_id)
     assert (told[0]["error"]["type"], told[0]["error"]["thread_id"]) == ("agent_waits", child.id)
@@ -298,7 +298,7 @@ async def test_an_agent_that_waits_for_a_person_does_not_hold_up_its_caller(
     assert waiting.status == "waiting"
     async with analyst.store.reading() as tx:
         [pending] = await approvals.pending(tx, child.id, waiting.id)
-    decided = await analyst.decide(child.id, {pending.call_id: Decision()})
+    decided = await analyst.decide(child.id, {pending.call_id: Decision()}, user_id=analyst.settings.user)
     assert decided is not None
     assert (await decided.wait()).data["answer"] == "Ada"
 
@@ -313,7 +313,7 @@ async def test_bad_arguments_and_an_agent_that_cannot_run_are_told(open_analyst:
 
     analyst = await open_analyst(played({"boss": boss, "data": []}))
     await define(analyst, agent("boss", "data"), agent("data", skills=["data"]))
-    handle = await analyst.ask("Go", agent="boss")
+    handle = await analyst.ask("Go", agent="boss", user_id=analyst.settings.user)
     assert (await handle.wait()).data["answer"] == "No."
     assert "There is no source to ask" in told[0]["error"]["message"]
     assert told[1]["error"]["type"] == "arguments_invalid"
@@ -324,7 +324,7 @@ async def test_long_answers_are_bounded(open_analyst: OpenAnalyst) -> None:
     parts = {"boss": [call("ask_helper", task="Go"), finish("Done.")], "helper": [finish("长" * (LONGEST + 5))]}
     analyst = await open_analyst(played(parts))
     await define(analyst, agent("boss", "helper"), agent("helper"))
-    handle = await analyst.ask("Go", agent="boss")
+    handle = await analyst.ask("Go", agent="boss", user_id=analyst.settings.user)
     await handle.wait()
     entry = next(e for e in await entries(analyst, handle.thread_id) if e.role == "tool")
     data = json.loads(entry.text)["data"]
@@ -346,9 +346,9 @@ async def test_stopping_stops_what_runs_below(open_analyst: OpenAnalyst) -> None
     script = played({"a": [call("ask_b", task="Go")], "b": [call("ask_c", task="Go")], "c": []})
     analyst = await open_analyst(Waiting(script._script._replies[0]))
     await define(analyst, agent("a", "b"), agent("b", "c"), agent("c"))
-    handle = await analyst.ask("Go", agent="a")
+    handle = await analyst.ask("Go", agent="a", user_id=analyst.settings.user)
     await reached.wait()
-    await analyst.stop(handle.thread_id)
+    await analyst.stop(handle.thread_id, user_id=analyst.settings.user)
     [b] = await below(analyst, handle.thread_id)
     [c] = await below(analyst, b.id)
     ended = [await run_of(analyst, thread_id) for thread_id in (handle.thread_id, b.id, c.id)]
@@ -362,7 +362,7 @@ async def test_sources_and_memories(open_analyst: OpenAnalyst, shop: str) -> Non
     model = played({"boss": boss, "data": [COUNT, remember, finish("There are 3 [q1].")]})
     analyst = await open_analyst(model)
     catalog = await define(analyst, agent("boss", "data"), agent("data", skills=["data", "memory"]))
-    handle = await analyst.ask("How many customers?", agent="boss", source=shop)
+    handle = await analyst.ask("How many customers?", agent="boss", source=shop, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     [child] = await below(analyst, handle.thread_id)
     assert (await run_of(analyst, child.id)).source == shop
@@ -390,7 +390,7 @@ async def test_the_analyst_is_asked_by_its_name(open_analyst: OpenAnalyst, shop:
         agent("boss", "analyst", config={"source": "shop"}),
         {"kind": "source", "name": "shop", "address": shop},
     )
-    handle = await analyst.ask("Go", agent="boss")
+    handle = await analyst.ask("Go", agent="boss", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     [child] = await below(analyst, handle.thread_id)
     run = await run_of(analyst, child.id)
@@ -425,4 +425,4 @@ async def test_an_agent_that_has_nobody_to_hand_a_source_to_takes_none(open_anal
     analyst = await open_analyst([])
     await define(analyst, agent("lone"))
     with pytest.raises(InvalidInput, match="asks no source of its own"):
-        await analyst.ask("?", agent="lone", source=shop)
+        await analyst.ask("?", agent="lone", source=shop, user_id=analyst.settings.user)

@@ -48,7 +48,11 @@ async def test_a_session_stands_as_its_last_run_does(open_analyst: OpenAnalyst, 
     analyst = await open_analyst([COUNT, "so far", "{ no", "{ no", "{ no", COUNT, finish("3")], source=shop)
     stood = []
     for steps in (1, 9, 9):
-        await (await analyst.ask("How many?", thread_id="t", protocol="json", max_steps=steps)).wait()
+        await (
+            await analyst.ask(
+                "How many?", thread_id="t", protocol="json", max_steps=steps, user_id=analyst.settings.user
+            )
+        ).wait()
         stood.append(rows("SELECT status, ended_at IS NOT NULL FROM sessions WHERE id = 't'")[0])
         ended = rows.one("SELECT ended_at FROM sessions")
         async with analyst.store.reading() as tx:
@@ -68,7 +72,7 @@ async def test_a_session_is_active_while_its_run_is_and_paused_while_it_waits(
         return finish("3")
 
     analyst = await open_analyst([look], source=shop)
-    await (await analyst.ask("How many?")).wait()
+    await (await analyst.ask("How many?", user_id=analyst.settings.user)).wait()
     assert seen == [("active", None)]
     assert rows.one("SELECT status FROM sessions") == "completed"
 
@@ -81,8 +85,8 @@ async def test_the_last_error_is_that_of_a_run_that_did_not_get_on(
 ) -> None:
     analyst = await open_analyst([WRONG, "so far", WRONG, COUNT, "so far", WRONG, finish("3")], source=shop)
     for steps, error in ((1, "run_sql"), (2, None), (9, None)):
-        await (await analyst.ask("How many?", thread_id="t", max_steps=steps)).wait()
-        state = await analyst.state("t")
+        await (await analyst.ask("How many?", thread_id="t", max_steps=steps, user_id=analyst.settings.user)).wait()
+        state = await analyst.state("t", user_id=analyst.settings.user)
         assert (state["last_error"] or {}).get("action") == error
         assert rows.one("SELECT CAST(state_data AS TEXT) FROM conversations") == json.loads(json.dumps(state))
     assert len(state["error_history"]) == 3
@@ -93,12 +97,12 @@ async def test_a_state_goes_on_with_the_question_in_whatever_words(
     open_analyst: OpenAnalyst, shop: str, rows: Rows, words: str
 ) -> None:
     analyst = await open_analyst([COUNT, "so far", finish("3"), finish("Hello")], source=shop)
-    await (await analyst.ask("How many?", thread_id="t", max_steps=1)).wait()
-    handle = await analyst.ask(words, thread_id="t")
+    await (await analyst.ask("How many?", thread_id="t", max_steps=1, user_id=analyst.settings.user)).wait()
+    handle = await analyst.ask(words, thread_id="t", user_id=analyst.settings.user)
     await handle.wait()
     assert handle.run.continues is not None
     assert rows.one("SELECT CAST(state_data AS TEXT) FROM conversations")["question"] == "How many?"
-    again = await analyst.ask(words, thread_id="t")
+    again = await analyst.ask(words, thread_id="t", user_id=analyst.settings.user)
     await again.wait()
     assert again.run.continues is None
     assert rows.one("SELECT CAST(state_data AS TEXT) FROM conversations")["question"] == words
@@ -120,9 +124,9 @@ async def test_tool_categories_are_those_of_the_tools_that_ran(
     analyst = await open_analyst(script, source=shop)
     found = []
     for question in ("Hello", "How many?", "And?"):
-        await (await analyst.ask(question, thread_id="t", protocol="json")).wait()
+        await (await analyst.ask(question, thread_id="t", protocol="json", user_id=analyst.settings.user)).wait()
         found.append(rows.one("SELECT CAST(tool_categories AS TEXT) FROM conversations"))
-        assert list((await analyst.thread("t")).tool_categories) == found[-1]
+        assert list((await analyst.thread("t", user_id=analyst.settings.user)).tool_categories) == found[-1]
     assert found == [[], ["database"], ["database", "memory"]]
 
 
@@ -131,7 +135,7 @@ async def test_a_summary_counts_the_messages_as_the_state_does(
 ) -> None:
     analyst = await open_analyst([COUNT, finish("3")] * 12, source=shop, memory_max_messages_per_thread=40)
     for _ in range(12):
-        await (await analyst.ask("How many?", thread_id="t")).wait()
+        await (await analyst.ask("How many?", thread_id="t", user_id=analyst.settings.user)).wait()
         await analyst.settle()
     state = rows.one("SELECT CAST(state_data AS TEXT) FROM conversations")
     assert len(state["messages"]) == 24

@@ -30,7 +30,7 @@ async def test_events_are_the_same_live_and_when_they_are_read_again(
     else:
         script = [COUNT, call("drop"), answer]
     analyst = await open_analyst(script)
-    handle = await analyst.ask("How many?", source=shop, protocol=protocol)
+    handle = await analyst.ask("How many?", source=shop, protocol=protocol, user_id=analyst.settings.user)
     live = await events_of(handle)
     assert [event.seq for event in live] == list(range(1, len(live) + 1))
     async with analyst.store.reading() as tx:
@@ -56,7 +56,7 @@ async def test_a_result_and_an_answer_are_kept_once(open_analyst: OpenAnalyst, s
     analyst = await open_analyst(
         [call("run_sql", sql="SELECT name FROM customers WHERE id = 2"), finish("Zanzibar, and nothing else.")]
     )
-    handle = await analyst.ask("Qandahar?", source=shop)
+    handle = await analyst.ask("Qandahar?", source=shop, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     where = await places(analyst.store, handle.thread_id, "李雷", "Zanzibar", "Qandahar")
     assert where == {
@@ -89,9 +89,9 @@ async def places(store: Driver, thread_id: str, *words: str) -> dict[str, list[s
 
 async def test_what_a_run_did_is_one_row_when_it_has_ended(open_analyst: OpenAnalyst, shop: str) -> None:
     analyst = await open_analyst([COUNT, finish("3 [q1]"), COUNT, finish("3 [q2]")])
-    first = await analyst.ask("How many?", source=shop)
+    first = await analyst.ask("How many?", source=shop, user_id=analyst.settings.user)
     await first.wait()
-    second = await analyst.ask("And now?", thread_id=first.thread_id)
+    second = await analyst.ask("And now?", thread_id=first.thread_id, user_id=analyst.settings.user)
     await second.wait()
     async with analyst.store.reading() as tx:
         rows = {
@@ -113,7 +113,7 @@ async def test_a_run_tells_what_is_left_of_it_when_its_entries_were_deleted(
     open_analyst: OpenAnalyst, shop: str
 ) -> None:
     analyst = await open_analyst([COUNT, finish("3 [q1]"), finish("ok")])
-    handle = await analyst.ask("How many?", source=shop)
+    handle = await analyst.ask("How many?", source=shop, user_id=analyst.settings.user)
     await handle.wait()
     async with analyst.store.writing() as tx:
         await tx.run("prune_entries", thread_id=handle.thread_id, cut=5)

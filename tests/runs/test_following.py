@@ -29,7 +29,7 @@ def source(guarded_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 async def asked(analyst: Analyst, *, thread: str | None = None, source: str | None = None, agent: Any = None) -> str:
-    handle = await analyst.ask("How many?", thread_id=thread, source=source, agent=agent)
+    handle = await analyst.ask("How many?", thread_id=thread, source=source, agent=agent, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     return handle.thread_id
 

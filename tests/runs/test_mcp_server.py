@@ -44,7 +44,7 @@ async def test_an_agent_asks_the_analyst_of_another_process(
             {"kind": "agent", "name": "chief", "system_prompt": "You ask others.", "skills": ["space"]},
         ]
     )
-    handle = await analyst.ask("How many rockets?", agent="chief")
+    handle = await analyst.ask("How many rockets?", agent="chief", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     async with analyst.store.reading() as tx:
         run = await runs.last_run(tx, handle.thread_id)

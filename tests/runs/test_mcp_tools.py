@@ -35,7 +35,7 @@ async def test_tools_are_discovered_offered_and_called(open_analyst: OpenAnalyst
     model = ScriptedChatModel(script)
     analyst = await open_analyst(model)
     await Catalog(analyst.store).apply(DEFINITIONS)
-    handle = await analyst.ask("2 and 5?", agent="clerk")
+    handle = await analyst.ask("2 and 5?", agent="clerk", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     async with analyst.store.reading() as tx:
         run = await runs.last_run(tx, handle.thread_id)

@@ -51,7 +51,7 @@ def talk(turns: int) -> list[Any]:
 
 
 async def ask(analyst: Analyst, shop: str, question: str, thread_id: str = "t") -> list[Event]:
-    return await events_of(await analyst.ask(question, source=shop, thread_id=thread_id))
+    return await events_of(await analyst.ask(question, source=shop, thread_id=thread_id, user_id=analyst.settings.user))
 
 
 def warnings(events: list[Event]) -> list[str]:
@@ -123,7 +123,7 @@ async def test_a_limit_is_kept_only_where_a_call_has_fitted(open_analyst: OpenAn
     assert (events[-1].type, error["type"]) == ("failed", "window_too_small")
     assert "MEMORY_CONTEXT_WINDOW" in error["message"]
     other = await open_analyst([finish("3")])
-    resumed = await events_of(await other.resume("t"))
+    resumed = await events_of(await other.resume("t", user_id=other.settings.user))
     assert (resumed[-1].type, warnings(resumed)) == ("finished", [])
     assert (await model_steps(other))[-1].usage["budget"] > 20_000
 

@@ -42,7 +42,7 @@ async def test_a_question_is_answered_with_steps_citations_and_queries(
     open_analyst: OpenAnalyst, shop: str, protocol: Any
 ) -> None:
     analyst = await open_analyst([call("list_tables"), COUNT, finish("There are 3 customers [q1], not 7.")])
-    handle = await analyst.ask("How many customers?", source=shop, protocol=protocol)
+    handle = await analyst.ask("How many customers?", source=shop, protocol=protocol, user_id=analyst.settings.user)
     events = await events_of(handle)
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert events[0].type == "started"
@@ -60,11 +60,13 @@ async def test_a_follow_up_knows_what_was_explored_also_in_another_process(
     open_analyst: OpenAnalyst, shop: str, protocol: Any
 ) -> None:
     first = await open_analyst([call("list_tables"), call("describe_table", table="customers"), COUNT, finish("3")])
-    handle = await first.ask("How many customers?", source=shop, protocol=protocol)
+    handle = await first.ask("How many customers?", source=shop, protocol=protocol, user_id=first.settings.user)
     await handle.wait()
     model = ScriptedChatModel([finish("fine")])
     second = await open_analyst(model)
-    await (await second.ask("by country?", thread_id=handle.thread_id, protocol=protocol)).wait()
+    await (
+        await second.ask("by country?", thread_id=handle.thread_id, protocol=protocol, user_id=second.settings.user)
+    ).wait()
     shown = [message.text for message in model.calls[0].messages]
     assert any("How many customers?" in text for text in shown)
     results = [json.loads(text.removeprefix("Observation: ")) for text in shown if '"ok":true' in text]
@@ -77,14 +79,14 @@ async def test_a_follow_up_knows_what_was_explored_also_in_another_process(
 async def test_facts_are_dropped_when_the_schema_has_changed(open_analyst: OpenAnalyst, shop: str) -> None:
     model = ScriptedChatModel([call("list_tables"), finish("ok"), finish("ok")])
     analyst = await open_analyst(model)
-    handle = await analyst.ask("What is there?", source=shop)
+    handle = await analyst.ask("What is there?", source=shop, user_id=analyst.settings.user)
     await handle.wait()
     connection = sqlite3.connect(shop)
     connection.execute("ALTER TABLE customers ADD COLUMN phone TEXT")
     connection.close()
-    await (await analyst.ask("And now?", thread_id=handle.thread_id)).wait()
+    await (await analyst.ask("And now?", thread_id=handle.thread_id, user_id=analyst.settings.user)).wait()
     assert not any("longthread-knowledge" in message.text for message in model.calls[-1].messages)
-    assert (await analyst.state(handle.thread_id))["known_tables"] == []
+    assert (await analyst.state(handle.thread_id, user_id=analyst.settings.user))["known_tables"] == []
 
 
 @pytest.mark.parametrize("protocol", ["auto", "json"])
@@ -95,7 +97,7 @@ async def test_garbage_then_half_a_json_then_a_call_ends_finished(
     half = '{"thought": "half", "action": "run_sq'
     model = ScriptedChatModel([garbage, half, COUNT, finish("3 [q1]")])
     analyst = await open_analyst(model)
-    handle = await analyst.ask("How many?", source=shop, protocol=protocol)
+    handle = await analyst.ask("How many?", source=shop, protocol=protocol, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     async with analyst.store.reading() as tx:
         thread = await log.find_thread(tx, handle.thread_id, user_id="default")
@@ -109,7 +111,7 @@ async def test_garbage_then_half_a_json_then_a_call_ends_finished(
     assert any(
         text.startswith("Observation: ") and half in json.loads(text[13:])["error"]["raw_response"] for text in seen
     )
-    state = await analyst.state(handle.thread_id)
+    state = await analyst.state(handle.thread_id, user_id=analyst.settings.user)
     assert [step["step_type"] for step in state["steps"]] == ["error", "error", "action", "finish"]
     assert len(state["error_history"]) == 2
     assert state["last_error"] is None, "it recovered"
@@ -119,13 +121,13 @@ async def test_three_malformed_replies_in_a_row_fail_the_run_and_keep_everything
     open_analyst: OpenAnalyst, shop: str
 ) -> None:
     analyst = await open_analyst(["a", "b", COUNT, "c", "d", "e", finish("4")])
-    handle = await analyst.ask("How many?", source=shop, protocol="json")
+    handle = await analyst.ask("How many?", source=shop, protocol="json", user_id=analyst.settings.user)
     final = await handle.wait()
     assert final.type == "failed"
     assert final.data["error"]["type"] == "json_parse_error"
-    state = await analyst.state(handle.thread_id)
+    state = await analyst.state(handle.thread_id, user_id=analyst.settings.user)
     assert [step["step_type"] for step in state["steps"]] == ["error", "error", "action", "error", "error", "error"]
-    again = await analyst.ask("Try again", thread_id=handle.thread_id, protocol="json")
+    again = await analyst.ask("Try again", thread_id=handle.thread_id, protocol="json", user_id=analyst.settings.user)
     assert (await again.wait()).type == "finished", "the count starts anew with each run"
 
 
@@ -138,7 +140,7 @@ async def test_native_calls_with_broken_arguments_become_observations(open_analy
     )
     model = ScriptedChatModel([broken, "", COUNT, finish("3")])
     analyst = await open_analyst(model)
-    final = await (await analyst.ask("How many?", source=shop)).wait()
+    final = await (await analyst.ask("How many?", source=shop, user_id=analyst.settings.user)).wait()
     assert final.type == "finished"
     assert any("arguments of run_sql cannot be read" in message.text for message in model.calls[1].messages)
     assert any("empty" in message.text for message in model.calls[2].messages)
@@ -149,7 +151,7 @@ async def test_an_unknown_tool_and_a_failing_query_are_observations(open_analyst
         [call("drop_everything"), call("run_sql", sql="SELECT nope FROM customers"), COUNT, finish("3 [q2]")]
     )
     analyst = await open_analyst(model)
-    events = await events_of(await analyst.ask("How many?", source=shop))
+    events = await events_of(await analyst.ask("How many?", source=shop, user_id=analyst.settings.user))
     assert [event.data["ok"] for event in events if event.type == "step_finished"] == [False, False, True]
     assert "run_sql" in model.calls[1].messages[-1].text
     assert events[-1].type == "finished"
@@ -158,53 +160,57 @@ async def test_an_unknown_tool_and_a_failing_query_are_observations(open_analyst
 async def test_steps_used_up_pause_the_run_and_continue_goes_on(open_analyst: OpenAnalyst, shop: str) -> None:
     model = ScriptedChatModel([call("list_tables"), COUNT, "Progress: counted [q1].", finish("3 [q1]")])
     analyst = await open_analyst(model)
-    handle = await analyst.ask("有多少客户？", source=shop, max_steps=2)
+    handle = await analyst.ask("有多少客户？", source=shop, max_steps=2, user_id=analyst.settings.user)
     paused = await handle.wait()
     assert paused.type == "paused"
     assert paused.data["reason"] == "max_steps"
     assert paused.data["summary"] == "Progress: counted [q1]."
     assert "继续" in paused.data["hint"]
-    state = await analyst.state(handle.thread_id)
+    state = await analyst.state(handle.thread_id, user_id=analyst.settings.user)
     assert state["done"] is False
     assert state["messages"][-1]["content"] == "Progress: counted [q1]."
-    finished = await (await analyst.ask(" 继续。", thread_id=handle.thread_id, max_steps=2)).wait()
+    finished = await (
+        await analyst.ask(" 继续。", thread_id=handle.thread_id, max_steps=2, user_id=analyst.settings.user)
+    ).wait()
     assert finished.type == "finished"
     assert "有多少客户？" in model.calls[-1].messages[0].text, "the prompt names the question that is continued"
-    state = await analyst.state(handle.thread_id)
+    state = await analyst.state(handle.thread_id, user_id=analyst.settings.user)
     assert (state["question"], state["done"]) == ("有多少客户？", True)
 
 
 async def test_a_summary_that_the_model_cannot_write_is_a_digest(open_analyst: OpenAnalyst, shop: str) -> None:
     analyst = await open_analyst([COUNT, call("run_sql", sql="SELECT x"), RuntimeError("no more"), finish("3")])
-    handle = await analyst.ask("How many customers?", source=shop, max_steps=2)
+    handle = await analyst.ask("How many customers?", source=shop, max_steps=2, user_id=analyst.settings.user)
     paused = await handle.wait()
     found = "**Found**: [q1] 1 row: [[3]]"
     for part in ("**Question**: How many customers?", "**Done**", found, "**Problems**", "**Left**"):
         assert part in paused.data["summary"]
-    other = await (await analyst.ask("Something else", thread_id=handle.thread_id)).wait()
+    other = await (
+        await analyst.ask("Something else", thread_id=handle.thread_id, user_id=analyst.settings.user)
+    ).wait()
     assert other.type == "finished"
-    assert (await analyst.state(handle.thread_id))["question"] == "Something else"
+    assert (await analyst.state(handle.thread_id, user_id=analyst.settings.user))["question"] == "Something else"
 
 
 async def test_a_model_that_fails_is_retried_then_replaced_then_reported(open_analyst: OpenAnalyst, shop: str) -> None:
     analyst = await open_analyst([RuntimeError("flaky"), finish("ok")], retry_attempts=1)
-    events = await events_of(await analyst.ask("Hello?", source=shop))
+    events = await events_of(await analyst.ask("Hello?", source=shop, user_id=analyst.settings.user))
     assert events[-1].type == "finished"
     assert any(event.type == "warning" and "flaky" in event.data["message"] for event in events)
 
     failing = await open_analyst([RuntimeError("down")], retry_attempts=0)
-    handle = await failing.ask("Hello?", source=shop)
+    handle = await failing.ask("Hello?", source=shop, user_id=failing.settings.user)
     failed = await handle.wait()
     assert failed.data["error"]["type"] == "model_failed"
     assert "down" in failed.data["error"]["message"]
     later = await open_analyst([finish("back")])
-    assert (await (await later.resume(handle.thread_id)).wait()).data["answer"] == "back"
+    assert (await (await later.resume(handle.thread_id, user_id=later.settings.user)).wait()).data["answer"] == "back"
 
 
 async def test_a_stopped_run_is_kept_and_can_be_resumed(open_analyst: OpenAnalyst, shop: str) -> None:
     slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000) SELECT COUNT(*) FROM n"
     analyst = await open_analyst([[COUNT, call("run_sql", sql=slow)]])
-    handle = await analyst.ask("Count slowly", source=shop)
+    handle = await analyst.ask("Count slowly", source=shop, user_id=analyst.settings.user)
     async for event in handle.events():
         if event.type == "step_finished":
             break
@@ -218,7 +224,7 @@ async def test_a_stopped_run_is_kept_and_can_be_resumed(open_analyst: OpenAnalys
 
     model = ScriptedChatModel([finish("3 [q1]")])
     second = await open_analyst(model)
-    final = await (await second.resume(handle.thread_id)).wait()
+    final = await (await second.resume(handle.thread_id, user_id=second.settings.user)).wait()
     assert final.type == "finished"
     results = [message.text for message in model.calls[0].messages if isinstance(message, ToolMessage)]
     assert '"rows":[[3]]' in results[0], "what was finished is kept"
@@ -239,52 +245,56 @@ async def test_a_second_question_during_a_run_is_refused(open_analyst: OpenAnaly
                 yield chunk
 
     analyst = await open_analyst(Waiting([finish("first")]))
-    handle = await analyst.ask("One", source=shop)
+    handle = await analyst.ask("One", source=shop, user_id=analyst.settings.user)
     with pytest.raises(RunInProgress):
-        await analyst.ask("Two", thread_id=handle.thread_id)
+        await analyst.ask("Two", thread_id=handle.thread_id, user_id=analyst.settings.user)
     with pytest.raises(RunInProgress):
-        await (await open_analyst([])).resume(handle.thread_id)
+        await (await open_analyst([])).resume(handle.thread_id, user_id="default")
     gate.set()
     assert (await handle.wait()).data["answer"] == "first"
-    assert [m["content"] for m in (await analyst.state(handle.thread_id))["messages"]] == ["One", "first"]
+    assert [
+        m["content"] for m in (await analyst.state(handle.thread_id, user_id=analyst.settings.user))["messages"]
+    ] == ["One", "first"]
 
 
 async def test_bad_input_is_refused_before_anything_is_written(open_analyst: OpenAnalyst, shop: str) -> None:
     analyst = await open_analyst([], max_question=1000)
     for question, error in ((" \n", InvalidInput), ("x" * 1001, QuestionTooLong)):
         with pytest.raises(error):
-            await analyst.ask(question, source=shop)
+            await analyst.ask(question, source=shop, user_id=analyst.settings.user)
     with pytest.raises(InvalidInput, match="--source"):
-        await analyst.ask("Hello?")
+        await analyst.ask("Hello?", user_id=analyst.settings.user)
     with pytest.raises(ThreadNotFound):
-        await analyst.ask("Hello?", thread_id="nope")
+        await analyst.ask("Hello?", thread_id="nope", user_id=analyst.settings.user)
     with pytest.raises(ThreadNotFound):
-        await analyst.resume("nope")
+        await analyst.resume("nope", user_id=analyst.settings.user)
     async with analyst.store.reading() as tx:
         assert await log.list_threads(tx, user_id="default") == []
 
 
 async def test_a_finished_thread_has_nothing_to_resume(open_analyst: OpenAnalyst, shop: str) -> None:
     analyst = await open_analyst([finish("done")])
-    handle = await analyst.ask("Hello?", source=shop)
+    handle = await analyst.ask("Hello?", source=shop, user_id=analyst.settings.user)
     await handle.wait()
     with pytest.raises(NothingToResume):
-        await analyst.resume(handle.thread_id)
+        await analyst.resume(handle.thread_id, user_id=analyst.settings.user)
 
 
 async def test_a_question_of_a_megabyte_is_kept_whole_and_shown_cut(open_analyst: OpenAnalyst, shop: str) -> None:
     question = "How many customers? " + "x" * 1_000_000 + " the end \ud800 \x00"
     model = ScriptedChatModel([COUNT, finish("3 [q1]"), finish("3")])
     analyst = await open_analyst(model)
-    handle = await analyst.ask(question, source=shop)
+    handle = await analyst.ask(question, source=shop, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     shown = model.calls[0].messages[1].text
     assert len(shown) < 200_000
     assert "characters left out" in shown
     assert shown.startswith("How many customers?")
-    state = await analyst.state(handle.thread_id)
+    state = await analyst.state(handle.thread_id, user_id=analyst.settings.user)
     assert len(state["question"]) == len(question)
-    assert (await (await analyst.ask("again", thread_id=handle.thread_id)).wait()).type == "finished"
+    assert (
+        await (await analyst.ask("again", thread_id=handle.thread_id, user_id=analyst.settings.user)).wait()
+    ).type == "finished"
 
 
 async def test_the_log_holds_every_message_once_over_many_turns(open_analyst: OpenAnalyst, shop: str) -> None:
@@ -294,10 +304,10 @@ async def test_the_log_holds_every_message_once_over_many_turns(open_analyst: Op
     analyst = await open_analyst(model)
     thread_id = None
     for n in range(turns):
-        handle = await analyst.ask(f"question {n}", source=shop, thread_id=thread_id)
+        handle = await analyst.ask(f"question {n}", source=shop, thread_id=thread_id, user_id=analyst.settings.user)
         thread_id = handle.thread_id
         await handle.wait()
-    state = await analyst.state(str(thread_id))
+    state = await analyst.state(str(thread_id), user_id=analyst.settings.user)
     assert [m["content"] for m in state["messages"]] == [
         text for n in range(turns) for text in (f"question {n}", f"answer {n}")
     ]
@@ -321,9 +331,9 @@ async def test_calls_whose_ids_come_again_keep_their_own_results(
     two.tool_calls.append(native("SELECT 22", ids[1]).tool_calls[0])
     model = ScriptedChatModel([two, finish("both"), native("SELECT 33", ids[0]), finish("third")])
     analyst = await open_analyst(model)
-    handle = await analyst.ask("Two?", source=shop)
+    handle = await analyst.ask("Two?", source=shop, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
-    await (await analyst.ask("Third?", thread_id=handle.thread_id)).wait()
+    await (await analyst.ask("Third?", thread_id=handle.thread_id, user_id=analyst.settings.user)).wait()
     shown = model.calls[-1].messages
     results = {m.tool_call_id: m.text for m in shown if isinstance(m, ToolMessage)}
     called = {c["id"]: c["args"]["sql"] for m in shown if isinstance(m, AIMessage) for c in m.tool_calls}
@@ -336,7 +346,7 @@ async def test_a_model_that_calls_json_parse_error_is_told_there_is_no_such_tool
     open_analyst: OpenAnalyst, shop: str
 ) -> None:
     analyst = await open_analyst([call("json_parse_error"), finish("ok")])
-    events = await events_of(await analyst.ask("Hello?", source=shop))
+    events = await events_of(await analyst.ask("Hello?", source=shop, user_id=analyst.settings.user))
     assert events[-1].type == "finished"
     [observation] = [event.data["observation"] for event in events if event.type == "step_finished"]
     assert observation["error"]["type"] == "unknown_tool"
@@ -344,10 +354,10 @@ async def test_a_model_that_calls_json_parse_error_is_told_there_is_no_such_tool
 
 async def test_what_no_database_can_store_is_replaced_in_a_reply(open_analyst: OpenAnalyst, shop: str) -> None:
     analyst = await open_analyst([call("run_sql", sql="SELECT 1 -- \ud800"), finish("bad \ud800 text \x00")])
-    handle = await analyst.ask("Hello?", source=shop)
+    handle = await analyst.ask("Hello?", source=shop, user_id=analyst.settings.user)
     final = await handle.wait()
     assert final.data["answer"] == "bad \ufffd text \ufffd"
-    assert (await analyst.state(handle.thread_id))["done"]
+    assert (await analyst.state(handle.thread_id, user_id=analyst.settings.user))["done"]
 
 
 async def test_an_end_that_cannot_be_stored_is_told_as_a_failure(
@@ -362,9 +372,9 @@ async def test_an_end_that_cannot_be_stored_is_told_as_a_failure(
 
     monkeypatch.setattr(EventStream, "end", end)
     analyst = await open_analyst([finish("ok"), finish("ok")])
-    handle = await analyst.ask("Hello?", source=shop)
+    handle = await analyst.ask("Hello?", source=shop, user_id=analyst.settings.user)
     assert (await handle.wait()).data["error"]["type"] == "store_error"
-    await analyst.ask("Again?", thread_id=handle.thread_id)
+    await analyst.ask("Again?", thread_id=handle.thread_id, user_id=analyst.settings.user)
 
 
 async def test_a_stop_while_the_end_is_written_leaves_an_end(
@@ -380,7 +390,7 @@ async def test_a_stop_while_the_end_is_written_leaves_an_end(
 
     monkeypatch.setattr(EventStream, "end", end)
     analyst = await open_analyst([finish("ok")])
-    handle = await analyst.ask("Hello?", source=shop)
+    handle = await analyst.ask("Hello?", source=shop, user_id=analyst.settings.user)
     await ending.wait()
     await handle.stop()
     async with analyst.store.reading() as tx:
@@ -403,10 +413,13 @@ async def test_a_second_stop_breaks_off_nothing_of_the_first(
 
     monkeypatch.setattr(RunSources, "close", close)
     analyst = await open_analyst([finish("ok")])
-    handle = await analyst.ask("Hello?", source=shop)
+    handle = await analyst.ask("Hello?", source=shop, user_id=analyst.settings.user)
     first = asyncio.ensure_future(handle.stop())
     await closing.wait()
-    second, third = asyncio.ensure_future(handle.stop()), asyncio.ensure_future(analyst.stop(handle.thread_id))
+    second, third = (
+        asyncio.ensure_future(handle.stop()),
+        asyncio.ensure_future(analyst.stop(handle.thread_id, user_id=analyst.settings.user)),
+    )
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     third.cancel()
@@ -426,7 +439,7 @@ async def test_a_process_that_lost_its_run_writes_nothing_more(open_analyst: Ope
                 yield chunk
 
     first = await open_analyst(Waiting([COUNT, finish("from the first")]))
-    handle = await first.ask("How many?", source=shop)
+    handle = await first.ask("How many?", source=shop, user_id=first.settings.user)
     await asked.wait()
     async with first.store.writing() as tx:
         run = await runs.last_run(tx, handle.thread_id)
@@ -452,7 +465,7 @@ async def test_a_call_in_flight_is_repeated_only_if_that_is_safe(
         analyst = await open_analyst([COUNT])
         analyst.store = Failpoints(analyst.store, _die_after_the_second_step())
         with pytest.raises(_Died):
-            await (await analyst.ask("How many?", source=shop, thread_id=thread_id)).task
+            await (await analyst.ask("How many?", source=shop, thread_id=thread_id, user_id=analyst.settings.user)).task
         monkeypatch.setattr("longthread.runs.start.may_be_alive", lambda owner: False)
         monkeypatch.setattr(
             "longthread.runs.analyst.analysis_tools",
@@ -462,7 +475,7 @@ async def test_a_call_in_flight_is_repeated_only_if_that_is_safe(
         )
         model = ScriptedChatModel([finish("after")])
         second = await open_analyst(model)
-        assert (await (await second.resume(thread_id)).wait()).data["answer"] == "after"
+        assert (await (await second.resume(thread_id, user_id=second.settings.user)).wait()).data["answer"] == "after"
         assert expected in model.calls[0].messages[-1].text
         monkeypatch.undo()
 
@@ -487,7 +500,7 @@ def _die_after_the_second_step() -> Callable[[str], None]:
 async def test_facts_survive_a_thread_longer_than_the_window(open_analyst: OpenAnalyst, shop: str) -> None:
     model = ScriptedChatModel([call("list_tables"), finish("ok"), finish("known")])
     analyst = await open_analyst(model)
-    handle = await analyst.ask("What is there?", source=shop)
+    handle = await analyst.ask("What is there?", source=shop, user_id=analyst.settings.user)
     await handle.wait()
     async with analyst.store.writing() as tx:
         limit = analyst.settings.memory_max_messages_per_thread
@@ -495,7 +508,7 @@ async def test_facts_survive_a_thread_longer_than_the_window(open_analyst: OpenA
         await log.extend(tx, handle.thread_id, notes)
         # Kept for an entry that is none of the branch's: as good as none.
         await runs.save_fold(tx, handle.thread_id, 10**6, {})
-    await (await analyst.ask("And?", thread_id=handle.thread_id)).wait()
+    await (await analyst.ask("And?", thread_id=handle.thread_id, user_id=analyst.settings.user)).wait()
     system, *_, last = model.calls[-1].messages
     assert '"customers"' in last.text.split("longthread-knowledge")[1]
     assert system.text == model.calls[0].messages[0].text
@@ -503,7 +516,7 @@ async def test_facts_survive_a_thread_longer_than_the_window(open_analyst: OpenA
 
 async def test_a_window_too_small_for_the_prompt_is_said_so(open_analyst: OpenAnalyst, shop: str) -> None:
     analyst = await open_analyst([finish("x")], memory_context_window=600)
-    final = await (await analyst.ask("Hello?", source=shop)).wait()
+    final = await (await analyst.ask("Hello?", source=shop, user_id=analyst.settings.user)).wait()
     assert final.data["error"]["type"] == "window_too_small"
     assert "MEMORY_CONTEXT_WINDOW" in final.data["error"]["message"]
 
@@ -515,13 +528,15 @@ async def test_another_source_on_a_thread_is_explored_anew(open_analyst: OpenAna
     connection.close()
     model = ScriptedChatModel([call("list_tables"), finish("customers, orders"), finish("ok")])
     analyst = await open_analyst(model)
-    handle = await analyst.ask("What is there?", source=shop)
+    handle = await analyst.ask("What is there?", source=shop, user_id=analyst.settings.user)
     await handle.wait()
-    await (await analyst.ask("And here?", thread_id=handle.thread_id, source=other)).wait()
+    await (
+        await analyst.ask("And here?", thread_id=handle.thread_id, source=other, user_id=analyst.settings.user)
+    ).wait()
     shown = model.calls[-1].messages
     assert not any(isinstance(message, ToolMessage) for message in shown)
     assert [message.text for message in shown[1:]] == ["What is there?", "customers, orders", "And here?"]
-    assert (await analyst.thread(handle.thread_id)).source == other
+    assert (await analyst.thread(handle.thread_id, user_id=analyst.settings.user)).source == other
 
 
 async def test_a_source_is_opened_again_with_the_password_that_it_was_given_with(
@@ -538,13 +553,13 @@ async def test_a_source_is_opened_again_with_the_password_that_it_was_given_with
     monkeypatch.setattr("longthread.tools.sources.open_source", open_)
     secret = "postgresql://u:s3cret@h/db"
     first = await open_analyst([finish("one"), finish("two")])
-    handle = await first.ask("One?", source=secret)
+    handle = await first.ask("One?", source=secret, user_id=first.settings.user)
     await handle.wait()
-    await (await first.ask("Two?", thread_id=handle.thread_id)).wait()
+    await (await first.ask("Two?", thread_id=handle.thread_id, user_id=first.settings.user)).wait()
     configured = await open_analyst([finish("three")], source=secret)
-    await (await configured.ask("Three?", thread_id=handle.thread_id)).wait()
+    await (await configured.ask("Three?", thread_id=handle.thread_id, user_id=configured.settings.user)).wait()
     stranger = await open_analyst([finish("four")])
-    await (await stranger.ask("Four?", thread_id=handle.thread_id)).wait()
+    await (await stranger.ask("Four?", thread_id=handle.thread_id, user_id=stranger.settings.user)).wait()
     assert opened == [secret, secret, secret, "postgresql://u@h/db"]
     async with first.store.reading() as tx:
         entries = await log.branch(tx, handle.thread_id, (await log.position(tx, handle.thread_id))[0])
@@ -553,7 +568,7 @@ async def test_a_source_is_opened_again_with_the_password_that_it_was_given_with
 
 async def test_a_written_summary_is_a_step_and_streams_under_its_own_id(open_analyst: OpenAnalyst, shop: str) -> None:
     analyst = await open_analyst([COUNT, "Counted so far \ud800 [q1]."])
-    handle = await analyst.ask("How many?", source=shop, max_steps=1)
+    handle = await analyst.ask("How many?", source=shop, max_steps=1, user_id=analyst.settings.user)
     events = await events_of(handle)
     paused = events[-1]
     assert paused.data["summary"] == "Counted so far \ufffd [q1]."
@@ -582,7 +597,7 @@ async def test_thinking_and_calls_in_text_are_not_told_or_answered(
         "They ask.</think>There are 3.",
     ]
     analyst = await open_analyst(script)
-    handle = await analyst.ask("How many?", source=shop, protocol=protocol)
+    handle = await analyst.ask("How many?", source=shop, protocol=protocol, user_id=analyst.settings.user)
     events = await events_of(handle)
     assert events[-1].type == "finished"
     assert events[-1].data["answer"] == "There are 3."
@@ -605,7 +620,7 @@ async def test_what_a_folder_leaves_out_is_told_in_the_first_run(open_analyst: O
     analyst = await open_analyst([call("list_tables"), finish("One."), finish("Two.")])
     told = []
     for question in ("Which tables?", "And now?"):
-        handle = await analyst.ask(question, source=str(folder), thread_id="t")
+        handle = await analyst.ask(question, source=str(folder), thread_id="t", user_id=analyst.settings.user)
         told.append([event.data["message"] for event in await events_of(handle) if event.type == "warning"])
     assert told == [["empty.csv is left out: it is empty."], []]
 
@@ -619,7 +634,7 @@ async def test_the_demo_model_says_in_its_first_answer_what_is_left_out(store_ad
     async with Analyst.open(Settings.load(env_file=None, **given)) as analyst:
         answers = []
         for question in ("How many sales?", "total sold of sales"):
-            handle = await analyst.ask(question, source=str(folder), thread_id="t")
+            handle = await analyst.ask(question, source=str(folder), thread_id="t", user_id=analyst.settings.user)
             answers.append((await handle.wait()).data)
     assert "empty 2021.csv is left out: it is empty." in answers[0]["answer"]
     assert "2021" not in [each["number"] for each in answers[0]["citations"]]

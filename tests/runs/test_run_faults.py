@@ -52,9 +52,11 @@ async def _answered(analyst: Analyst, thread_id: str, plan: Any) -> str:
     """What a user does: goes on while there is something to go on with, and asks again where nothing was kept."""
     for _ in range(3):
         try:
-            handle = await analyst.resume(thread_id)
+            handle = await analyst.resume(thread_id, user_id=analyst.settings.user)
         except ThreadNotFound:
-            handle = await analyst.ask(dying_analyst.QUESTION, thread_id=thread_id, source=plan.source)
+            handle = await analyst.ask(
+                dying_analyst.QUESTION, thread_id=thread_id, source=plan.source, user_id=analyst.settings.user
+            )
         except NothingToResume:
             break
         if (await handle.wait()).type == "finished":
@@ -88,7 +90,9 @@ async def test_a_run_goes_on_after_the_store_failed_anywhere(
 
         analyst = dying_analyst.analyst_on(Failpoints(store, failing), plan, tell)
         with suppress(LongthreadError):
-            handle = await analyst.ask(dying_analyst.QUESTION, thread_id=thread_id, source=shop)
+            handle = await analyst.ask(
+                dying_analyst.QUESTION, thread_id=thread_id, source=shop, user_id=analyst.settings.user
+            )
             with suppress(LongthreadError):
                 await handle.wait()
             await asyncio.wait({handle.task})

@@ -55,7 +55,7 @@ async def open_pilot(open_analyst: OpenAnalyst, model: ScriptedChatModel, **sett
 
 
 async def ask(analyst: Analyst, question: str, thread_id: str | None = None, **given: Any) -> str:
-    handle = await analyst.ask(question, thread_id=thread_id, agent="pilot", **given)
+    handle = await analyst.ask(question, thread_id=thread_id, agent="pilot", user_id=analyst.settings.user, **given)
     end = await handle.wait()
     assert end.type == "finished", end.data
     return handle.thread_id
@@ -143,12 +143,12 @@ async def test_a_run_that_is_taken_over_has_the_skills_that_it_had(
     thread_id = await ask(analyst, "Tell me of a launch.")
     opened = prompts(model)[0]
     monkeypatch.setattr(Analyst, "_execute", lambda self, begun, staff, user_id: begun)
-    begun: Any = await analyst.ask("And stages?", thread_id=thread_id)
+    begun: Any = await analyst.ask("And stages?", thread_id=thread_id, user_id=analyst.settings.user)
     changed = [each | {"trigger_keywords": [], "config": {"instructions": "New."}} for each in SKILLS]
     await catalog.apply([AGENT | {"skills": []}, *changed])
     monkeypatch.undo()
     monkeypatch.setattr("longthread.runs.start.may_be_alive", lambda _: False)
-    handle = await analyst.resume(thread_id)
+    handle = await analyst.resume(thread_id, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     assert prompts(model) == [opened] * 3
     assert "T minus" in opened
@@ -161,9 +161,9 @@ async def test_a_run_that_is_taken_over_has_the_skills_that_it_had(
 async def test_a_paused_run_goes_on_with_what_its_question_opened(open_analyst: OpenAnalyst) -> None:
     model = ScriptedChatModel([call("mean", a=1), finish("So far."), finish("Soon.")])
     analyst, _ = await open_pilot(open_analyst, model)
-    handle = await analyst.ask("A launch?", agent="pilot", max_steps=1)
+    handle = await analyst.ask("A launch?", agent="pilot", max_steps=1, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "paused"
-    goes_on = await analyst.resume(handle.thread_id)
+    goes_on = await analyst.resume(handle.thread_id, user_id=analyst.settings.user)
     assert (await goes_on.wait()).type == "finished"
     assert all("T minus" in prompt for prompt in prompts(model)[:1] + prompts(model)[-1:])
 

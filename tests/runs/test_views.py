@@ -55,7 +55,7 @@ async def window_for(open_analyst: OpenAnalyst, *, messages: int) -> int:
     """The context window in which so many tokens are left to the messages, whatever prompt and tools cost here."""
     wide = 40_000
     analyst = await open_analyst([finish("3")], memory_context_window=wide)
-    handle = await analyst.ask("How many?", source="demo")
+    handle = await analyst.ask("How many?", source="demo", user_id=analyst.settings.user)
     await handle.wait()
     async with analyst.store.reading() as tx:
         [step] = await runs.steps_from(tx, handle.thread_id, 0)
@@ -82,7 +82,14 @@ async def test_every_call_is_told_again(open_analyst: OpenAnalyst, protocol: Any
     thread_id = None
     for n, steps in enumerate([None, None, 2, *[None] * 7]):
         question = "continue" if n == 3 else f"Question {n}: " + "how many? " * (600 if n == 5 else 3)
-        handle = await analyst.ask(question, source="demo", thread_id=thread_id, protocol=protocol, max_steps=steps)
+        handle = await analyst.ask(
+            question,
+            source="demo",
+            thread_id=thread_id,
+            protocol=protocol,
+            max_steps=steps,
+            user_id=analyst.settings.user,
+        )
         thread_id = handle.thread_id
         assert (await handle.wait()).type == ("paused" if steps else "finished")
         await analyst.pruner.settle()  # what a view holds does not depend on how fast the machine is
@@ -98,12 +105,16 @@ async def test_a_page_that_was_recalled_is_shown_whole(open_analyst: OpenAnalyst
     page = call("recall_memory", entry_id="")
     model = ScriptedChatModel([finish("Noted."), page, finish("So it is.")])
     analyst = await open_analyst(model, memory_context_window=await window_for(open_analyst, messages=2_000))
-    first = await analyst.ask("Keep this: " + "the harbour of Svalbard, " * 2_000, source="demo")
+    first = await analyst.ask(
+        "Keep this: " + "the harbour of Svalbard, " * 2_000, source="demo", user_id=analyst.settings.user
+    )
     await first.wait()
     async with analyst.store.reading() as tx:
         [entry] = await log.entries_between(tx, first.thread_id, 1, 1)
     page["args"]["entry_id"] = entry.id
-    await (await analyst.ask("What was it?", source="demo", thread_id=first.thread_id)).wait()
+    await (
+        await analyst.ask("What was it?", source="demo", thread_id=first.thread_id, user_id=analyst.settings.user)
+    ).wait()
     result = model.calls[-1].messages[-1]
     assert result.type == "tool"
     [found] = json.loads(str(result.text))["data"]["found"]  # it is no JSON where it was cut
@@ -118,10 +129,12 @@ async def test_what_was_left_out_as_stale_is_told_so(open_analyst: OpenAnalyst, 
     connection.close()
     model = ScriptedChatModel([call("list_tables"), COUNT, finish("3"), finish("no rockets"), finish("none")])
     analyst = await open_analyst(model)
-    handle = await analyst.ask("How many?", source=shop)
+    handle = await analyst.ask("How many?", source=shop, user_id=analyst.settings.user)
     await handle.wait()
     for question in ("And here?", "Really?"):
-        await (await analyst.ask(question, thread_id=handle.thread_id, source=other)).wait()
+        await (
+            await analyst.ask(question, thread_id=handle.thread_id, source=other, user_id=analyst.settings.user)
+        ).wait()
     *_, last = await check(analyst, handle.thread_id, model)
     assert [segment[2:3] + segment[4:] for segment in last.manifest] == [["whole", "stale"]]
 
@@ -129,7 +142,7 @@ async def test_what_was_left_out_as_stale_is_told_so(open_analyst: OpenAnalyst, 
 async def test_a_call_that_failed_is_told_too(open_analyst: OpenAnalyst, shop: str) -> None:
     model = ScriptedChatModel([COUNT, RuntimeError("down"), finish("3")])
     analyst = await open_analyst(model, retry_attempts=0)
-    handle = await analyst.ask("How many?", source=shop)
+    handle = await analyst.ask("How many?", source=shop, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "failed"
     [first, failed] = await told_again(analyst, handle.thread_id)
     assert (first[0].status, failed[0].status) == ("done", "failed")
@@ -140,7 +153,7 @@ async def test_a_call_that_failed_is_told_too(open_analyst: OpenAnalyst, shop: s
 
 async def test_a_step_that_was_no_model_call_has_no_view(open_analyst: OpenAnalyst, shop: str) -> None:
     analyst = await open_analyst([COUNT, finish("3")])
-    handle = await analyst.ask("How many?", source=shop)
+    handle = await analyst.ask("How many?", source=shop, user_id=analyst.settings.user)
     await handle.wait()
     async with analyst.store.reading() as tx:
         [tool] = [step for step in await runs.steps_from(tx, handle.thread_id, 0) if step.kind == "tool"]
@@ -151,7 +164,7 @@ async def test_a_step_that_was_no_model_call_has_no_view(open_analyst: OpenAnaly
 async def test_a_call_that_could_not_be_read_is_told_with_its_result(open_analyst: OpenAnalyst, shop: str) -> None:
     model = ScriptedChatModel([finish("3")] * 3)
     analyst = await open_analyst(model, memory_context_window=await window_for(open_analyst, messages=900))
-    handle = await analyst.ask("How many?", source=shop)
+    handle = await analyst.ask("How many?", source=shop, user_id=analyst.settings.user)
     await handle.wait()
     broken = [invalid_tool_call(name="read", args='{"n": ', id=name, error="") for name in ("x", "y")]
     reply = AIMessage("Let me see.", invalid_tool_calls=broken, id="a")
@@ -161,7 +174,9 @@ async def test_a_call_that_could_not_be_read_is_told_with_its_result(open_analys
         said = [draft_of(message) for message in (HumanMessage("Read it", id="q"), reply, result)]
         await log.append(tx, handle.thread_id, said, tip=tip, size=size)
     for question in ("And now?", "Really?"):
-        await (await analyst.ask(question, thread_id=handle.thread_id, source=shop)).wait()
+        await (
+            await analyst.ask(question, thread_id=handle.thread_id, source=shop, user_id=analyst.settings.user)
+        ).wait()
     *_, last = await check(analyst, handle.thread_id, model)
     assert not any(first <= 4 and end >= 5 for first, end, *_ in last.manifest), "they are in different segments"
     [told] = [message for message in model.calls[-1].messages if message.id == "a"]

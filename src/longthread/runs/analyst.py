@@ -135,12 +135,12 @@ class Analyst(Deciding):
         self,
         question: str,
         *,
+        user_id: str,
         thread_id: str | None = None,
         source: str | None = None,
         model: str | None = None,
         protocol: Protocol = "auto",
         max_steps: int | None = None,
-        user_id: str | None = None,
         agent: str | None = None,
         standing: Standing | None = None,
     ) -> RunHandle:
@@ -161,9 +161,8 @@ class Analyst(Deciding):
             ToolInvalid: the agent needs a tool that cannot be used.
             RunInProgress: the thread's run is being executed.
         """
-        user = user_id or self.settings.user
         question = self._checked(question)
-        thread = await self._thread_of(thread_id, user)
+        thread = await self._thread_of(thread_id, user_id)
         role = await self._role(agent, thread)
         config = role.agent.config
         if standing is None:
@@ -171,12 +170,12 @@ class Analyst(Deciding):
         elif not config.get("model"):
             model, protocol = standing.model, standing.protocol
         models = self._shelf.models(model, config)
-        async with self._sources(role, source, thread or thread_id, user, standing) as sources:
+        async with self._sources(role, source, thread or thread_id, user_id, standing) as sources:
             own = sources.own
             equipment = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
             asked = Ask(
                 thread_id=thread_id or new_id(),
-                user_id=user,
+                user_id=user_id,
                 question=question,
                 source=own.spec if own else None,
                 fingerprint=await own.fingerprint() if own else None,
@@ -188,16 +187,16 @@ class Analyst(Deciding):
             )
             begun = await begin(self.store, asked, self._hot)
             window = await self._windows.of(*models.all)
-            return self._execute(begun, Staff(role, models, sources, equipment, standing, window), user)
+            return self._execute(begun, Staff(role, models, sources, equipment, standing, window), user_id)
 
     async def resume(
         self,
         thread_id: str,
         *,
+        user_id: str,
         model: str | None = None,
         max_steps: int | None = None,
         source: str | None = None,
-        user_id: str | None = None,
         standing: Standing | None = None,
         claim: Lease | None = None,
     ) -> RunHandle:
@@ -212,9 +211,8 @@ class Analyst(Deciding):
             RunInProgress: it is being executed.
             RunWaiting: it waits for decisions; see `decide`.
         """
-        user = user_id or self.settings.user
         async with self.store.reading() as tx:
-            thread = await log.find_thread(tx, thread_id, user_id=user)
+            thread = await log.find_thread(tx, thread_id, user_id=user_id)
             run = await runs.last_run(tx, thread_id)
         if run is None or run.status == "finished" or (standing and run.status != "running"):
             raise NothingToResume(thread=thread_id)
@@ -229,19 +227,19 @@ class Analyst(Deciding):
                 max_steps=max_steps,
                 source=source,
                 protocol=run.protocol,
-                user_id=user,
+                user_id=user_id,
             )
         standing = standing or await standing_of(self.store, self.settings, thread, run)
         async with self.store.reading() as tx:
             role = await role_of_run(tx, run.agent)
         models = self._shelf.models(model or run.model, role.agent.config)
-        async with self._sources(role, source, thread, user, standing) as sources:
+        async with self._sources(role, source, thread, user_id, standing) as sources:
             equipment = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
             begun = await take_over(self.store, thread, self._hot, claim, model=models.name)
             window = await self._windows.of(*models.all)
-            return self._execute(begun, Staff(role, models, sources, equipment, standing, window), user)
+            return self._execute(begun, Staff(role, models, sources, equipment, standing, window), user_id)
 
-    async def stop(self, thread_id: str, *, user_id: str | None = None) -> None:
+    async def stop(self, thread_id: str, *, user_id: str) -> None:
         """Stop the thread's run: it ends as paused, and what it has done is kept. One that waits for a person is called
         off: the calls that wait are not made.
 
@@ -249,15 +247,14 @@ class Analyst(Deciding):
             NothingToStop: there is none, or its process died.
             RunElsewhere: another process executes it.
         """
-        user = user_id or self.settings.user
-        thread = await self.thread(thread_id, user_id=user)
+        thread = await self.thread(thread_id, user_id=user_id)
         handle = self._running.get(thread_id)
         if handle is not None:
             await handle.stop()
         with suppress(*([NothingToStop] if handle is not None else [])):
-            self.bell.ring((await call_off(self.store, thread, self._hot, by=user)).id)
+            self.bell.ring((await call_off(self.store, thread, self._hot, by=user_id)).id)
 
-    async def forget_thread(self, thread_id: str, *, user_id: str | None = None) -> Forgotten:
+    async def forget_thread(self, thread_id: str, *, user_id: str) -> Forgotten:
         """Delete a thread and those below it with all that is kept of them, here too. The place in the store's files is
         cleared in the background.
 
@@ -265,8 +262,7 @@ class Analyst(Deciding):
             ThreadNotFound: there is no such thread, or it is another user's.
             RunInProgress: a run on it is being executed.
         """
-        user = user_id or self.settings.user
-        gone = await delete_thread(self.store, thread_id, user_id=user, alive=may_be_alive)
+        gone = await delete_thread(self.store, thread_id, user_id=user_id, alive=may_be_alive)
         for each in gone.ids:
             self._hot.forget(each)
 
@@ -283,15 +279,15 @@ class Analyst(Deciding):
         await self.memories.settle()
         await self._background.settle()
 
-    async def thread(self, thread_id: str, *, user_id: str | None = None) -> Thread:
+    async def thread(self, thread_id: str, *, user_id: str) -> Thread:
         """A thread's metadata."""
         async with self.store.reading() as tx:
-            return await log.find_thread(tx, thread_id, user_id=user_id or self.settings.user)
+            return await log.find_thread(tx, thread_id, user_id=user_id)
 
-    async def state(self, thread_id: str, *, user_id: str | None = None) -> dict[str, Any]:
+    async def state(self, thread_id: str, *, user_id: str) -> dict[str, Any]:
         """The thread's state with document 000's fields, computed from all entries of its active branch."""
         async with self.store.reading() as tx:
-            thread = await log.find_thread(tx, thread_id, user_id=user_id or self.settings.user)
+            thread = await log.find_thread(tx, thread_id, user_id=user_id)
             entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
             compressed = await summaries.compressed(tx, thread_id)
         return state_of(entries, compressed)

@@ -29,7 +29,7 @@ class Deciding(ABC):
     bell: Bell
 
     @abstractmethod
-    async def thread(self, thread_id: str, *, user_id: str | None = None) -> Thread:
+    async def thread(self, thread_id: str, *, user_id: str) -> Thread:
         """A thread's metadata."""
 
     @abstractmethod
@@ -37,43 +37,43 @@ class Deciding(ABC):
         self,
         thread_id: str,
         *,
+        user_id: str,
         model: str | None = None,
         max_steps: int | None = None,
         source: str | None = None,
-        user_id: str | None = None,
         claim: Lease | None = None,
     ) -> RunHandle:
         """Go on with a thread's unfinished run."""
 
-    async def pending(self, thread_id: str, *, user_id: str | None = None) -> list[Approval]:
+    async def pending(self, thread_id: str, *, user_id: str) -> list[Approval]:
         """The calls of a thread that wait for a decision, in their order.
 
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
         """
         async with self.store.reading() as tx:
-            await log.find_thread(tx, thread_id, user_id=user_id or self.settings.user)
+            await log.find_thread(tx, thread_id, user_id=user_id)
             return await pending_of(tx, thread_id)
 
-    async def waiting_below(self, thread_id: str, *, user_id: str | None = None) -> list[str]:
+    async def waiting_below(self, thread_id: str, *, user_id: str) -> list[str]:
         """The threads of agents below a thread, at whatever depth, with calls that wait for a decision."""
         async with self.store.reading() as tx:
-            return (await approvals.below(tx, user_id=user_id or self.settings.user)).get(thread_id, [])
+            return (await approvals.below(tx, user_id=user_id)).get(thread_id, [])
 
-    async def why_none_waits(self, thread_id: str, *, user_id: str | None = None) -> str:
+    async def why_none_waits(self, thread_id: str, *, user_id: str) -> str:
         """What to do about a thread none of whose calls waits; empty: nothing."""
         async with self.store.reading() as tx:
-            return await instead(tx, thread_id, user_id=user_id or self.settings.user)
+            return await instead(tx, thread_id, user_id=user_id)
 
     async def decide(
         self,
         thread_id: str,
         decisions: Mapping[str, Decision | Mapping[str, Any]],
         *,
+        user_id: str,
         by: str | None = None,
         model: str | None = None,
         source: str | None = None,
-        user_id: str | None = None,
     ) -> RunHandle | None:
         """Decide about calls that wait, by their ids. All decisions are kept, or none. With the last one the run goes
         on here; None while other calls wait.
@@ -89,16 +89,15 @@ class Deciding(ABC):
             ThreadNotFound: there is no such thread, or it is another user's.
             SourceError, ToolInvalid, ModelUnavailable: the run cannot go on here. The decisions are kept: `resume` it.
         """
-        user = user_id or self.settings.user
         checked = {id_: each if isinstance(each, Decision) else Decision.of(each) for id_, each in decisions.items()}
-        run, lease = await decide(self.store, await self.thread(thread_id, user_id=user), checked, by=by or user)
+        run, lease = await decide(self.store, await self.thread(thread_id, user_id=user_id), checked, by=by or user_id)
         self.bell.ring(run.id)
         if lease is None:
             return None
         # Sources are opened and servers asked before the run is taken over: nobody else may take it meanwhile.
         beat = asyncio.ensure_future(keep_lease(self.store, lease))
         try:
-            return await self.resume(thread_id, model=model, source=source, user_id=user, claim=lease)
+            return await self.resume(thread_id, model=model, source=source, user_id=user_id, claim=lease)
         except BaseException as error:
             with suppress(LongthreadError):  # the lease runs out by itself, too
                 async with self.store.writing() as tx:

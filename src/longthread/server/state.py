@@ -31,3 +31,11 @@ def _served(request: Request) -> Served:
 
 
 ServedDep = Annotated[Served, Depends(_served)]
+
+
+def caller(served: ServedDep) -> str:
+    """The user whose request it is. Until the server has a login, everyone is the user that its settings name."""
+    return served.analyst.settings.user
+
+
+Caller = Annotated[str, Depends(caller)]

@@ -174,7 +174,9 @@ async def watch(
         budgets: list[int] = []
         for number, turn in enumerate(turns(count, language, seed)):
             player.turn = turn
-            handle = await analyst.ask(turn.question, thread_id=THREAD, source=str(source), protocol="native")
+            handle = await analyst.ask(
+                turn.question, thread_id=THREAD, source=str(source), protocol="native", user_id=settings.user
+            )
             if (end := await handle.wait()).type != "finished":
                 problem = end.data.get("error", {}).get("message", end.type)
                 raise InvalidInput(reason=f"Turn {number + 1} of the conversation did not end in an answer. {problem}")

@@ -54,7 +54,9 @@ async def over_http(url: str, era: str = "auto", **headers: str) -> AsyncIterato
 @asynccontextmanager
 async def directly(analyst: Analyst, **choice: Any) -> AsyncIterator[Client]:
     """A client of a server in the same process."""
-    server = protocol_server(offers(analyst, **choice), Transcripts(analyst.store, analyst.settings.user))
+    server = protocol_server(
+        offers(analyst, analyst.settings.user, **choice), Transcripts(analyst.store, analyst.settings.user)
+    )
     async with Client(server) as client:
         yield client
 

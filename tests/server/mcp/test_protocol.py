@@ -117,7 +117,9 @@ async def test_memories_are_kept_found_and_forgotten(open_analyst: Open, era: st
 @pytest.mark.parametrize("era", ERAS)
 async def test_conversations_are_resources(open_analyst: Open, era: str) -> None:
     analyst = await open_analyst()
-    handle = await analyst.ask("How many rockets are there?", thread_id="我的/thread 1", source="demo")
+    handle = await analyst.ask(
+        "How many rockets are there?", thread_id="我的/thread 1", source="demo", user_id=analyst.settings.user
+    )
     await handle.wait()
     async with listening(analyst) as (url, _), over_http(url, era) as client:
         [resource] = (await client.list_resources()).resources
@@ -222,12 +224,12 @@ async def test_calls_that_wait_for_a_person_are_told_and_not_made(open_analyst: 
         read = await client.call_tool("read_thread", {"thread": answer["thread"]})
         page: Any = read.structured_content
         assert page["waiting"] == calls and f"longthread approve {answer['thread']}" in said(read)
-    assert len(await analyst.pending(answer["thread"])) == 1
+    assert len(await analyst.pending(answer["thread"], user_id=analyst.settings.user)) == 1
 
 
 async def test_no_other_user_is_seen(open_analyst: Open) -> None:
     theirs = await open_analyst(user="ada")
-    handle = await theirs.ask("Which rockets are there?")
+    handle = await theirs.ask("Which rockets are there?", user_id=theirs.settings.user)
     await handle.wait()
     async with directly(theirs) as client:
         kept = await called(client, "remember", content="Ada's secret is a zebra.")
@@ -364,5 +366,5 @@ async def test_any_source_may_be_named_where_that_is_allowed(open_analyst: Open,
     analyst = await open_analyst(GatedModel([ANSWER]))
     async with listening(analyst, Choice(any_source=True)) as (url, _), over_http(url) as client:
         answer = await called(client, "ask", question="How many?", source=str(tmp_path / "sums.csv"))
-        thread = await analyst.thread(answer["thread"])
+        thread = await analyst.thread(answer["thread"], user_id=analyst.settings.user)
         assert "sums.csv" in str(thread.source)

@@ -61,7 +61,7 @@ class Lines:
 
 @asynccontextmanager
 async def served(analyst: Analyst, most: int = 1_000_000) -> AsyncIterator[tuple[Lines, asyncio.Task[None]]]:
-    server = protocol_server(offers(analyst), Transcripts(analyst.store, analyst.settings.user))
+    server = protocol_server(offers(analyst, analyst.settings.user), Transcripts(analyst.store, analyst.settings.user))
     (theirs, writing), (reading, ours) = os.pipe(), os.pipe()
     task = asyncio.create_task(stdio.serve(server, theirs, ours, most=most))
     client = Lines(writing, reading)
@@ -109,7 +109,7 @@ async def test_when_its_client_goes_the_runs_are_stopped_and_kept(open_analyst: 
     assert run is not None
     assert (run.status, run.outcome["reason"]) == ("paused", "stopped")
     model.shut.clear()
-    handle = await analyst.resume(thread.id)
+    handle = await analyst.resume(thread.id, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
 
 

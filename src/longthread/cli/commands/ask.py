@@ -53,6 +53,7 @@ def ask(
             protocol=checked_protocol(protocol),
             max_steps=max_steps,
             agent=agent,
+            user_id=settings.user,
         )
 
     begins = any(new.values()) or thread is None
@@ -74,7 +75,9 @@ def resume(
         thread_id = await find_thread(analyst.store, thread, user=settings.user)
         assert thread_id is not None
         decided = await decided_here(analyst, thread_id, terminal)
-        return decided or await analyst.resume(thread_id, source=source, model=model, max_steps=max_steps)
+        return decided or await analyst.resume(
+            thread_id, user_id=settings.user, source=source, model=model, max_steps=max_steps
+        )
 
     raise typer.Exit(asyncio.run(_run(settings, start, terminal, creates=False)))
 

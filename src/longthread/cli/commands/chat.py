@@ -86,7 +86,7 @@ async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: A
         if terminal.asks and asks_to_continue(question) and await _waits(analyst, asking.thread_id):
             handle = await decided_here(analyst, asking.thread_id, terminal)
         else:
-            handle = await analyst.ask(question, **asdict(asking))
+            handle = await analyst.ask(question, user_id=analyst.settings.user, **asdict(asking))
         if handle is None:  # it is decided later still
             return asking
         await see_through(analyst, handle, terminal)
@@ -99,7 +99,7 @@ async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: A
 async def _waits(analyst: Analyst, thread_id: str) -> bool:
     """Whether a call waits that can be asked about again."""
     with suppress(ThreadNotFound):  # nothing has been asked yet
-        return bool(await analyst.pending(thread_id))
+        return bool(await analyst.pending(thread_id, user_id=analyst.settings.user))
     return False
 
 

@@ -50,12 +50,14 @@ class Asking:
     """Runs for clients of one user.
 
     Args:
+        user: whose conversations they are.
         agent: who is asked in a new conversation; None: the analyst.
         any_source: whether a client may name files and addresses, and not only sources that are known by a name.
     """
 
-    def __init__(self, analyst: Analyst, *, agent: str | None = None, any_source: bool = False) -> None:
+    def __init__(self, analyst: Analyst, user: str, *, agent: str | None = None, any_source: bool = False) -> None:
         self._analyst = analyst
+        self._user = user
         self._agent = agent
         self._any_source = any_source
 
@@ -99,17 +101,19 @@ class Asking:
     async def _ask(self, given: Mapping[str, Any], progress: Progress) -> Answer:
         thread = given.get("thread")
         if thread is not None:
-            await self._analyst.thread(thread)  # one that is not there is not made: a client did not choose its id
+            # One that is not there is not made: a client did not choose its id.
+            await self._analyst.thread(thread, user_id=self._user)
         asked = self._analyst.ask(
             given["question"],
             thread_id=thread,
             source=await self._allowed(given.get("source")),
             agent=given.get("agent") or (self._agent if thread is None else None),
+            user_id=self._user,
         )
         return await self._told(asked, progress)
 
     async def _resume(self, given: Mapping[str, Any], progress: Progress) -> Answer:
-        return await self._told(self._analyst.resume(given["thread"]), progress)
+        return await self._told(self._analyst.resume(given["thread"], user_id=self._user), progress)
 
     async def _told(self, beginning: Coroutine[Any, Any, RunHandle], progress: Progress) -> Answer:
         """What a run comes to; of one that waits for a person already, the calls that wait."""
@@ -117,7 +121,8 @@ class Asking:
             return await _answered(beginning, progress)
         except RunWaiting as error:
             thread, run = error.thread, error.run
-            calls = [{"tool": each.tool, "args": dict(each.args)} for each in await self._analyst.pending(thread)]
+            pending = await self._analyst.pending(thread, user_id=self._user)
+            calls = [{"tool": each.tool, "args": dict(each.args)} for each in pending]
         data: dict[str, Any] = {"thread": thread, "run": run, "status": "waiting", "answer": ""}
         data |= {"citations": [], "queries": [], "calls": calls}
         return Answer(data, _as_text(data))

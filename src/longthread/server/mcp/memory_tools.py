@@ -28,8 +28,9 @@ _MEMORY = {
 class Memorising:
     """A user's memories: all of them are found, and new ones are kept with the agent of this server."""
 
-    def __init__(self, analyst: Analyst, *, agent: str | None = None) -> None:
+    def __init__(self, analyst: Analyst, user: str, *, agent: str | None = None) -> None:
         self._analyst = analyst
+        self._user = user
         self._agent = agent
 
     def offers(self) -> tuple[Offer, ...]:
@@ -84,7 +85,7 @@ class Memorising:
         )
 
     async def _search(self, given: Mapping[str, Any], progress: Progress) -> Answer:
-        owner, query = Owner(self._analyst.settings.user), given.get("query", "")
+        owner, query = Owner(self._user), given.get("query", "")
         memories = self._analyst.memories
         warnings: list[str] = []
         if query.strip():
@@ -97,7 +98,6 @@ class Memorising:
         return Answer({"memories": told, "warnings": warnings}, "\n".join([*lines, *warnings]))
 
     async def _remember(self, given: Mapping[str, Any], progress: Progress) -> Answer:
-        user = self._analyst.settings.user
         agent = await Catalog(self._analyst.store).agent(self._agent) if self._agent else None
         statement = Statement(
             given["content"],
@@ -105,14 +105,14 @@ class Memorising:
             given.get("importance"),
             moment_of(given.get("expires_at"), "expires_at"),
         )
-        kept = await self._analyst.memories.remember(Owner(user, agent.id if agent else ANALYST), statement)
-        self._analyst.memories.keep_up(user)
+        kept = await self._analyst.memories.remember(Owner(self._user, agent.id if agent else ANALYST), statement)
+        self._analyst.memories.keep_up(self._user)
         said = "Remembered" if kept.is_new else "Known already, and said again"
         return Answer({"memory": kept.memory.id, "new": kept.is_new}, f"{said}: {kept.memory.id}")
 
     async def _forget(self, given: Mapping[str, Any], progress: Progress) -> Answer:
         memory = given["memory"]
-        await forget_memory(self._analyst.store, memory, user_id=self._analyst.settings.user)
+        await forget_memory(self._analyst.store, memory, user_id=self._user)
         return Answer({"forgotten": memory}, f"Forgotten: {memory}")
 
 

@@ -48,15 +48,15 @@ _INSTRUCTIONS = (
 
 
 def offers(
-    analyst: Analyst, *, agent: str | None = None, any_source: bool = False, read_only: bool = False
+    analyst: Analyst, user: str, *, agent: str | None = None, any_source: bool = False, read_only: bool = False
 ) -> list[Offer]:
-    """All tools; with `read_only` those that change nothing."""
-    store, user = analyst.store, analyst.settings.user
+    """All tools of one user; with `read_only` those that change nothing."""
+    store = analyst.store
     every = [
-        *Asking(analyst, agent=agent, any_source=any_source).offers(),
+        *Asking(analyst, user, agent=agent, any_source=any_source).offers(),
         *Reading(store, user).offers(),
-        Recalling(analyst).offer(),
-        *Memorising(analyst, agent=agent).offers(),
+        Recalling(analyst, user).offer(),
+        *Memorising(analyst, user, agent=agent).offers(),
         Looking(store, user).offer(),
     ]
     return [offer for offer in every if offer.reads or not read_only]

@@ -49,8 +49,9 @@ _HIT = {
 class Recalling:
     """What was said in a user's conversations."""
 
-    def __init__(self, analyst: Analyst) -> None:
+    def __init__(self, analyst: Analyst, user: str) -> None:
         self._analyst = analyst
+        self._user = user
 
     def offer(self) -> Offer:
         """`recall`."""
@@ -82,12 +83,11 @@ class Recalling:
             raise InvalidInput(reason="There is nothing to look for. Give a query or a topic.")
         if given.get("thread") and given.get("agent"):
             raise InvalidInput(reason="Give thread or agent, not both.")
-        user = self._analyst.settings.user
         agent = await Catalog(self._analyst.store).agent(given["agent"]) if given.get("agent") else None
         question = Question(
             text=query,
             topic=topic,
-            scope=Scope(user, given.get("thread"), agent.id if agent else None),
+            scope=Scope(self._user, given.get("thread"), agent.id if agent else None),
             k=given["top_k"],
             since=moment_of(given.get("since"), "since"),
             until=moment_of(given.get("until"), "until", ends=True),
@@ -97,7 +97,7 @@ class Recalling:
         titles: dict[str, str] = {}
         async with self._analyst.store.reading() as tx:
             for thread_id in dict.fromkeys(hit.entry.thread_id for hit in recalled.hits):
-                titles[thread_id] = (await log.find_thread(tx, thread_id, user_id=user)).title or ""
+                titles[thread_id] = (await log.find_thread(tx, thread_id, user_id=self._user)).title or ""
         wanted = set(terms(f"{query} {topic}"))
         found = [_hit(hit, titles, wanted) for hit in recalled.hits]
         parts = [_line(hit) for hit in found] or ["Nothing was found."]

@@ -127,8 +127,9 @@ class _Served:
 
 
 def _server(analyst: Analyst, choice: Choice) -> ProtocolServer[Any]:
-    chosen = offers(analyst, agent=choice.agent, any_source=choice.any_source, read_only=choice.read_only)
-    return protocol_server(chosen, Transcripts(analyst.store, analyst.settings.user))
+    user = analyst.settings.user  # whoever reaches the server: its token is one user's
+    chosen = offers(analyst, user, agent=choice.agent, any_source=choice.any_source, read_only=choice.read_only)
+    return protocol_server(chosen, Transcripts(analyst.store, user))
 
 
 def _most(settings: Settings) -> int:

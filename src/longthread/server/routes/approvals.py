@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longthread.server.history import events_path
 from longthread.server.paths import Segment
-from longthread.server.state import ServedDep
+from longthread.server.state import Caller, ServedDep
 from longthread.store import approvals as kept
 from longthread.store import log, runs
 
@@ -28,10 +28,10 @@ class Decisions(BaseModel):
 # Documents and programs speak of threads too: either name will do.
 @router.get("/threads/{thread_id}/approvals", include_in_schema=False)
 @router.get("/conversations/{thread_id}/approvals")
-async def approvals(served: ServedDep, thread_id: Segment) -> dict[str, Any]:
+async def approvals(served: ServedDep, user: Caller, thread_id: Segment) -> dict[str, Any]:
     """The calls of the last run that wait for a decision, and those that were decided: by whom, when and why."""
     async with served.analyst.store.reading() as tx:
-        await log.find_thread(tx, thread_id, user_id=served.analyst.settings.user)
+        await log.find_thread(tx, thread_id, user_id=user)
         run = await runs.last_run(tx, thread_id)
         calls = await kept.of_run(tx, thread_id, run.id) if run else []
     waits = run is not None and run.status == "waiting"
@@ -45,11 +45,13 @@ async def approvals(served: ServedDep, thread_id: Segment) -> dict[str, Any]:
 
 @router.post("/threads/{thread_id}/approvals", status_code=202, include_in_schema=False)
 @router.post("/conversations/{thread_id}/approvals", status_code=202)
-async def decide(served: ServedDep, thread_id: Segment, body: Decisions, response: Response) -> dict[str, Any]:
+async def decide(
+    served: ServedDep, user: Caller, thread_id: Segment, body: Decisions, response: Response
+) -> dict[str, Any]:
     """Decide. All decisions are kept, or none. With the last one the run goes on under its own id (202); while other
     calls wait, these are told (200)."""
-    handle = await served.analyst.decide(thread_id, body.decisions)
+    handle = await served.analyst.decide(thread_id, body.decisions, user_id=user)
     if handle is not None:
         return {"thread_id": thread_id, "run_id": handle.run.id, "events": events_path(handle.run)}
     response.status_code = 200
-    return await approvals(served, thread_id)
+    return await approvals(served, user, thread_id)

@@ -17,12 +17,13 @@ from longthread.model.run import Protocol, Run
 from longthread.runs.handle import RunHandle
 from longthread.server.history import events_path, step_json
 from longthread.server.paths import Segment
-from longthread.server.state import Served, ServedDep
+from longthread.server.state import Caller, Served, ServedDep
 from longthread.server.stream import Position, RunStream
 from longthread.store import log, runs
 
 router = APIRouter(prefix="/api", tags=["chat"])
 
+Index = Annotated[int, Path(ge=0, lt=2**62)]
 _NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -46,7 +47,7 @@ class Question(Options):
 
 
 @router.post("/chat", status_code=202)
-async def ask(served: ServedDep, body: Question) -> dict[str, str]:
+async def ask(served: ServedDep, user: Caller, body: Question) -> dict[str, str]:
     """Ask. When this answers, the question is in the log and its run is under way."""
     source = served.sources.chosen(body.source)
     with _named(body.model):
@@ -58,23 +59,27 @@ async def ask(served: ServedDep, body: Question) -> dict[str, str]:
             protocol=body.protocol,
             max_steps=body.max_steps,
             agent=body.agent,
+            user_id=user,
         )
     return _accepted(handle)
 
 
 @router.post("/conversations/{thread_id}/resume", status_code=202)
-async def resume(served: ServedDep, thread_id: Segment, body: Options | None = None) -> dict[str, str]:
+async def resume(served: ServedDep, user: Caller, thread_id: Segment, body: Options | None = None) -> dict[str, str]:
     """Go on with the conversation's unfinished run. One that was interrupted goes on itself, under its own id."""
     body = body or Options()
     source = served.sources.chosen(body.source)
     with _named(body.model):
-        handle = await served.analyst.resume(thread_id, model=body.model, max_steps=body.max_steps, source=source)
+        handle = await served.analyst.resume(
+            thread_id, user_id=user, model=body.model, max_steps=body.max_steps, source=source
+        )
     return _accepted(handle)
 
 
 @router.get("/conversations/{thread_id}/runs/{run_id}/events")
 async def events(
     served: ServedDep,
+    user: Caller,
     thread_id: Segment,
     run_id: Segment,
     after: str | None = None,
@@ -85,7 +90,7 @@ async def events(
     204 when the run has ended, or waits for a person, and all was read: a browser then stops to connect again.
     """
     read = Position.parse(last_event_id or after)
-    run = await _run(served, thread_id, run_id)
+    run = await _run(served, user, thread_id, run_id)
     if run.status in HALTS:
         async with served.analyst.store.reading() as tx:
             behind = await runs.events_after(tx, thread_id, run_id, read.seq)
@@ -97,10 +102,10 @@ async def events(
 
 
 @router.get("/conversations/{thread_id}/steps/{index}")
-async def step(served: ServedDep, thread_id: Segment, index: Annotated[int, Path(ge=0, lt=2**62)]) -> dict[str, Any]:
+async def step(served: ServedDep, user: Caller, thread_id: Segment, index: Index) -> dict[str, Any]:
     """One step with its whole observation."""
     async with served.analyst.store.reading() as tx:
-        await log.find_thread(tx, thread_id, user_id=served.analyst.settings.user)
+        await log.find_thread(tx, thread_id, user_id=user)
         found = await runs.steps_between(tx, thread_id, index, index + 1)
     if not found:
         raise EntryNotFound(thread=thread_id, entry=f"step {index}")
@@ -108,10 +113,10 @@ async def step(served: ServedDep, thread_id: Segment, index: Annotated[int, Path
 
 
 @router.get("/conversations/{thread_id}/steps/{index}/chart")
-async def chart(served: ServedDep, thread_id: Segment, index: Annotated[int, Path(ge=0, lt=2**62)]) -> dict[str, Any]:
+async def chart(served: ServedDep, user: Caller, thread_id: Segment, index: Index) -> dict[str, Any]:
     """The chart that a step made, as a Vega-Lite specification with its rows."""
     async with served.analyst.store.reading() as tx:
-        await log.find_thread(tx, thread_id, user_id=served.analyst.settings.user)
+        await log.find_thread(tx, thread_id, user_id=user)
         found = await runs.steps_between(tx, thread_id, index, index + 1)
         made = await chart_of(tx, found[0]) if found else None
     if made is None:
@@ -119,9 +124,9 @@ async def chart(served: ServedDep, thread_id: Segment, index: Annotated[int, Pat
     return made
 
 
-async def _run(served: Served, thread_id: str, run_id: str) -> Run:
+async def _run(served: Served, user: str, thread_id: str, run_id: str) -> Run:
     async with served.analyst.store.reading() as tx:
-        await log.find_thread(tx, thread_id, user_id=served.analyst.settings.user)
+        await log.find_thread(tx, thread_id, user_id=user)
         run = await runs.find_run(tx, thread_id, run_id)
     if run is None:
         raise RunNotFound(thread=thread_id, run=run_id)

@@ -18,7 +18,7 @@ from longthread.runs.process import may_be_alive
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.history import attributes_json, history, run_json
 from longthread.server.paths import Segment
-from longthread.server.state import Served, ServedDep
+from longthread.server.state import Caller, Served, ServedDep
 from longthread.store import approvals, attributes, catalog, listing, log, runs
 from longthread.store.driver import Transaction
 
@@ -64,6 +64,7 @@ class MessageChanges(BaseModel):
 @router.get("/conversations")
 async def list_conversations(
     served: ServedDep,
+    user: Caller,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
     q: Annotated[str, Query(max_length=200)] = "",
@@ -75,7 +76,6 @@ async def list_conversations(
     Those that agents have with each other are in it with `children`; with `parent`, it is those right below that one.
     `damaged` has the ids of those that cannot be read and were passed over.
     """
-    user = served.analyst.settings.user
     damaged: dict[str, str] = {}
     more = None
     async with served.analyst.store.reading() as tx:
@@ -99,9 +99,8 @@ async def list_conversations(
 
 
 @router.patch("/conversations/{thread_id}")
-async def change(served: ServedDep, thread_id: Segment, body: Changes) -> dict[str, Any]:
+async def change(served: ServedDep, user: Caller, thread_id: Segment, body: Changes) -> dict[str, Any]:
     """Give a conversation another label, tags, metadata, or a time when it expires."""
-    user = served.analyst.settings.user
     async with served.analyst.store.writing() as tx:
         if body.label is not None:
             await log.rename_thread(tx, thread_id, body.label, user_id=user)
@@ -120,31 +119,30 @@ async def change(served: ServedDep, thread_id: Segment, body: Changes) -> dict[s
 
 @router.patch("/conversations/{thread_id}/messages/{message_id}")
 async def change_message(
-    served: ServedDep, thread_id: Segment, message_id: Segment, body: MessageChanges
+    served: ServedDep, user: Caller, thread_id: Segment, message_id: Segment, body: MessageChanges
 ) -> dict[str, Any]:
     """Set metadata of a message; the message itself does not change."""
-    user = served.analyst.settings.user
     async with served.analyst.store.writing() as tx:
         changed = await attributes.set_message_metadata(tx, thread_id, message_id, body.metadata, user_id=user)
     return {"id": message_id, "thread_id": thread_id, "metadata": dict(changed)}
 
 
 @router.delete("/conversations/{thread_id}", status_code=204)
-async def delete(served: ServedDep, thread_id: Segment) -> Response:
+async def delete(served: ServedDep, user: Caller, thread_id: Segment) -> Response:
     """Delete a conversation with all that is kept of it, also one that is damaged. Its run is stopped first."""
     with suppress(RowDamaged):
-        await _stop(served, thread_id)
+        await _stop(served, user, thread_id)
     try:
-        await served.analyst.forget_thread(thread_id)
+        await served.analyst.forget_thread(thread_id, user_id=user)
     except RunInProgress as error:
         raise RunElsewhere(thread=error.thread, run=error.run) from None
     return Response(status_code=204)
 
 
 @router.post("/conversations/{thread_id}/stop")
-async def stop(served: ServedDep, thread_id: Segment) -> dict[str, Any]:
+async def stop(served: ServedDep, user: Caller, thread_id: Segment) -> dict[str, Any]:
     """Stop the conversation's run, if it has one; what it has done is kept. Answers with its last run."""
-    await _stop(served, thread_id)
+    await _stop(served, user, thread_id)
     async with served.analyst.store.reading() as tx:
         run = await runs.last_run(tx, thread_id)
         return {"thread_id": thread_id, "run": await run_json(tx, run) if run else None}
@@ -153,25 +151,26 @@ async def stop(served: ServedDep, thread_id: Segment) -> dict[str, Any]:
 @router.get("/chat/history")
 async def chat_history(
     served: ServedDep,
+    user: Caller,
     thread_id: str,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     before: str | None = None,
 ) -> dict[str, Any]:
     """A conversation's last messages with their runs and steps; `before` of an answer leads to the ones before."""
     async with served.analyst.store.reading() as tx:
-        return await history(tx, thread_id, user_id=served.analyst.settings.user, limit=limit, before=before)
+        return await history(tx, thread_id, user_id=user, limit=limit, before=before)
 
 
 @router.get("/state")
-async def state(served: ServedDep, thread_id: str) -> dict[str, Any]:
+async def state(served: ServedDep, user: Caller, thread_id: str) -> dict[str, Any]:
     """A conversation's state with document 000's fields."""
-    return await served.analyst.state(thread_id)
+    return await served.analyst.state(thread_id, user_id=user)
 
 
-async def _stop(served: Served, thread_id: str) -> None:
+async def _stop(served: Served, user: str, thread_id: str) -> None:
     """Stop the thread's run, if it has one. Raises RunElsewhere: another process executes it."""
     with suppress(NothingToStop):
-        await served.analyst.stop(thread_id)
+        await served.analyst.stop(thread_id, user_id=user)
 
 
 def _cursor(last: Thread) -> str:

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from longthread import __version__
 from longthread.llm.models import DEMO, model_name
-from longthread.server.state import ServedDep
+from longthread.server.state import Caller, ServedDep
 from longthread.store import log
 
 router = APIRouter(tags=["health"])
@@ -21,10 +21,10 @@ async def health() -> dict[str, str]:
 
 
 @router.get("/ready")
-async def ready(served: ServedDep) -> dict[str, str]:
+async def ready(served: ServedDep, user: Caller) -> dict[str, str]:
     """The store answers too; 503 when it does not."""
     async with served.analyst.store.reading() as tx:
-        await log.last_thread(tx, user_id=served.analyst.settings.user)
+        await log.last_thread(tx, user_id=user)
     return {"status": "ready"}
 
 
