@@ -23,7 +23,6 @@ from typer.testing import CliRunner
 from longthread.cli.app import app
 from longthread.errors import LongthreadError, NotCopied, StoreDamaged
 from longthread.langgraph import LongthreadSaver
-from longthread.store.bundling import bundle_all
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 
@@ -48,30 +47,29 @@ def add_threads(address: str) -> None:
                 graph.compile(checkpointer=saver).invoke(given, {"configurable": {"thread_id": thread_id}})
 
 
-def add_bundles(address: str) -> None:
-    """Runs of the threads, put together."""
+def add_runs(address: str) -> None:
+    """Runs of the threads."""
 
     async def add() -> None:
         async with open_store(address) as store:
             for thread_id in THREADS:
                 await turns(store, 20, thread_id=thread_id, user_id="default")
-                await bundle_all(store, thread_id)
 
     asyncio.run(add())
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fill]:
-    """Makes the store that tests get copies of, once: given a PostgreSQL server or None, and whether it has bundles."""
+    """Makes the store that tests get copies of, once: given a PostgreSQL server or None, and whether it has runs."""
     with ExitStack() as opened:
 
         @cache
-        def made(server: str | None, has_bundles: bool) -> str:
+        def made(server: str | None, has_runs: bool) -> str:
             new = str(tmp_path_factory.mktemp("filled") / "conversations.db")
             address = opened.enter_context(database(server)) if server else new
             add_threads(address)
-            if has_bundles:
-                add_bundles(address)
+            if has_runs:
+                add_runs(address)
             return address
 
         yield made
@@ -79,19 +77,19 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fill]:
 
 @pytest.fixture
 def store_address(backend: str, filled: Fill, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of a store with threads of an application and, for tests that use `bundled`, their bundles."""
-    has_bundles = "bundled" in request.fixturenames
+    """The address of a store with threads of an application and, for tests that use `with_runs`, their runs."""
+    has_runs = "with_runs" in request.fixturenames
     if backend == "sqlite":
-        yield shutil.copyfile(filled(None, has_bundles), str(tmp_path / "conversations.db"))
+        yield shutil.copyfile(filled(None, has_runs), str(tmp_path / "conversations.db"))
     else:
         server = request.getfixturevalue("postgres_server")
-        with database(server, make_url(filled(server, has_bundles)).database) as url:
+        with database(server, make_url(filled(server, has_runs)).database) as url:
             yield url
 
 
 @pytest.fixture
-def bundled() -> None:
-    """Has `store_address` hold runs of the threads, put together."""
+def with_runs() -> None:
+    """Has `store_address` hold runs of the threads."""
 
 
 def change(address: str, statement: str, **values: Any) -> None:
@@ -187,7 +185,6 @@ DAMAGE = {
     "an entry's time": "UPDATE entries SET created_at = '?' WHERE thread_id = 'harmed' AND seq = 2",
     "an entry's metadata": "UPDATE entries SET metadata = '{' WHERE thread_id = 'harmed' AND seq = 2",
     "a list": "UPDATE threads SET tags = '[' WHERE id = 'harmed'",
-    "a bundle": "UPDATE run_bundles SET body = :v WHERE thread_id = 'harmed'",
     "the tip": "DELETE FROM entries WHERE thread_id = 'harmed' AND seq = (SELECT tip FROM threads WHERE id = 'harmed')",
     "an entry": "DELETE FROM entries WHERE thread_id = 'harmed' AND seq = 3",
     "a tip elsewhere": "UPDATE threads SET tip = 4096 WHERE id = 'harmed'",
@@ -198,12 +195,12 @@ def ids_of(path: str) -> list[str]:
     return [told["thread"] for line in Path(path).read_text().splitlines() if "thread" in (told := json.loads(line))]
 
 
-@pytest.mark.usefixtures("bundled")
+@pytest.mark.usefixtures("with_runs")
 @pytest.mark.parametrize("statement", DAMAGE.values(), ids=DAMAGE)
 def test_an_export_of_all_leaves_what_is_damaged_and_can_be_imported(
     run: Run, store_address: str, statement: str
 ) -> None:
-    change(store_address, statement, **({"v": b"\xff"} if ":v" in statement else {}))
+    change(store_address, statement)
     done = run("threads", "export", "--all", "--to", "all.jsonl", code=5)
     assert "2 threads exported to all.jsonl." in done.stderr
     assert "Not exported, for it is damaged: thread harmed: " in done.stderr
@@ -220,8 +217,8 @@ def test_an_export_of_all_leaves_what_is_damaged_and_can_be_imported(
     run("threads", "export", "--all", "--to", "all.jsonl", "--force")
 
 
-@pytest.mark.usefixtures("bundled")
-@pytest.mark.parametrize("statement", [each for name, each in DAMAGE.items() if name != "a bundle"])
+@pytest.mark.usefixtures("with_runs")
+@pytest.mark.parametrize("statement", DAMAGE.values())
 def test_markdown_of_all_leaves_what_is_damaged(run: Run, store_address: str, statement: str) -> None:
     change(store_address, statement)
     done = run("threads", "export", "--all", "--to", "all.md", code=5)
@@ -298,16 +295,17 @@ SPOILED = [
     "UPDATE entries SET tool_calls = '[{' WHERE thread_id = 'harmed'",
     "UPDATE entries SET metadata = '{' WHERE thread_id = 'harmed'",
     "UPDATE entries SET created_at = '?' WHERE thread_id = 'harmed'",
-    "UPDATE runs SET status = 'running', owner = 'x', lease_until = '2999', outcome = '{' WHERE thread_id = 'harmed'",
+    "UPDATE runs SET status = 'running', owner = 'x', lease_until = '2999', outcome = '{' WHERE thread_id = 'harmed' "
+    "AND id = (SELECT max(id) FROM runs WHERE thread_id = 'harmed')",
     "UPDATE checkpoints SET metadata = '8x' WHERE thread_id = 'harmed'",
 ]
 
 
-@pytest.mark.usefixtures("bundled")
+@pytest.mark.usefixtures("with_runs")
 @pytest.mark.parametrize("statement", SPOILED)
 @pytest.mark.parametrize("command", [("threads", "delete"), ("forget", "--thread")])
 def test_what_is_damaged_can_be_deleted(run: Run, store_address: str, statement: str, command: tuple[str, ...]) -> None:
-    change(store_address, statement, **({"v": b"\xff"} if ":v" in statement else {}))
+    change(store_address, statement)
     run(*command, "harmed", "--yes")
     assert [each["id"] for each in map(json.loads, run("threads", "list", "--json").stdout.splitlines())] == [
         "last one",

@@ -511,19 +511,6 @@ def test_a_conversation_goes_on_after_its_beginning_was_pruned(
     assert [line | {"thread_id": "t"} for line in shown(run, "t2")] == shown(run, "t")
 
 
-def test_runs_that_stay_are_put_together(run: Run, store_address: str) -> None:
-    in_store(store_address, lambda store: turns(store, 40))
-    listed = run("threads", "runs", "t", "--limit", "100").stdout
-    data = run("threads", "export", "t").stdout
-    assert "Would put together: 39 runs. All of it stays." in run("db", "prune").stdout
-    assert "Put together: 39 runs." in run("db", "prune", "--apply", "--yes").stdout
-    assert json.loads(run("db", "prune", "--json").stdout)["bundled"] == 0
-    status = json.loads(run("db", "status", "--json").stdout)
-    assert (status["runs"], status["tables"]["run_bundles"]["rows"]) == (40, 1)
-    assert run("threads", "runs", "t", "--limit", "100").stdout == listed
-    assert run("threads", "export", "t").stdout == data
-
-
 def test_a_langgraph_database_comes_in(run: Run, tmp_path: Path, store_address: str) -> None:
     graph = StateGraph(MessagesState)
     graph.add_node("node", lambda state: {"messages": [AIMessage("an answer")]})

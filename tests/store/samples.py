@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log
-from longthread.store.bundled import bundle_of, bundled
 from longthread.store.driver import Driver, Transaction
-from longthread.store.tables import BUNDLES, RUNS, Column, Table, canonical, read_tables
+from longthread.store.tables import Column, Table, canonical, read_tables
 from longthread.store.transfer.rows import read_rows, write_rows
 
 TEXTS = [
@@ -75,20 +73,13 @@ async def fill(store: Driver, thread_id: str, *, user_id: str = "u") -> None:
         for table in tables.all:
             has_rows = [row async for row in read_rows(tx, table, thread_id)]
             if not has_rows:
-                row = sample_of(table, thread_id) if table.name != BUNDLES else bundle_for(tables[RUNS], thread_id)
-                await write_rows(tx, table, [row])
+                await write_rows(tx, table, [sample_of(table, thread_id)])
 
 
 def sample_of(table: Table, thread_id: str) -> dict[str, Any]:
     """A row of a table."""
     row = {column.name: value_of(table, column, thread_id) for column in table.columns}
     return row | ({table.thread: thread_id} if table.thread else {})
-
-
-def bundle_for(runs: Table, thread_id: str) -> dict[str, Any]:
-    """A row of bundles with a run in it."""
-    run = bundled(sample_of(runs, thread_id) | {"id": f"bundled {thread_id}"})
-    return {"thread_id": thread_id, **asdict(bundle_of([run]))}
 
 
 def drafts(texts: Sequence[str], start: int = 0) -> list[Draft]:

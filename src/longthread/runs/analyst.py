@@ -45,7 +45,6 @@ from longthread.runs.approval_api import Deciding
 from longthread.runs.assignment import Staff
 from longthread.runs.builtin_tools import fitting_memories, own_tools
 from longthread.runs.cancel import call_off
-from longthread.runs.compaction import keep_together
 from longthread.runs.delegation import Delegates
 from longthread.runs.delegation_scope import Standing, standing_of
 from longthread.runs.events import Bell, EventStream
@@ -403,7 +402,6 @@ class Analyst(Deciding):
                 self.recaller.keep_up(Scope(user_id, begun.run.thread_id))
                 self._prune(context, begun, models, user_id)
                 self.memories.keep_up(user_id)
-                keep_together(self.store, self._background, begun.thread, context.window.spots)
                 # A client that saw the end may have started the thread's next run already.
                 if self._running.get(begun.run.thread_id) is handle:
                     del self._running[begun.run.thread_id]

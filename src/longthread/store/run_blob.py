@@ -40,7 +40,6 @@ _LATER_DICTIONARY = _DICTIONARY + (
 )
 _FORM = b"\x02"
 """The first byte: by which dictionary the rest is compressed."""
-_UNCOMPRESSED = b"\x00"
 _DICTIONARIES = {b"\x01": _DICTIONARY, _FORM: _LATER_DICTIONARY}
 _MICROSECOND = timedelta(microseconds=1)
 _SMALL_BYTES = 16_384
@@ -81,16 +80,6 @@ def unpack(run: Run, body: bytes) -> Packed:
         raise damaged(f"what run {run.id} did on thread {run.thread_id}", error) from error
 
 
-def loosened(body: bytes) -> bytes | None:
-    """What a value says, as one line of JSON, to be compressed with others; None where `tightened` would not make just
-    this value of it again."""
-    try:
-        line = _expanded(body)
-    except (zlib.error, KeyError):
-        return None
-    return line if b"\n" not in line and tightened(line) == body else None
-
-
 def tightened(line: bytes) -> bytes:
     """The value that says this."""
     # A small window is as good for a small value, and much faster to set up.
@@ -99,15 +88,8 @@ def tightened(line: bytes) -> bytes:
     return _FORM + squeezer.compress(line) + squeezer.flush()
 
 
-def readable(line: bytes) -> bytes:
-    """The value that says this, where it is only to be read: it need not be compressed for that."""
-    return _UNCOMPRESSED + line
-
-
 def _expanded(body: bytes) -> bytes:
     form, rest = body[: len(_FORM)], body[len(_FORM) :]
-    if form == _UNCOMPRESSED:
-        return rest
     expander = zlib.decompressobj(-15, zdict=_DICTIONARIES[form])
     return expander.decompress(rest) + expander.flush()
 

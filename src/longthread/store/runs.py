@@ -12,7 +12,7 @@ from longthread.errors import LeaseLost, RunInProgress
 from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark
 from longthread.model.run import AgentRun, Answers, Protocol, Run, RunStatus, Step, StepKind, StepStatus
-from longthread.store import bundles, leases, log
+from longthread.store import leases, log
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
@@ -203,7 +203,7 @@ async def call_off(tx: Transaction, run: Run, outcome: Mapping[str, Any]) -> Non
 
 async def find_run(tx: Transaction, thread_id: str, run_id: str) -> Run | None:
     """A run by its id."""
-    row = await bundles.find_row(tx, thread_id, run_id)
+    row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
     return _run(row) if row else None
 
 
@@ -215,7 +215,7 @@ async def last_run(tx: Transaction, thread_id: str) -> Run | None:
 
 async def list_runs(tx: Transaction, thread_id: str, *, limit: int) -> list[Run]:
     """The thread's runs, the newest first."""
-    return [_run(row) for row in await bundles.newest_rows(tx, thread_id, limit)]
+    return [_run(row) for row in await tx.fetch("select_runs", thread_id=thread_id, limit=limit)]
 
 
 async def answers(tx: Transaction, thread_id: str, run_id: str) -> list[Run]:
@@ -337,7 +337,7 @@ async def steps_from(tx: Transaction, thread_id: str, first: int) -> list[Step]:
 
 async def steps_of(tx: Transaction, run: Run) -> list[Step]:
     """A run's steps."""
-    row = await bundles.find_row(tx, run.thread_id, run.id, texts=False)
+    row = await one(tx, "select_run", thread_id=run.thread_id, id=run.id)
     if row is not None and row["body"] is not None:
         return [step for step, _ in await completed_steps(tx, unpack(run, bytes(row["body"])))]
     stop = _ENDLESS if run.stop_step is None else run.stop_step
@@ -348,7 +348,7 @@ async def steps_of(tx: Transaction, run: Run) -> list[Step]:
 async def steps_between(tx: Transaction, thread_id: str, first: int, stop: int) -> list[Step]:
     """The thread's steps with `first` <= index < `stop`. Looks through the thread's runs: see `steps_of`."""
     found = [step for step, _ in await _live_steps(tx, thread_id, first, stop)]
-    for row in await bundles.rows_of_steps(tx, thread_id, first, stop):
+    for row in await tx.fetch("select_runs_of_steps", thread_id=thread_id, first=first, stop=stop):
         run = run_of(row)
         found += [step for step, _ in await completed_steps(tx, unpack(run, bytes(row["body"])))]
     return sorted((step for step in found if first <= step.index < stop), key=lambda step: step.index)
@@ -396,7 +396,7 @@ async def remove_text(tx: Transaction, lease: Lease, first: int, last: int) -> N
 
 async def events_after(tx: Transaction, thread_id: str, run_id: str, after: int, *, limit: int = 1000) -> list[Event]:
     """The run's events behind number `after`, in order."""
-    row = await bundles.find_row(tx, thread_id, run_id)
+    row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
     if row is None:
         return []
     run = run_of(row)
@@ -422,7 +422,7 @@ async def events_of_type(tx: Transaction, thread_id: str, run_id: str, event_typ
     if event_type not in _ROWS:
         events = await events_after(tx, thread_id, run_id, 0, limit=_ENDLESS)
         return [event for event in events if event.type == event_type]
-    row = await bundles.find_row(tx, thread_id, run_id, texts=False)
+    row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
     if row is not None and row["body"] is not None:
         return [event for event in unpack(run_of(row), bytes(row["body"])).events if event.type == event_type]
     rows = await tx.fetch("select_events_of_type", thread_id=thread_id, run_id=run_id, type=event_type)
@@ -432,7 +432,7 @@ async def events_of_type(tx: Transaction, thread_id: str, run_id: str, event_typ
 async def last_event(tx: Transaction, thread_id: str, run_id: str) -> int:
     """The number of the run's last stored event; 0 when it has none."""
     row = await one(tx, "select_last_event", thread_id=thread_id, run_id=run_id)
-    return (int(row["seq"]) if row else 0) or await bundles.last_event(tx, thread_id, run_id)
+    return int(row["seq"]) if row else 0
 
 
 async def save_fold(tx: Transaction, thread_id: str, seq: int, data: Mapping[str, Any]) -> None:

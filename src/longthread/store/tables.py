@@ -17,8 +17,6 @@ THREADS = "threads"
 ENTRIES = "entries"
 RUNS = "runs"
 CHECKPOINTS = "checkpoints"
-BUNDLES = "run_bundles"
-"""Many runs to a row: in an export, each is one of `RUNS`."""
 _THREAD_COLUMN = "thread_id"
 _FIRST = (THREADS, ENTRIES, RUNS, "steps", "events")
 """What a person who reads an export looks for first."""
@@ -88,11 +86,6 @@ class Tables:
     def of_threads(self) -> tuple[Table, ...]:
         """Those whose rows belong to a thread; `threads` itself comes first. Not those that follow from them."""
         return tuple(t for t in self.all if t.thread is not None and not t.name.startswith(_DERIVED))
-
-    @property
-    def exported(self) -> tuple[Table, ...]:
-        """Those of threads that an export knows. It is the same, whether runs are bundled or not."""
-        return tuple(t for t in self.of_threads if t.name != BUNDLES)
 
     @property
     def derived(self) -> tuple[Table, ...]:

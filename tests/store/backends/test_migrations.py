@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from tests.store.old import make_version_26, read
 
-from longthread.errors import StoreTooNew, StoreUnavailable
+from longthread.errors import RowDamaged, StoreTooNew, StoreUnavailable
 from longthread.langgraph import LongthreadSaver
 from longthread.store import runs
 from longthread.store.backends import migrate, sqlite
@@ -25,7 +25,7 @@ from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.open import open_store
 from longthread.store.queries import schema
 from longthread.store.transfer.archive import export_lines
-from longthread.testing.contract.bundles import KINDS, run_id, turn
+from longthread.testing.contract.history import KINDS, run_id, turn
 
 Schema = dict[str, list[tuple[Any, ...]]]
 
@@ -117,8 +117,40 @@ async def test_every_row_of_version_26_is_there_after_the_upgrade(version_26: st
     before = counts(version_26)
     await open_and_close(version_26)
     after = counts(version_26)
+    assert before.pop("run_bundles") == 2
+    before["runs"] += 29 + 1
     assert before.items() <= after.items()
     assert {name for name, rows in before.items() if not rows} <= {"recall_bound", "recall_volumes"}, before
+
+
+async def test_a_store_at_version_33_opens_and_loses_nothing(
+    backend: str, version_26: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(migrate, "SCHEMA_VERSION", 33)
+        await open_and_close(version_26)
+    assert counts(version_26)["run_bundles"] == 2
+    async with open_store(version_26) as store, store.reading() as tx:
+        assert store.found_version == 33
+        lines = [json.loads(line) async for line in export_lines(tx, ["t"], lambda *_: None)]
+        before = map(json.loads, read(f"{backend}.jsonl").strip().split("\n"))
+        wanted = [line for line in before if line.get("table") == "runs" and line["row"]["id"].startswith("r0")]
+        assert [line for line in lines if line.get("table") == "runs"] == wanted
+        assert len(wanted) == 40
+
+
+async def test_a_damaged_bundle_is_named_and_nothing_is_changed(backend: str, version_26: str) -> None:
+    statement = "UPDATE run_bundles SET body = {} WHERE thread_id = 't'"
+    if backend == "sqlite":
+        with closing(sqlite3.connect(version_26)) as file, file:
+            file.execute(statement.format("x'01ff'"))
+    else:
+        with psycopg.connect(version_26) as connection:
+            connection.execute(statement.format("'\\x01ff'").encode())
+    before = counts(version_26)
+    with pytest.raises(RowDamaged, match="r00000 to r00036 of thread t.*Restore a backup.*DELETE FROM run_bundles"):
+        await open_and_close(version_26)
+    assert counts(version_26) == before
 
 
 def counts(address: str) -> dict[str, int]:

@@ -18,8 +18,7 @@ from tests.store.samples import TEXTS, all_of, drafts, fill
 from longthread.errors import ArchiveInvalid, EntryNotFound, InvalidInput
 from longthread.model.entry import Draft
 from longthread.model.ids import new_id
-from longthread.store import bundles, log, memories
-from longthread.store.bundling import bundle_all
+from longthread.store import log, memories
 from longthread.store.driver import Driver
 from longthread.store.leases import executed
 from longthread.store.open import open_store
@@ -29,7 +28,7 @@ from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.copy import compare_stores, copy_store
 from longthread.store.transfer.import_archive import Into, import_threads
 from longthread.store.transfer.threads import Outcome, thread_ids
-from longthread.testing.contract.bundles import run_id, seen, turns
+from longthread.testing.contract.history import run_id, seen, turns
 from longthread.testing.contract.runs import alive, begun, taken_over
 
 YOURS = Into(user_id="u")
@@ -118,20 +117,18 @@ async def test_a_thread_without_a_name_goes_along(store: Driver, other: Driver) 
     assert (await compare_stores(store, other, silent)).missing == 0
 
 
-async def test_what_refers_to_a_run_finds_it_though_it_was_bundled_or_pruned(store: Driver, other: Driver) -> None:
+async def test_what_refers_to_a_run_finds_it_or_is_told_that_it_was_pruned(store: Driver, other: Driver) -> None:
     await turns(store, 40)
     await copy_store(store, other, silent)
     before = await seen(other), await exported(other)
     async with other.writing() as tx:
         [used] = await tx.fetch(Sql("SELECT DISTINCT memory_id FROM memory_uses"))
         await memories.delete(tx, used["memory_id"], user_id="u")
-    assert await bundle_all(other, "t") == 34
     assert (await copy_store(store, other, silent)).refused == []
     assert (await seen(other), await exported(other)) == before
     async with other.writing() as tx:
         await memories.delete(tx, used["memory_id"], user_id="u")
         await tx.run("prune_runs", thread_id="t", first_run=run_id(6))
-        await bundles.delete_behind(tx, "t", run_id(6))
     refused = [str(each) for each in (await copy_store(store, other, silent)).refused]
     assert refused[0].startswith("thread t (runs: 34 there")
     assert refused[1:] == [f"memory_uses t {run_id(5)} {used['memory_id']} (its run is not there)"]
@@ -166,10 +163,9 @@ async def test_an_export_comes_back_the_same_over_either_backend(store: Driver, 
     assert (await imported(other, data)).written == 3
     assert await exported(other) == data
     held = (await all_of(store), await all_of(other))
-    assert {name for name, rows in held[1].items() if not rows} == {*SHARED, "run_bundles"}
+    assert {name for name, rows in held[1].items() if not rows} == {*SHARED}
     for name, rows in held[1].items():
-        own = [row for row in rows if name != "runs" or not row["id"].startswith("bundled ")]
-        assert own in ([], held[0][name]), name
+        assert rows in ([], held[0][name]), name
     again = await imported(store, await exported(other))
     assert (again.written, again.same, again.rows, again.refused) == (0, 3, 0, [])
 

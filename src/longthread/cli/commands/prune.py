@@ -112,8 +112,6 @@ def _show(outcome: _Outcome, *, applied: bool, as_json: bool) -> None:
         print_line(asdict(found) | about)
         return
     echo(f"{'Deleted' if applied else 'Would delete'}: {_described(found)}")
-    if found.bundled:
-        echo(f"{'Put' if applied else 'Would put'} together: {counted(found.bundled, 'run')}. All of it stays.")
     if found.busy:
         echo(f"Left alone: {counted(found.busy, 'thread')} with a run under way.")
     if applied:

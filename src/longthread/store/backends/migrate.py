@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from psycopg import AsyncConnection
 
 from longthread.errors import StoreTooNew, StoreUnavailable
+from longthread.store.old_bundles import TAKE, insertion, unpacked
 from longthread.store.queries import schema
 
-SCHEMA_VERSION = 33
+SCHEMA_VERSION = 34
 """The version of the schema that a new store gets: `tables.sql` and `views.sql` of `sql/*/schema`."""
-_UPGRADES = {26: 33}
+_UPGRADES = {26: 33, 33: 34}
 """Each `upgrade_N.sql` leads from version N to another. After it, the views are made again."""
+BUNDLED = "upgrade_33"
+"""The part before which bundles are unpacked."""
 _LAST_WITH_ALL = "ef76715"
 """The last commit with all migrations: it brings a store of any version to version 33."""
 LOCK = 0x4C4F4E47
@@ -87,12 +91,20 @@ async def migrate_postgres(
                 'applied_at TEXT COLLATE "C" NOT NULL)'
             )
         for number, part in pending(version or 0, where):
+            if part == BUNDLED:
+                await _unpack_bundles(connection)
             await connection.execute(schema("postgres", part).encode())
             await connection.execute(
                 "INSERT INTO longthread_migrations VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
                 [number, part, datetime.now(UTC).isoformat(timespec="microseconds")],
             )
     return version or 0
+
+
+async def _unpack_bundles(connection: AsyncConnection[Any]) -> None:
+    while bundles := await (await connection.execute(TAKE.encode())).fetchall():
+        for row in chain.from_iterable(map(unpacked, bundles)):
+            await connection.execute(insertion(row, "%({})s").encode(), row)
 
 
 async def _version(connection: AsyncConnection[Any], where: str) -> int | None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,11 @@ from longthread.errors import (
     StoreUnavailable,
     ValueRefused,
 )
-from longthread.store.backends.migrate import pending
+from longthread.store.backends.migrate import BUNDLED, pending
 from longthread.store.backends.sqlite_connection import Connection
 from longthread.store.completion import to_the_end
 from longthread.store.driver import CHANGED, Asked, Row, sentence, storable
+from longthread.store.old_bundles import TAKE, insertion, unpacked
 from longthread.store.queries import queries, schema
 
 BUSY_SECONDS = 30.0
@@ -393,6 +394,8 @@ async def _migrate(connection: Connection, where: str) -> int:
     try:
         version = await _scalar(connection, "PRAGMA user_version")
         for reached, part in pending(version, where):
+            if part == BUNDLED:
+                await connection.apart(_unpack_bundles)
             await connection.apart(partial(_run_script, script=schema("sqlite", part)))
             await connection.execute(f"PRAGMA user_version = {reached}")
         await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -400,6 +403,12 @@ async def _migrate(connection: Connection, where: str) -> int:
         return version
     finally:
         await connection.rollback()  # what was not committed
+
+
+def _unpack_bundles(database: sqlite3.Connection) -> None:
+    while bundles := _rows(database, TAKE, {}):
+        for row in chain.from_iterable(map(unpacked, bundles)):
+            database.execute(insertion(row, ":{}"), row)
 
 
 def _run_script(database: sqlite3.Connection, script: str) -> None:

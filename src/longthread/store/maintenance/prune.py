@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from longthread.errors import RowDamaged
-from longthread.store import bundles, log, memories
-from longthread.store.bundling import bundle_all, loose_count
+from longthread.store import log, memories
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.retention import Plan, Retention
 from longthread.store.queries import Sql, queries
-from longthread.store.tables import BUNDLES, RUNS, Table, Tables, read_tables
+from longthread.store.tables import Table, Tables, read_tables
 from longthread.store.transfer.threads import Progress, each_thread
 
 _DELETE = re.compile(r"^(?:--[^\n]*\n)*DELETE FROM (\w+)")
@@ -22,15 +21,13 @@ _DELETE = re.compile(r"^(?:--[^\n]*\n)*DELETE FROM (\w+)")
 class Pruned:
     """What went, or would go: rows by table, their bytes, and the threads that went whole. `touched` are the threads
     that lost something, `busy` those that were left alone because a run on them is being executed, `damaged` those that
-    were because something of them cannot be read, each with what that is. `bundled` are runs that were put together,
-    and are still there."""
+    were because something of them cannot be read, each with what that is."""
 
     threads: int = 0
     touched: int = 0
     busy: int = 0
     rows: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
-    bundled: int = 0
     damaged: dict[str, str] = field(default_factory=dict)
 
     def add(self, table: str, rows: int, size: int) -> None:
@@ -41,7 +38,7 @@ class Pruned:
 
 
 async def prune(store: Driver, retention: Retention, progress: Progress, *, apply: bool) -> Pruned:
-    """Delete what is not to be kept, and put runs that stay together; without `apply`, only say what that is.
+    """Delete what is not to be kept; without `apply`, only say what that is.
 
     Each transaction locks one thread and deletes a limited number of rows, or one thread. Stopped at any moment, what
     is left is whole, and another prune goes on. A thread of which something cannot be read is left as it is.
@@ -86,9 +83,6 @@ class _Pruning:
                 return False
             before = sum(self.pruned.rows.values())
             await self._measure(tx, thread_id, found)
-            if not found.whole:
-                first_run = found.bundled.first_run if found.bundled else None
-                self.pruned.bundled += await loose_count(tx, thread_id, first_run)
         touched = sum(self.pruned.rows.values()) > before
         self.pruned.touched += touched
         return touched
@@ -101,8 +95,6 @@ class _Pruning:
             while await self._delete_some(thread_id):
                 pass
         self.pruned.busy += looked.busy
-        if looked.bundled:
-            self.pruned.bundled += await bundle_all(self.store, thread_id)
 
     async def _delete_some(self, thread_id: str) -> bool:
         """Delete what one transaction may; whether there is more."""
@@ -119,8 +111,6 @@ class _Pruning:
                 await log.delete_thread(tx, thread_id, user_id=thread["user_id"])
             for deletion in (*found.rows, *found.after):
                 await tx.run(deletion.query, thread_id=thread_id, **deletion.values)
-            if found.bundled is not None and found.bundled.first_run is not None:
-                await bundles.delete_behind(tx, thread_id, found.bundled.first_run)
             if found.first_seq:
                 await tx.run("move_first_seq", thread_id=thread_id, first_seq=found.first_seq)
         return found.more
@@ -130,19 +120,12 @@ class _Pruning:
             for each in (thread_id, *found.below):
                 self.pruned.threads += 1
                 for table in self.tables.of_threads:
-                    if table.name != BUNDLES:
-                        await self._count(tx, each, table, _all_of(table), {})
-                self._add_bundled(await bundles.behind(tx, each, None))
+                    await self._count(tx, each, table, _all_of(table), {})
         for deletion in found.rows:
             sql = queries(self.store.dialect)[deletion.query]
             head = _DELETE.match(sql)
             assert head is not None
             await self._count(tx, thread_id, self.tables[head[1]], sql[head.end() :], deletion.values)
-        if found.bundled is not None:
-            self._add_bundled(found.bundled)
-
-    def _add_bundled(self, gone: bundles.Behind) -> None:
-        self.pruned.add(RUNS, gone.runs, gone.bytes)
 
     async def _count(
         self, tx: Transaction, thread_id: str, table: Table, condition: str, values: Mapping[str, object]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from longthread.store import bundles, log, runs, summaries
+from longthread.store import log, runs, summaries
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.leases import Alive, executed, is_held
 from longthread.store.log_rows import moment_of, of_thread
@@ -57,7 +57,7 @@ class Policy:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is to go of a thread: all of it, with the threads `below` it, or some rows. `after` is what to do when they
-    are gone; `more`: there will be more to go then. `bundled` are runs that go from bundles."""
+    are gone; `more`: there will be more to go then."""
 
     whole: bool = False
     below: tuple[str, ...] = ()
@@ -65,7 +65,6 @@ class Plan:
     after: tuple[Deletion, ...] = ()
     first_seq: int = 0
     more: bool = False
-    bundled: bundles.Behind | None = None
 
 
 KEEP = Plan()
@@ -141,7 +140,7 @@ class _Planning:
         # Only once: it looks at every vector that stays.
         tag = (Deletion("tag_vectors", {"first": end, "last": 2**62}),) if entries and end == cut else ()
         after = (*of_checkpoints.after, *recount, *tag)
-        return Plan(rows=rows, after=after, first_seq=end, more=end < cut, bundled=of_runs.bundled)
+        return Plan(rows=rows, after=after, first_seq=end, more=end < cut)
 
     async def _surplus(self) -> tuple[Plan, Mapping[str, Staying]]:
         """What goes of the checkpoints, and those that stay."""
@@ -194,25 +193,13 @@ class _Planning:
         cut_at = at["created_at"] if at and cut > self.thread["first_seq"] else ""
         given = {"thread_id": self.thread_id, "ended_before": ended_before, "cut": cut, "cut_at": cut_at}
         kept = await one(self.tx, "select_first_kept_run", **given)
-        if kept is None:
+        if kept is None or await self._run_after(kept["id"], 0) is None:
             return KEEP
-
-        def goes(run: Row) -> bool:
-            """As `select_first_kept_run` says it."""
-            gone = run["ended_at"] < cut_at if run["entry_seq"] is None else run["entry_seq"] < cut
-            return bool(gone or run["ended_at"] < ended_before)
-
-        few = not self.at_once
-        kept = await bundles.first_kept(self.tx, self.thread_id, kept, goes, ended_before=ended_before, few=few)
-        bundle = await bundles.first_before(self.tx, self.thread_id, kept["id"])
-        if bundle is None and await self._run_after(kept["id"], 0) is None:
-            return KEEP
-        stop = kept if self.at_once else await self._stop(kept)
-        behind = await bundles.behind(self.tx, self.thread_id, stop["id"])
+        stop = kept if self.at_once else await self._run_after(kept["id"], RUNS_AT_ONCE) or kept
         before = {"first_run": stop["id"]}
         steps = {"first_step": stop["first_step"]}
         named = await self.tx.fetch("select_prompts_named", thread_id=self.thread_id, **before, **steps)
-        kept_prompts = runs.prompts_of([behind.prompts, *(row["names"] for row in named)])
+        kept_prompts = runs.prompts_of([row["names"] for row in named])
         rows = (
             Deletion("prune_events", before),
             Deletion("prune_approvals", before),
@@ -220,16 +207,7 @@ class _Planning:
             Deletion("prune_steps", steps),
             Deletion("prune_runs", before),
         )
-        more = stop["id"] != kept["id"]
-        return Plan(rows=rows, first_seq=int(self.thread["first_seq"]), more=more, bundled=behind)
-
-    async def _stop(self, kept: Row) -> Row:
-        """The first run that stays for now: the one behind the next few that go, or the next bundle, or `kept`."""
-        stop = await self._run_after(kept["id"], RUNS_AT_ONCE) or kept
-        bundle = await bundles.first_before(self.tx, self.thread_id, stop["id"])
-        if bundle is None:
-            return stop
-        return await bundles.run_behind(self.tx, self.thread_id, bundle) if bundle["last_id"] < kept["id"] else kept
+        return Plan(rows=rows, first_seq=int(self.thread["first_seq"]), more=stop["id"] != kept["id"])
 
     async def _run_after(self, run_id: str, few: int) -> Row | None:
         """The run behind the thread's first `few`, if it is before `run_id`."""

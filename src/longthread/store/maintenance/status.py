@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from longthread.errors import StoreDamaged, StoreFull
-from longthread.store import bundles
 from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Driver, Transaction
 from longthread.store.log import now
 from longthread.store.queries import Sql
-from longthread.store.tables import BUNDLES, RUNS, Table, read_tables
+from longthread.store.tables import RUNS, Table, read_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +19,7 @@ class StoreStatus:
     `bytes` is its size on disk, of which `free` are used for nothing.
 
     `tables` has the size of each table with its indexes, in bytes; it is empty where SQLite was built without the means
-    to tell. `rows` has each table's number of rows; of `runs` how many there are, bundled or not. `live` are the runs
-    that are being executed.
+    to tell. `rows` has each table's number of rows. `live` are the runs that are being executed.
     """
 
     where: str
@@ -79,10 +77,7 @@ async def _sizes(tx: Transaction) -> dict[str, int]:
 
 
 async def _rows(tx: Transaction, tables: Iterable[Table]) -> dict[str, int]:
-    found = {table.name: await _count(tx, table) for table in tables}
-    if BUNDLES in found:
-        found[RUNS] += await bundles.count_all(tx)
-    return found
+    return {table.name: await _count(tx, table) for table in tables}
 
 
 async def _count(tx: Transaction, table: Table) -> int:

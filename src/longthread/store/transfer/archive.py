@@ -18,7 +18,8 @@ from longthread.errors import RowDamaged
 from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Row, Transaction
 from longthread.store.tables import ENTRIES, THREADS, Column, Table, canonical, read_tables
-from longthread.store.transfer.threads import Progress, count_exported, read_exported
+from longthread.store.transfer.rows import count_rows
+from longthread.store.transfer.threads import Progress, read_thread
 from longthread.store.transfer.tree import Tree
 
 FORMAT = "longthread_export"
@@ -52,9 +53,9 @@ async def _objects(
     yield {FORMAT: VERSION, "schema": SCHEMA_VERSION, "threads": len(thread_ids)}
     for done, thread_id in enumerate(thread_ids):
         progress(done, len(thread_ids), thread_id)
-        yield {"thread": thread_id, "rows": await count_exported(tx, tables, thread_id)}
+        yield {"thread": thread_id, "rows": await count_rows(tx, tables.of_threads, thread_id)}
         check = _Check()
-        async for name, row in read_exported(tx, tables, thread_id):
+        async for name, row in read_thread(tx, tables, thread_id):
             data = row_json(tables[name], row)
             if damaged is not None:
                 check.add(tables[name], data)
@@ -69,7 +70,7 @@ async def why_not_whole(tx: Transaction, thread_id: str) -> str | None:
     tables = await read_tables(tx)
     check = _Check()
     try:
-        async for name, row in read_exported(tx, tables, thread_id):
+        async for name, row in read_thread(tx, tables, thread_id):
             check.add(tables[name], row_json(tables[name], row))
             if check.reason is not None:
                 break

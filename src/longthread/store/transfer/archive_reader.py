@@ -143,7 +143,7 @@ class ArchiveReader:
             raise self.invalid("it does not count the thread's rows.")
         if next(iter(counts), None) != THREADS or counts[THREADS] != 1:
             raise self.invalid("the thread itself is missing.")
-        known = {table.name for table in self._tables.exported}
+        known = {table.name for table in self._tables.of_threads}
         if not counts.keys() <= known:
             raise self.invalid(f"this Longthread has no {', '.join(sorted(counts.keys() - known))}.")
         self._storable(data)

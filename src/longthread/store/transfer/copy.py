@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from longthread.errors import NotStorable, RowDamaged, StoreError, ThreadNotFound, ValueRefused
-from longthread.store import bundles, incarnation, log
+from longthread.store import incarnation, log
 from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.tables import RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer.identity import refuse_same
@@ -15,13 +15,11 @@ from longthread.store.transfer.threads import (
     Outcome,
     Progress,
     Refusal,
-    count_exported,
     count_threads,
     difference,
     differing_column,
     each_thread,
     gone_on,
-    read_exported,
     read_thread,
     write_thread,
 )
@@ -119,9 +117,8 @@ class _Copying:
             async with self.target.reading() as there:
                 known = await one(there, "select_owner", id=thread_id) is not None
                 if known:
-                    told = await count_exported(here, self.ours, thread_id)
-                    rows = read_exported(here, self.ours, thread_id)
-                    reason = await difference(there, self.theirs, thread_id, told, rows)
+                    rows = read_thread(here, self.ours, thread_id)
+                    reason = await difference(there, self.theirs, thread_id, counts, rows)
             if not known:
                 rows = read_thread(here, self.ours, thread_id)
                 async with self.target.writing() as tx:
@@ -148,8 +145,8 @@ class _Copying:
     async def counts_differ(self, thread_id: str) -> bool:
         """Whether the target has another number of a thread's rows than the source has now."""
         async with self.source.reading() as here, self.target.reading() as there:
-            counts = await count_exported(here, self.ours, thread_id)
-            return bool(counts) and counts != await count_exported(there, self.theirs, thread_id)
+            counts = await count_rows(here, self.ours.of_threads, thread_id)
+            return bool(counts) and counts != await count_rows(there, self.theirs.of_threads, thread_id)
 
     async def copy_shared(self, name: str) -> None:
         """Copy the rows that are not there of a table that threads share; tell those that are there and differ."""
@@ -186,9 +183,9 @@ class _Copying:
             self.outcome.refused += refused
 
     async def _has_run(self, tx: Transaction, row: Row) -> bool:
-        """Whether the run that a row of a session's refers to is there. If it is bundled, it is taken out for that."""
+        """Whether the run that a row of a session's refers to is there."""
         try:
             await log.position(tx, row["session_id"])
         except ThreadNotFound:
             return False
-        return await bundles.take_out(tx, self.theirs[RUNS], row["session_id"], row["run_id"])
+        return await one(tx, "select_run", thread_id=row["session_id"], id=row["run_id"]) is not None

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from longthread.errors import StoreError
-from longthread.store import bundles
 from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.leases import left
 from longthread.store.tables import CHECKPOINTS, ENTRIES, RUNS, THREADS, Table, Tables, canonical
@@ -94,27 +93,12 @@ async def read_thread(tx: Transaction, tables: Tables, thread_id: str) -> AsyncI
     """All rows of a thread, its own in `threads` first, table by table, in the order of their keys. Who executes a run
     does so here, and is left out."""
     for table in tables.of_threads:
-        async for row in read_rows(tx, table, thread_id):
-            yield table.name, left(row) if table.name == RUNS else row
-
-
-async def read_exported(tx: Transaction, tables: Tables, thread_id: str) -> AsyncIterator[TableRow]:
-    """What an export holds of a thread: as `read_thread`, but as if no run were bundled."""
-    for table in tables.exported:
-        async for row in _exported_rows(tx, table, thread_id):
+        async for row in _rows_of(tx, table, thread_id):
             yield table.name, row
 
 
-async def count_exported(tx: Transaction, tables: Tables, thread_id: str) -> dict[str, int]:
-    """How many rows of each table `read_exported` gives; tables without any are left out."""
-    found = await count_rows(tx, tables.exported, thread_id)
-    found[RUNS] = found.get(RUNS, 0) + await bundles.count(tx, thread_id)
-    return {table.name: found[table.name] for table in tables.exported if found.get(table.name)}
-
-
-async def _exported_rows(tx: Transaction, table: Table, thread_id: str) -> AsyncIterator[Row]:
-    rows = read_rows(tx, table, thread_id)
-    async for row in bundles.whole_rows(tx, thread_id, rows) if table.name == RUNS else rows:
+async def _rows_of(tx: Transaction, table: Table, thread_id: str) -> AsyncIterator[Row]:
+    async for row in read_rows(tx, table, thread_id):
         yield left(row) if table.name == RUNS else row
 
 
@@ -161,16 +145,16 @@ async def difference(
 ) -> str | None:
     """In what a thread that is there differs from one that comes in as `rows`, both as an export holds them; None when
     they are the same."""
-    there = await count_exported(tx, tables, thread_id)
+    there = await count_rows(tx, tables.of_threads, thread_id)
     for name in sorted({*there, *counts}):
         if there.get(name, 0) != counts.get(name, 0):
             return f"{name}: {there.get(name, 0)} there, {counts.get(name, 0)} here"
     table = tables[THREADS]
-    ours = _exported_rows(tx, table, thread_id)
+    ours = _rows_of(tx, table, thread_id)
     async for name, row in rows:
         if name != table.name:
             table = tables[name]
-            ours = _exported_rows(tx, table, thread_id)
+            ours = _rows_of(tx, table, thread_id)
         if column := differing_column(table, await anext(ours), row):
             place = " ".join([name, *(str(part) for part in key_of(table, row))])
             return f"{place}: another {column}"
@@ -192,7 +176,7 @@ async def gone_on(here: Transaction, there: Transaction, tables: Tables, thread_
     then it has gone on at most here."""
     for name, compared in _GOES_ON.items():
         table = tables[name]
-        rows, ours = (_exported_rows(tx, table, thread_id) for tx in (here, there))
+        rows, ours = (_rows_of(tx, table, thread_id) for tx in (here, there))
         row = await anext(rows, None)
         async for mine in ours:
             key = key_of(table, mine)

@@ -20,7 +20,6 @@ from longthread.testing.contract.approvals import ApprovalContract
 from longthread.testing.contract.attributes import AttributeContract
 from longthread.testing.contract.base import OpenStore
 from longthread.testing.contract.branches import BranchContract
-from longthread.testing.contract.bundles import BundleContract
 from longthread.testing.contract.catalog import CatalogContract
 from longthread.testing.contract.checkpoints import CheckpointContract
 from longthread.testing.contract.concurrency import ConcurrencyContract
@@ -54,7 +53,6 @@ class StoreContract(
     SearchContract,
     UserContract,
     RunContract,
-    BundleContract,
     CheckpointContract,
     TransactionContract,
     ConcurrencyContract,

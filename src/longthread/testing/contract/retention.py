@@ -20,8 +20,7 @@ from longthread.memory.memories import remember
 from longthread.model.event import Event
 from longthread.model.memory import Statement
 from longthread.model.run import Step
-from longthread.store import approvals, attributes, bundles, log, runs, summaries, topics
-from longthread.store.bundling import bundle_all
+from longthread.store import approvals, attributes, log, runs, summaries, topics
 from longthread.store.driver import Driver
 from longthread.store.index import recall
 from longthread.store.index.recall import Scope
@@ -30,12 +29,13 @@ from longthread.store.maintenance.prune import Pruned, prune
 from longthread.store.maintenance.retention import Policy, Retention
 from longthread.store.maintenance.status import status_of
 from longthread.store.run_rows import step_values
+from longthread.store.runs import Plan
 from longthread.testing.contract.approvals import call
 from longthread.testing.contract.base import USER, Contract, branch_ids
-from longthread.testing.contract.bundles import run_id, turns
 from longthread.testing.contract.graphs import at, graph_on, history, turn
 from longthread.testing.contract.graphs import logged as said
 from longthread.testing.contract.graphs import turns as graph_turns
+from longthread.testing.contract.history import run_id, seen, turns
 from longthread.testing.contract.memories import OWNER, SOON, contents, kept
 from longthread.testing.contract.recall import found, silent
 from longthread.testing.contract.runs import alive, begun, dead
@@ -103,12 +103,28 @@ class RetentionContract(Contract):
         assert (await pruned(store, policy)).rows["entries"] == 12
         assert (await branch_ids(store))[0] == "4-q"
 
-    async def test_bundled_runs_go_one_by_one(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_run_under_way_counts_on_and_is_read_beside_those_that_ended(self, store: Driver) -> None:
+        await turns(store, 9, kind="plain")
+        before = await seen(store)
+        async with store.writing() as tx:
+            lease = await runs.begin(tx, "t", Plan(run_id(9), "q", None, "m", "auto", 5), owner="o", alive=alive)
+            assert await runs.start_step(tx, lease, "model") == 18
+            warning = Event("t", run_id(9), 2, "warning", {"message": "slow"}, datetime(2026, 1, 1, tzinfo=UTC))
+            await runs.append_events(tx, [warning])
+        after = await seen(store)
+        assert (after["last"].id, after["last"].status) == (run_id(9), "running")
+        assert (after["runs"][1:], after["steps"][1:], after["events"][1:]) == (
+            before["runs"],
+            before["steps"],
+            before["events"],
+        )
+        assert [warning] in after["typed"][0]
+        assert [step.index for step in after["all steps"]] == list(range(19))
+
+    async def test_many_runs_go_a_few_at_once(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("longthread.store.maintenance.retention.RUNS_AT_ONCE", 3)
         await turns(store, 70)
-        await bundle_all(store, "t")
         async with store.reading() as tx:
-            assert await bundles.count(tx, "t") > 40
             cut = (await runs.steps_of(tx, (await runs.list_runs(tx, "t", limit=99))[-30]))[-1].started_at
             before = [run.id for run in await runs.list_runs(tx, "t", limit=99)]
             size = await log.count_entries(tx, "t")

@@ -17,7 +17,6 @@ from longthread.errors import InvalidInput
 from longthread.memory.forget import forget_thread, forget_user
 from longthread.memory.index.indexer import index_thread
 from longthread.store import log
-from longthread.store.bundling import bundle_all
 from longthread.store.driver import Driver
 from longthread.store.maintenance.space import reclaim
 from longthread.store.maintenance.status import size_of, status_of
@@ -26,9 +25,9 @@ from longthread.store.transfer import threads as transfer
 from longthread.store.transfer.copy import compare_stores, copy_store
 from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, extend
 from longthread.testing.contract.base import draft as message
-from longthread.testing.contract.bundles import seen, turns
 from longthread.testing.contract.catalog import definitions
 from longthread.testing.contract.graphs import at, graph_on, told, turn
+from longthread.testing.contract.history import seen, turns
 from longthread.testing.contract.memories import contents, kept
 from longthread.testing.contract.recall import come_again, silent
 from longthread.tools.catalog.catalog import Catalog
@@ -49,9 +48,8 @@ async def ids(store: Driver) -> list[str]:
 
 
 async def fill(store: Driver) -> None:
-    """Two threads, one with runs that are put together and one of a graph that waits; a memory and a catalog."""
+    """Two threads, one with runs of every kind and one of a graph that waits; a memory and a catalog."""
     await turns(store, 40)
-    await bundle_all(store, "t")
     await extend(store, message("other", "another way"), parent=3)
     await turn(graph_on(store), "one", at("graph"))
     await turn(graph_on(store), "ask", at("graph"))
@@ -121,7 +119,6 @@ class TransferContract(Contract):
 
     async def test_a_store_says_what_it_holds_and_shrinks(self, store: Driver) -> None:
         await turns(store, 9)
-        await bundle_all(store, "t")
         found = await status_of(store)
         assert (found.rows["threads"], found.rows["entries"], found.rows["runs"], found.live) == (1, 24, 9, 0)
         assert (found.dialect, found.schema) == (store.dialect, found.latest)

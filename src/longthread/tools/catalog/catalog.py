@@ -247,7 +247,7 @@ class Catalog:
             if not dry_run:
                 await self._delete(tx, {(s.definition.kind, s.definition.id): s for s in stored}, found)
         if not dry_run and found.belongings != NOTHING:
-            tables = ("threads", "entries", "runs", "run_bundles", "steps", "events", "memories")
+            tables = ("threads", "entries", "runs", "steps", "events", "memories")
             found = replace(found, problems=await scrub(self._store, tables))
         return found
 

@@ -46,14 +46,12 @@ DELETE FROM steps
 WHERE thread_id = :thread_id AND idx < :first_step AND idx < (SELECT max(idx) FROM steps WHERE thread_id = :thread_id);
 
 -- name: select_prompts_named
--- What the steps name that stay, and the runs that have ended and stay, bundled or not: several a row.
+-- What the steps name that stay, and the runs that have ended and stay: several a row.
 SELECT prompt AS names FROM steps
 WHERE thread_id = :thread_id AND prompt IS NOT NULL
   AND (idx >= :first_step OR idx = (SELECT max(idx) FROM steps WHERE thread_id = :thread_id))
 UNION
-SELECT prompts FROM runs WHERE thread_id = :thread_id AND id >= :first_run AND prompts IS NOT NULL
-UNION
-SELECT prompts FROM run_bundles WHERE thread_id = :thread_id AND first_id >= :first_run AND prompts IS NOT NULL;
+SELECT prompts FROM runs WHERE thread_id = :thread_id AND id >= :first_run AND prompts IS NOT NULL;
 
 -- name: select_checkpoint_after
 -- The first checkpoint behind the next few.

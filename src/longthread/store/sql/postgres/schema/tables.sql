@@ -215,21 +215,6 @@ CREATE TABLE prompts (
     PRIMARY KEY (thread_id, id)
 );
 
--- Runs that ended long ago, many to a row: whole, and compressed together. A run is in `runs` or in one bundle, and the
--- bundles of a thread do not overlap. `prompts` are those of all of them, `ended_at` is the last one's.
-CREATE TABLE run_bundles (
-    thread_id  TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-    first_id   TEXT COLLATE "C" NOT NULL,
-    last_id    TEXT COLLATE "C" NOT NULL,
-    runs       BIGINT NOT NULL,
-    first_step BIGINT NOT NULL,
-    stop_step  BIGINT NOT NULL,
-    prompts    TEXT COLLATE "C",
-    ended_at   TEXT COLLATE "C" NOT NULL,
-    body       BYTEA NOT NULL,
-    PRIMARY KEY (thread_id, first_id)
-);
-
 -- Tool calls that a person decides about before they are made. `message_id` is the reply that makes the call, `place` its
 -- number in it, `parameters` the schema that other arguments must fit. `decision` is NULL while the call waits; `edited`
 -- are the arguments that replace `args`.
@@ -657,7 +642,6 @@ ALTER TABLE entries SET (toast_tuple_target = 512);
 -- What is compressed already, or is hashes or bits, does not get smaller.
 ALTER TABLE prompts ALTER COLUMN body SET STORAGE EXTERNAL;
 ALTER TABLE runs ALTER COLUMN body SET STORAGE EXTERNAL;
-ALTER TABLE run_bundles ALTER COLUMN body SET STORAGE EXTERNAL;
 ALTER TABLE recall_postings ALTER COLUMN data SET STORAGE EXTERNAL;
 ALTER TABLE recall_signatures ALTER COLUMN data SET STORAGE EXTERNAL;
 ALTER TABLE recall_volume_postings ALTER COLUMN data SET STORAGE EXTERNAL;

@@ -179,21 +179,6 @@ CREATE TABLE prompts (
     PRIMARY KEY (thread_id, id)
 );
 
--- Runs that ended long ago, many to a row: whole, and compressed together. A run is in `runs` or in one bundle, and the
--- bundles of a thread do not overlap. `prompts` are those of all of them, `ended_at` is the last one's.
-CREATE TABLE run_bundles (
-    thread_id  TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-    first_id   TEXT NOT NULL,
-    last_id    TEXT NOT NULL,
-    runs       INTEGER NOT NULL,
-    first_step INTEGER NOT NULL,
-    stop_step  INTEGER NOT NULL,
-    prompts    TEXT,
-    ended_at   TEXT NOT NULL,
-    body       BLOB NOT NULL,
-    PRIMARY KEY (thread_id, first_id)
-);
-
 -- Tool calls that a person decides about before they are made. `message_id` is the reply that makes the call, `place` its
 -- number in it, `parameters` the schema that other arguments must fit. `decision` is NULL while the call waits; `edited`
 -- are the arguments that replace `args`.
