@@ -18,7 +18,9 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from longthread.langgraph.saver.async_saver import LongthreadSaver
 from longthread.store.open import open_store
@@ -123,10 +125,14 @@ def _at(thread: str) -> RunnableConfig:
 class Longthread(Contender):
     """`LongthreadSaver`, asynchronous as it is."""
 
+    saver: type[LongthreadSaver] = LongthreadSaver
+
     async def open(self) -> None:
         self._opened = AsyncExitStack()
         self._store = await self._opened.enter_async_context(open_store(self.database.address))
-        saver = LongthreadSaver(self._store)
+        self._use(self.saver(self._store))
+
+    def _use(self, saver: Any) -> None:
         self._saver, self._recorder, self._script = saver, Recorder(saver), Script()
         graph = build(State, self._script)
         self._graph, self._bare = graph.compile(checkpointer=saver), graph.compile(checkpointer=self._recorder)
@@ -174,6 +180,17 @@ class Longthread(Contender):
         self._script.write(number)
         await self._bare.ainvoke({"messages": self._script.question}, _at(thread), durability="sync")
         return self._recorder.taken()
+
+
+class AsyncStock(Longthread):
+    """LangGraph's own asynchronous saver of the database. Its loading is not measured."""
+
+    async def open(self) -> None:
+        self._opened = AsyncExitStack()
+        kind = AsyncSqliteSaver if self.database.backend == "sqlite" else AsyncPostgresSaver
+        opened: Any = await self._opened.enter_async_context(kind.from_conn_string(self.database.address))
+        await opened.setup()
+        self._use(opened)
 
 
 class _Counting:

@@ -23,11 +23,12 @@ from typing import Any
 
 import agent
 import report
+import short
 import tail
 from databases import Databases, databases
 from savers import NAMES, Race
 
-PARTS = ("turn", "agent", "tail", "disk")
+PARTS = ("turn", "short", "agent", "tail", "disk")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Sizes:
     grown: tuple[int, ...]
     """Turns that the analyst really makes to see what they leave on disk: the last number, or an earlier one of these
     when the run has taken `seconds` by then."""
+    short: int
+    """Rounds on short threads."""
     tail: int
     """Entries of the thread whose end is loaded."""
     since: int | None = None
@@ -55,7 +58,7 @@ class Sizes:
     """Whether what goes on behind a turn, indexing and pruning, goes on: on the longest thread that takes a while."""
 
 
-FULL = Sizes({10: 9, 100: 7, 1000: 7, 5000: 3}, tuple(NAMES), 1000, (10, 100, 1000, 5000), 6, (2000,), 100_000)
+FULL = Sizes({10: 9, 100: 7, 1000: 7, 5000: 3}, tuple(NAMES), 1000, (10, 100, 1000, 5000), 6, (2000,), 20, 100_000)
 QUICK = Sizes(
     {1000: 3},
     ("longthread", "stock", "floor"),
@@ -63,13 +66,14 @@ QUICK = Sizes(
     (10, 5000),
     3,
     (160, 224, 288),
+    10,
     20_000,
     since=96,  # Runs are put together behind turns 96, 160, 224 and 288: from one end of such a cycle to another.
     seconds=40,
     loads=("longthread", "stock"),
     behind=False,
 )
-TINY = Sizes({4: 1}, tuple(NAMES), 4, (2, 4), 1, (4,), 3000, since=2)
+TINY = Sizes({4: 1}, tuple(NAMES), 4, (2, 4), 1, (4,), 1, 3000, since=2)
 
 
 async def measure(found: Databases, sizes: Sizes, parts: Sequence[str], tell: Callable[[dict[str, Any]], None]) -> None:
@@ -85,6 +89,7 @@ async def measure(found: Databases, sizes: Sizes, parts: Sequence[str], tell: Ca
         finally:
             await race.close()
     later: dict[str, Callable[[], Any]] = {
+        "short": lambda: short.turns(found, sizes.short),
         "agent": lambda: agent.turns(found, sizes.agent_turns, sizes.agent_rounds, behind=sizes.behind),
         "tail": lambda: tail.measure(found, sizes.tail, 15),
         "disk": lambda: agent.disk(found, sizes.grown, since=sizes.since, until=until),

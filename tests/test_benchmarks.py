@@ -17,6 +17,7 @@ KEYS = {
     "saver_speedup_1000",
     "bytes_ratio_1000",
     "floor_ratio",
+    "short_ratio",
     "tail_ratio",
 }
 
