@@ -24,12 +24,20 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
-from longthread.errors import SerializerNotUsable, StoreConflict, ThreadBegunAnew, ThreadConflict, ThreadNotFound
+from longthread.errors import (
+    LongthreadError,
+    SerializerNotUsable,
+    StoreConflict,
+    ThreadBegunAnew,
+    ThreadConflict,
+    ThreadNotFound,
+)
 from longthread.langgraph.saver import prune
 from longthread.langgraph.saver.channel_versions import next_version
 from longthread.langgraph.saver.delta_history import channel_history
 from longthread.langgraph.saver.load import NotRemembered, Reader
 from longthread.langgraph.saver.parent_ids import Trail, anew, named
+from longthread.langgraph.saver.pending_writes import Pending, PendingWrites
 from longthread.langgraph.saver.placement import Growth
 from longthread.langgraph.saver.put import Putting
 from longthread.langgraph.saver.put_request import Given, GivenWrites
@@ -75,6 +83,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         self._remembered = Remembered()
         self._trail = Trail()
         self._turns = Turns()
+        self._pending = PendingWrites()
         self._new: set[str] = set()
 
     @property
@@ -194,34 +203,60 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
     async def _put(self, given: Given) -> RunnableConfig:
         thread_id, ns = _address(given.config)
         parent_id = given.parent_id
-        async with self._turns.of(thread_id):
-            putting, born = None, self._trail.born(parent_id, thread_id)
-            if born is not None:
-                self._trail.belongs(given.id, thread_id, born)
-            try:
-                with self._remembered.unless_it_fails(thread_id):
-                    if (known := self._remembered.peek(thread_id).place(ns, parent_id)) is not None:
-                        with suppress(StoreConflict, ThreadConflict):
-                            putting = await self._putting(given, known)
-                    if putting is None:
-                        putting = await self._putting(given)
-            except ThreadConflict:
-                self._trail.lose(given.id)
-                await self._drop_writes(thread_id, ns, given.id)
-                raise
-            putting.remember()
-            self._remembered.see(thread_id, putting.memory)
-            self._new.discard(thread_id)
+        pending = self._pending.take((thread_id, ns, parent_id))
+        try:
+            async with self._turns.of(thread_id):
+                putting = await self._stored(given, pending)
+        finally:
+            for each in pending:
+                each.settle(stored=False)  # what was not stored here is stored by who handed it in
         if parent_id is None:
             self._trail.began((thread_id, ns))
         self._trail.note(given.id)
         stored_id = anew(given.id)
-        for each in (given.id, stored_id):
-            self._trail.belongs(each, thread_id, putting.growth.thread.born)
+        for checkpoint_id in (given.id, stored_id):
+            self._trail.belongs(checkpoint_id, thread_id, putting.growth.thread.born)
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": stored_id}}
 
-    async def _putting(self, given: Given, known: Place | None = None) -> Putting:
+    async def _stored(self, given: Given, pending: Sequence[Pending]) -> Putting:
+        """Store a checkpoint, and before it what the tasks of its parent have written: together where all is known."""
+        thread_id, ns = _address(given.config)
+        putting, born = None, self._trail.born(given.parent_id, thread_id)
+        if born is not None:
+            self._trail.belongs(given.id, thread_id, born)
+        try:
+            with self._remembered.unless_it_fails(thread_id):
+                if (known := self._remembered.peek(thread_id).place(ns, given.parent_id)) is not None:
+                    with suppress(StoreConflict, ThreadConflict):
+                        putting = await self._putting(given, known, [each.given for each in pending])
+                if putting is None:
+                    await self._store_apart(pending)
+                    putting = await self._putting(given)
+        except ThreadConflict:
+            self._trail.lose(given.id)
+            await self._drop_writes(thread_id, ns, given.id)
+            raise
+        putting.remember()
+        self._remembered.see(thread_id, putting.memory)
+        self._new.discard(thread_id)
+        for each in pending:
+            each.settle(stored=True)
+        return putting
+
+    async def _store_apart(self, pending: Sequence[Pending]) -> None:
+        for each in pending:
+            try:
+                await self._store_writes(each.given)
+            except LongthreadError as error:
+                each.refuse(error)
+            else:
+                each.settle(stored=True)
+
+    async def _putting(self, given: Given, known: Place | None = None, writes: Sequence[GivenWrites] = ()) -> Putting:
         """Store a checkpoint, at its place as it is known or else looked up.
+
+        Args:
+            writes: what tasks of the checkpoint that it goes on from have written; only where its place is known.
 
         Raises:
             StoreConflict: the place is not what was known.
@@ -238,7 +273,8 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             memory = self._remembered.of_locked(place.thread)
             self._trail.check((thread_id, ns), place.head, given.config, given.id)
             growth = Growth(tx, place.thread, guesses=known is not None)
-            putting = Putting(growth, memory, self.serde, ns, place)
+            tasks = [each.task_for(memory, self.serde) for each in writes]
+            putting = Putting(growth, memory, self.serde, ns, place, tasks)
             await putting.put(given.referring_to(memory, self.serde))
         return putting
 
@@ -262,24 +298,29 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
 
     async def _put_writes(self, given: GivenWrites) -> None:
         thread_id, ns = _address(given.config)
+        if not await self._pending.are_taken((thread_id, ns, get_checkpoint_id(given.config)), given):
+            async with self._turns.of(thread_id):
+                await self._store_writes(given)
+
+    async def _store_writes(self, given: GivenWrites) -> None:
+        thread_id, ns = _address(given.config)
         checkpoint_id = str(get_checkpoint_id(given.config))
-        async with self._turns.of(thread_id):
-            if self._trail.is_lost(checkpoint_id):
-                raise ThreadConflict(thread=thread_id)
-            stored = None
-            try:
-                with self._remembered.unless_it_fails(thread_id):
-                    if (known := self._remembered.peek(thread_id).place(ns, checkpoint_id)) is not None:
-                        with suppress(StoreConflict, ThreadConflict):
-                            stored = await self._writing(given, checkpoint_id, known)
-                    if stored is None:
-                        stored = await self._writing(given, checkpoint_id)
-            except ThreadConflict:
-                self._trail.refuse(checkpoint_id)
-                raise
-            memory, remember = stored
-            remember()
-            self._remembered.see(thread_id, memory)
+        if self._trail.is_lost(checkpoint_id):
+            raise ThreadConflict(thread=thread_id)
+        stored = None
+        try:
+            with self._remembered.unless_it_fails(thread_id):
+                if (known := self._remembered.peek(thread_id).place(ns, checkpoint_id)) is not None:
+                    with suppress(StoreConflict, ThreadConflict):
+                        stored = await self._writing(given, checkpoint_id, known)
+                if stored is None:
+                    stored = await self._writing(given, checkpoint_id)
+        except ThreadConflict:
+            self._trail.refuse(checkpoint_id)
+            raise
+        memory, remember = stored
+        remember()
+        self._remembered.see(thread_id, memory)
 
     async def _writing(
         self, given: GivenWrites, checkpoint_id: str, known: Place | None = None

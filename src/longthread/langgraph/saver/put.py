@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from longthread.errors import NotAsExpected
 from longthread.langgraph.saver.channel_values import Cell, Inline, cell_of, cell_of_runs
 from longthread.langgraph.saver.load import filled, kept_on_branch
 from longthread.langgraph.saver.message_list import Kept, Message
@@ -18,6 +19,7 @@ from longthread.langgraph.saver.thread_cache import CONVERSATION, Memory, Name
 from longthread.messages.fields import alike
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, Head, Place
+from longthread.store.driver import CHANGED
 
 
 @dataclass(slots=True)
@@ -29,6 +31,8 @@ class Putting:
     serde: SerializerProtocol
     ns: str
     place: Place
+    tasks: Sequence[Task] = ()
+    """What tasks of the checkpoint that this one goes on from have written, to be stored with it."""
     placed: dict[Name, tuple[Kept | None, Placed]] = field(default_factory=dict)
     given: dict[Name, list[BaseMessage]] = field(default_factory=dict)
     stored: Stored | None = None
@@ -168,13 +172,15 @@ class Putting:
         """The checkpoint that this one goes on from, with what its tasks have written taken in, and with references to
         the messages that the log has by now. Only where this process has put it, and nothing else goes on from it."""
         parent, head = self._newest(parent_id), self.head
-        if parent is None or head is None or head.writes != parent.writes:
+        if parent is None or head is None or head.writes != parent.writes or self._has_more_of(parent):
+            if self.tasks:
+                raise NotAsExpected(reason=CHANGED)
             return None
         taken = await self._tasks(parent)
         stored = parent.settled(self._seq_of)
-        if stored is parent and not taken:
+        if stored is parent and not taken and not self.tasks:
             return None
-        for task in taken:
+        for task in (*taken, *self.tasks):
             stored = stored.with_task(task.settled(self._seq_of))
         changed = {name: cell for name, cell in stored.cells.items() if cell is not parent.cells[name]}
         apart = {name: cell for name, cell in changed.items() if cell.stored_by is not None}
@@ -183,6 +189,10 @@ class Putting:
             stored = replace(stored, cells=stored.cells | inline)
         large = {name: cell for name, cell in apart.items() if name not in inline}
         return _Settled(stored, [task.id for task in taken], list(inline), large)
+
+    def _has_more_of(self, parent: Stored) -> bool:
+        """Whether a task has written before. Whether it may do so again is looked at where that is stored alone."""
+        return len({*parent.tasks, *(task.id for task in self.tasks)}) < len(parent.tasks) + len(self.tasks)
 
     async def _store_settled(self, settled: _Settled) -> None:
         tx, thread_id, stored, head = self.growth.tx, self.growth.thread.id, settled.stored, self.head

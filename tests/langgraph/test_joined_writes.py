@@ -1,0 +1,143 @@
+"""What tasks have written goes into the transaction of the checkpoint behind it, or into one of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import INTERRUPT, empty_checkpoint
+from langgraph.graph import START, MessagesState, StateGraph
+from tests.langgraph.counting import Counting
+
+from longthread.errors import StoreError, ThreadConflict
+from longthread.langgraph.saver.async_saver import LongthreadSaver
+from longthread.store import checkpoints
+from longthread.store.driver import Driver
+
+AT: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+
+
+async def put(saver: LongthreadSaver, config: RunnableConfig, version: int, *messages: Any) -> RunnableConfig:
+    given: Any = {"channel_values": {"messages": list(messages)}, "channel_versions": {"messages": version}}
+    return await saver.aput(config, empty_checkpoint() | given, {}, {"messages": version})
+
+
+async def pending(saver: LongthreadSaver, config: RunnableConfig) -> list[Any]:
+    found = await saver.aget_tuple({"configurable": dict(config["configurable"])})
+    assert found is not None and found.pending_writes is not None
+    return sorted((task_id, channel, str(value)) for task_id, channel, value in found.pending_writes)
+
+
+QUESTION, ANSWER = HumanMessage("q", id="q"), AIMessage("a", id="a")
+
+
+async def test_a_turn_is_one_transaction_for_each_checkpoint(store: Driver) -> None:
+    counting = Counting(store)
+    builder = StateGraph(MessagesState)
+    builder.add_node("one", lambda state: {"messages": [AIMessage("one")]})
+    builder.add_node("two", lambda state: {"messages": [AIMessage("two")]})
+    builder.add_edge(START, "one")
+    builder.add_edge("one", "two")
+    graph = builder.compile(checkpointer=LongthreadSaver(counting))
+    thread: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    await graph.ainvoke({"messages": [QUESTION]}, thread, durability="sync")
+    counting.reset()
+    await graph.ainvoke({"messages": [("user", "again")]}, thread, durability="sync")
+    # Four checkpoints, and the first task's writes: LangGraph waits for the input's before it hands in the next one.
+    assert counting.writes <= 5
+    states = [state async for state in graph.aget_state_history(thread)]
+    written = [sum(len(task.result or {}) for task in state.tasks) for state in states]
+    assert len(states) == 8
+    assert written[1:4] == [1, 1, 1]
+
+
+async def test_several_tasks_and_the_checkpoint_behind_them_are_one(store: Driver) -> None:
+    counting = Counting(store)
+    saver = LongthreadSaver(counting)
+    first = await put(saver, AT, 1, QUESTION)
+    counting.reset()
+    one = saver.aput_writes(first, [("messages", [ANSWER]), ("x", 1)], "one")
+    two = saver.aput_writes(first, [("y", {"deep": [2]})], "two")
+    _, _, last = await asyncio.gather(one, two, put(saver, first, 2, QUESTION, ANSWER))
+    assert counting.writes == 1
+    for reader in (saver, LongthreadSaver(store)):
+        found = await pending(reader, first)
+        assert [each[:2] for each in found] == [("one", "messages"), ("one", "x"), ("two", "y")]
+        again = await reader.aget_tuple(last)
+        assert again is not None and again.checkpoint["channel_values"]["messages"] == [QUESTION, ANSWER]
+
+
+async def test_writes_without_a_checkpoint_behind_them_are_stored_alone(store: Driver) -> None:
+    saver = LongthreadSaver(store)
+    first = await put(saver, AT, 1, QUESTION)
+    await saver.aput_writes(first, [(INTERRUPT, "wait")], "one")
+    assert await pending(LongthreadSaver(store), first) == [("one", INTERRUPT, "wait")]
+    assert saver._pending._waiting == {}
+
+
+async def test_a_task_that_has_written_before_is_looked_at_alone(store: Driver) -> None:
+    saver = LongthreadSaver(store)
+    first = await put(saver, AT, 1, QUESTION)
+    await saver.aput_writes(first, [("x", 1)], "one")
+    same = saver.aput_writes(first, [("x", 1), ("y", 2)], "one")
+    await asyncio.gather(same, put(saver, first, 2, QUESTION, ANSWER))
+    assert await pending(LongthreadSaver(store), first) == [("one", "x", "1"), ("one", "y", "2")]
+
+
+async def test_writes_of_a_rival_are_refused_with_its_checkpoint(store: Driver, second: Driver) -> None:
+    mine, theirs = LongthreadSaver(store), LongthreadSaver(second)
+    await put(mine, AT, 1, QUESTION)
+    found = [await saver.aget_tuple(AT) for saver in (mine, theirs)]
+    here, there = (each.config for each in found if each is not None)
+    await theirs.aput_writes(there, [("x", "theirs")], "task")
+    results = await asyncio.gather(
+        mine.aput_writes(here, [("x", "mine")], "task"), put(mine, here, 2, QUESTION, ANSWER), return_exceptions=True
+    )
+    assert isinstance(results[0], ThreadConflict)
+    assert await pending(LongthreadSaver(second), there) == [("task", "x", "theirs")]
+
+
+@pytest.mark.parametrize("fails", ["cancelled", "broken"])
+async def test_writes_are_stored_where_the_checkpoint_is_not(
+    store: Driver, fails: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saver = LongthreadSaver(store)
+    first = await put(saver, AT, 1, QUESTION)
+    reached, never = asyncio.Event(), asyncio.Event()
+
+    async def stopped(*_: Any) -> None:
+        reached.set()
+        if fails == "broken":
+            raise StoreError(reason="the disk is gone.")
+        await never.wait()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "put", stopped)
+        written = asyncio.create_task(saver.aput_writes(first, [("x", 1)], "one"))
+        storing = asyncio.create_task(put(saver, first, 2, QUESTION, ANSWER))
+        await reached.wait()
+        storing.cancel()
+        with pytest.raises((asyncio.CancelledError, StoreError)):
+            await storing
+        await written
+    assert await pending(LongthreadSaver(store), first) == [("one", "x", "1")]
+    last = await put(saver, first, 2, QUESTION, ANSWER)
+    again = await LongthreadSaver(store).aget_tuple(last)
+    assert again is not None and again.checkpoint["channel_values"]["messages"] == [QUESTION, ANSWER]
+
+
+async def test_writes_that_are_cancelled_end_when_their_transaction_has(store: Driver) -> None:
+    saver = LongthreadSaver(store)
+    first = await put(saver, AT, 1, QUESTION)
+    written = asyncio.create_task(saver.aput_writes(first, [("x", 1)], "one"))
+    storing = asyncio.create_task(put(saver, first, 2, QUESTION, ANSWER))
+    await asyncio.sleep(0)
+    written.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await written
+    await storing
+    assert await pending(LongthreadSaver(store), first) in ([("one", "x", "1")], [])
+    assert saver._pending._waiting == {}
