@@ -9,23 +9,6 @@ JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
 JOIN pg_class x ON x.oid = i.indexrelid
 WHERE c.relnamespace = current_schema()::regnamespace;
 
--- name: select_clears_samples
--- Whether samples of a column's values can be dropped: from PostgreSQL 18 on.
-SELECT to_regproc('pg_catalog.pg_clear_attribute_stats') IS NOT NULL AS clears;
-
--- name: select_file_of_samples
--- Another one when the table has been written anew.
-SELECT pg_relation_filenode('pg_catalog.pg_statistic') AS file;
-
--- name: select_emptied_with_samples
--- Tables without a row of which there are samples of values.
-SELECT DISTINCT s.tablename AS name
-FROM pg_stats s
-JOIN pg_class c ON c.relname = s.tablename AND c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
-WHERE s.schemaname = current_schema() AND c.reltuples = 0
-    AND (s.most_common_vals IS NOT NULL OR s.histogram_bounds IS NOT NULL)
-ORDER BY name;
-
 -- name: select_horizon
 -- What is seen from here on is not what was deleted before.
 SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS horizon;
