@@ -77,6 +77,7 @@ def test_a_code_is_that_of_one_class_or_of_those_below_it() -> None:
 def test_a_message_is_filled_from_the_fields() -> None:
     error = RunWaiting(thread="t", run="r")
     assert (error.thread, error.run, error.details) == ("t", "r", {"thread": "t", "run": "r"})
+    assert list(error.details) == ["run", "thread"]  # in the order of the message, in every process
     assert str(error).startswith("Run r on thread t waits") and "`longthread approve t`" in str(error)
     assert error.described() == {"type": "run_waiting", "message": str(error), "params": {"thread": "t", "run": "r"}}
     assert str(InvalidInput(reason="a\n  {b}")) == "a {b}"

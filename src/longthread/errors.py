@@ -29,7 +29,7 @@ class _WithFields(Exception):
     """What the command line exits with."""
     reason = ""
     _optional: ClassVar[frozenset[str]] = frozenset()
-    _fields: ClassVar[frozenset[str]] = frozenset()
+    _fields: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, *, code: str = "", exit_code: int | None = None) -> None:
         super().__init_subclass__()
@@ -37,10 +37,11 @@ class _WithFields(Exception):
         cls.code = code or re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         cls.exit_code = cls.exit_code if exit_code is None else exit_code
         cls._optional |= inspect.get_annotations(cls).keys() & vars(cls).keys()
-        cls._fields = cls._optional | {name for _, name, _, _ in Formatter().parse(cls.message) if name}
+        named = [name for _, name, _, _ in Formatter().parse(cls.message) if name]
+        cls._fields = tuple(dict.fromkeys([*named, *sorted(cls._optional)]))
 
     def __init__(self, **details: Any) -> None:
-        if wrong := sorted((details.keys() - self._fields) | (self._fields - self._optional - details.keys())):
+        if wrong := sorted((details.keys() - self._fields) | ({*self._fields} - self._optional - details.keys())):
             raise TypeError(f"{type(self).__name__} has the fields {sorted(self._fields)}; wrong: {', '.join(wrong)}")
         vars(self).update(details)
         super().__init__(self._text())

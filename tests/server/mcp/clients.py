@@ -52,11 +52,10 @@ async def over_http(url: str, era: str = "auto", **headers: str) -> AsyncIterato
 
 
 @asynccontextmanager
-async def directly(analyst: Analyst, **choice: Any) -> AsyncIterator[Client]:
-    """A client of a server in the same process."""
-    server = protocol_server(
-        offers(analyst, analyst.settings.user, **choice), Transcripts(analyst.store, analyst.settings.user)
-    )
+async def directly(analyst: Analyst, user: str | None = None, **choice: Any) -> AsyncIterator[Client]:
+    """A client of a server in the same process, which serves the settings' user unless another is named."""
+    user = user or analyst.settings.user
+    server = protocol_server(offers(analyst, user, **choice), Transcripts(analyst.store, user))
     async with Client(server) as client:
         yield client
 
